@@ -1,0 +1,157 @@
+//! What all stored forms share: streams of typed values, little-endian headers, chunks.
+//!
+//! A sketch writes itself to a [`Sink`] and is read from a [`Source`], value by value as the RDB
+//! format of its spec page lists them; who is at the other end (an RDB file, a DUMP payload, a test, a
+//! fuzzer) it does not know. Headers of chunked dumps are packed little-endian numbers, read with
+//! [`Fields`]. [`chunks`] cuts byte arrays that lie end to end into the pieces of SCANDUMP and finds
+//! the place of a LOADCHUNK piece.
+
+pub mod chunks;
+pub mod dump;
+
+use super::buffer::{Buffer, OutOfMemory};
+
+/// Why stored bytes were refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The stream ended early or could not be read; what it held is unknown.
+    #[error("the data ended early or could not be read")]
+    Truncated,
+    /// A value is outside what its format allows, or contradicts another one. The text says which.
+    #[error("{0}")]
+    Invalid(&'static str),
+    /// The data were sound but the memory for them was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// A stream of typed values to read from, in the order of an RDB format.
+pub trait Source {
+    /// The next value, an unsigned integer.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`] if there is none or it is of another type.
+    fn read_unsigned(&mut self) -> Result<u64, FormatError>;
+
+    /// The next value, a double (any bit pattern).
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`].
+    fn read_double(&mut self) -> Result<f64, FormatError>;
+
+    /// The next value, a string of bytes.
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`]. No more memory is taken than the stream has bytes.
+    fn read_bytes(&mut self) -> Result<Buffer, FormatError>;
+
+    /// The next value, a signed integer. It shares its form with the unsigned one.
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`].
+    fn read_signed(&mut self) -> Result<i64, FormatError> {
+        self.read_unsigned().map(u64::cast_signed)
+    }
+}
+
+/// A stream of typed values to write to, in the order of an RDB format.
+pub trait Sink {
+    /// Appends an unsigned integer.
+    fn write_unsigned(&mut self, value: u64);
+    /// Appends a signed integer.
+    fn write_signed(&mut self, value: i64) {
+        self.write_unsigned(value.cast_unsigned());
+    }
+    /// Appends a double, bit for bit.
+    fn write_double(&mut self, value: f64);
+    /// Appends a string of bytes.
+    fn write_bytes(&mut self, value: &[u8]);
+}
+
+/// Reads packed little-endian fields off the front of a byte slice.
+#[derive(Debug, Clone)]
+pub struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// Starts at the front of `bytes`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`] if fewer are left; so for all methods.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+        let (field, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or(FormatError::Truncated)?;
+        self.rest = rest;
+        Ok(*field)
+    }
+
+    /// A byte.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn u8(&mut self) -> Result<u8, FormatError> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    /// A 16-bit unsigned integer.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn u16(&mut self) -> Result<u16, FormatError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// A 32-bit unsigned integer.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn u32(&mut self) -> Result<u32, FormatError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// A 64-bit unsigned integer.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn u64(&mut self) -> Result<u64, FormatError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A double.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`].
+    pub fn f64(&mut self) -> Result<f64, FormatError> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    /// What has not been read yet.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_little_endian_and_end() {
+        let mut fields = Fields::new(&[1, 2, 0, 3, 0, 0, 0, 9]);
+        assert_eq!(fields.u8(), Ok(1));
+        assert_eq!(fields.u16(), Ok(2));
+        assert_eq!(fields.u32(), Ok(3));
+        assert_eq!(fields.u64(), Err(FormatError::Truncated));
+        assert_eq!(fields.rest(), [9]);
+    }
+}

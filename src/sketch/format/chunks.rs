@@ -1,0 +1,145 @@
+//! SCANDUMP and LOADCHUNK positions: byte arrays laid end to end, cut into chunks.
+//!
+//! Iterator i ≥ 1 names byte i - 1 of all arrays laid end to end (spec: bloom.md, SCANDUMP). A chunk
+//! never crosses from one array into the next. When it is loaded, the iterator that came *with* it
+//! names its end.
+
+/// The largest chunk that SCANDUMP hands out, in bytes: 16 MiB.
+pub const CHUNK_BYTES: usize = 16 << 20;
+
+/// Where a chunk lies: the number of its array and the byte in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the array, from 0.
+    pub array: usize,
+    /// First byte of the chunk within that array.
+    pub offset: usize,
+}
+
+/// Why a chunk has no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChunkError {
+    /// The iterator is not positive or smaller than the chunk is long.
+    #[error("the iterator does not fit the chunk")]
+    BadIterator,
+    /// The chunk would start outside every array.
+    #[error("the chunk starts in no array")]
+    NoArray,
+    /// The chunk would reach beyond the end of the array it starts in.
+    #[error("the chunk reaches beyond its array")]
+    TooLong,
+}
+
+/// The array that holds byte `position` of all arrays laid end to end. Cost: linear in the arrays.
+fn place_of(lengths: impl Iterator<Item = usize>, position: u64) -> Option<(Place, usize)> {
+    let mut start = 0u64;
+    for (array, length) in lengths.enumerate() {
+        let end = start.checked_add(length as u64)?;
+        if position < end {
+            let offset = usize::try_from(position - start).ok()?;
+            return Some((Place { array, offset }, length));
+        }
+        start = end;
+    }
+    None
+}
+
+/// The chunk of at most `chunk_bytes` bytes at `iterator`: its place, its length, and the iterator that
+/// goes with it (and asks for the next). `None` for iterators below 1 or past the end.
+#[must_use]
+pub fn chunk_at(
+    lengths: impl Iterator<Item = usize>,
+    iterator: i64,
+    chunk_bytes: usize,
+) -> Option<(Place, usize, i64)> {
+    let position = u64::try_from(iterator).ok()?.checked_sub(1)?;
+    let (place, length) = place_of(lengths, position)?;
+    let taken = chunk_bytes.min(length - place.offset);
+    let next = iterator.checked_add(i64::try_from(taken).ok()?)?;
+    Some((place, taken, next))
+}
+
+/// Where a chunk of `chunk_len` bytes that came with `iterator` belongs.
+///
+/// # Errors
+/// See [`ChunkError`]; an empty chunk inside an array has a place.
+pub fn place_for(
+    lengths: impl Iterator<Item = usize>,
+    iterator: i64,
+    chunk_len: usize,
+) -> Result<Place, ChunkError> {
+    let iterator = u64::try_from(iterator).map_err(|_| ChunkError::BadIterator)?;
+    let chunk_len = chunk_len as u64;
+    if iterator == 0 || iterator < chunk_len {
+        return Err(ChunkError::BadIterator);
+    }
+    let position = (iterator - chunk_len)
+        .checked_sub(1)
+        .ok_or(ChunkError::NoArray)?;
+    let (place, length) = place_of(lengths, position).ok_or(ChunkError::NoArray)?;
+    if chunk_len > (length - place.offset) as u64 {
+        return Err(ChunkError::TooLong);
+    }
+    Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn odd_iterators_have_no_chunk() {
+        for iterator in [i64::MIN, -1, 0, 13, i64::MAX] {
+            assert_eq!(chunk_at([5, 7].into_iter(), iterator, 4), None);
+        }
+    }
+
+    #[test]
+    fn misplaced_chunks_say_why() {
+        let place = |iterator, len| place_for([5, 7].into_iter(), iterator, len);
+        assert_eq!(place(-1, 2), Err(ChunkError::BadIterator));
+        assert_eq!(place(0, 0), Err(ChunkError::BadIterator));
+        assert_eq!(place(2, 3), Err(ChunkError::BadIterator));
+        assert_eq!(place(2, 2), Err(ChunkError::NoArray));
+        assert_eq!(place(99, 1), Err(ChunkError::NoArray));
+        assert_eq!(place(7, 6), Err(ChunkError::TooLong));
+        assert_eq!(place(7, 2), Err(ChunkError::TooLong));
+        assert_eq!(place(i64::MAX, 1), Err(ChunkError::NoArray));
+        assert_eq!(
+            place(1, 0),
+            Ok(Place {
+                array: 0,
+                offset: 0
+            })
+        );
+        assert_eq!(
+            place(8, 2),
+            Ok(Place {
+                array: 1,
+                offset: 0
+            })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_goes_out_once_and_back_to_its_place(
+            arrays in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
+            chunk_bytes in 1usize..50,
+        ) {
+            let lengths = || arrays.iter().map(Vec::len);
+            let mut copy: Vec<Vec<u8>> = lengths().map(|length| vec![0; length]).collect();
+            let mut iterator = 1;
+            while let Some((from, len, next)) = chunk_at(lengths(), iterator, chunk_bytes) {
+                prop_assert!(len >= 1 && len <= chunk_bytes);
+                let to = place_for(lengths(), next, len).unwrap();
+                prop_assert_eq!(from, to);
+                copy[to.array][to.offset..to.offset + len]
+                    .copy_from_slice(&arrays[from.array][from.offset..from.offset + len]);
+                iterator = next;
+            }
+            prop_assert_eq!(copy, arrays);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Floor 1: the data structures.
+//!
+//! Pure Rust over byte slices: no server, no I/O, and no `unsafe` outside [`buffer`] (a zeroed buffer
+//! whose allocation can fail) and [`prefetch`] (hints to the processor). Each structure stands beside
+//! the byte format it is stored in, and each format has one decoder and one validator, used by
+//! everything that loads it.
+
+pub mod buffer;
+pub mod format;
+pub mod hash;
+pub mod prefetch;
