@@ -4,4 +4,35 @@
 //! that takes the place of RedisBloom. Three floors, and an arrow points down only:
 //! family → server, family → sketch. See docs/architecture.md.
 
+pub mod blocks;
+pub mod family;
+pub mod server;
 pub mod sketch;
+
+use family::bloom;
+use server::allocator::ServerAllocator;
+use server::module::Module;
+
+#[global_allocator]
+static ALLOCATOR: ServerAllocator = ServerAllocator;
+
+/// The version of the command set that we implement, as clients read it: RedisBloom 8.12.0. Our own
+/// stands in the load log line and in INFO.
+const COMMAND_SET_VERSION: i32 = 8 * 10_000 + 12 * 100;
+
+/// The module, as the server is told of it. `bf` is the name that clients look for.
+pub static MODULE: Module = Module {
+    name: c"bf",
+    version: COMMAND_SET_VERSION,
+    greeting: concat!(
+        "Roughly ",
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("ROUGHLY_REVISION"),
+        ") is ready"
+    ),
+    families: &[bloom::FAMILY],
+    info: family::write_info,
+};
+
+export_module!(MODULE);

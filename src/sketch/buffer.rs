@@ -4,6 +4,7 @@
 //! blocks, which memory accounting and active defragmentation need and which keeps the server out of
 //! this floor.
 
+pub use crate::blocks::{BlockMover, Blocks};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -87,17 +88,6 @@ impl DerefMut for Buffer {
     }
 }
 
-/// Something that may move heap blocks: the server's defragmenter.
-///
-/// # Safety
-/// `moved` gets the address of a live block of the global allocator. If it returns an address, that
-/// must be a block with the same layout and contents that belongs to the caller from then on, and the
-/// old block must have been freed. If it returns `None` the old block must be untouched.
-pub unsafe trait BlockMover {
-    /// The block's new address, or `None` where it stays.
-    fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>>;
-}
-
 /// Lets `mover` put a vector's block elsewhere. An empty vector has none.
 pub fn relocate_vec<T>(vec: &mut Vec<T>, mover: &mut dyn BlockMover) {
     if vec.capacity() == 0 || size_of::<T>() == 0 {
@@ -117,17 +107,6 @@ pub fn relocate_vec<T>(vec: &mut Vec<T>, mover: &mut dyn BlockMover) {
             *vec = unsafe { Vec::from_raw_parts(new.cast().as_ptr(), len, capacity) };
         }
     }
-}
-
-/// The heap blocks of a structure: what memory accounting and defragmentation walk over.
-pub trait Blocks {
-    /// Calls `visit` with the address of every heap block the structure holds (not of the structure
-    /// itself). Cost: one call a block.
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8));
-
-    /// Offers block number `index` (in a fixed order of the structure's own) to `mover`. Returns false
-    /// where there is no block of that number, which ends the walk.
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool;
 }
 
 /// Calls `visit` with a vector's block, if it has one.

@@ -5,6 +5,7 @@
 //! the byte format it is stored in, and each format has one decoder and one validator, used by
 //! everything that loads it.
 
+pub mod bloom;
 pub mod buffer;
 pub mod format;
 pub mod hash;

@@ -1,0 +1,101 @@
+//! The settings `bf-*`: how a filter is made that nobody reserved (spec: server.md, "Configuration").
+
+use crate::server::argument::Argument;
+use crate::server::config::{Accepted, Rejection, Setting};
+use crate::server::log;
+use crate::sketch::bloom::{MAX_ERROR_RATE, Parameters};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// Capacities that may be asked for.
+pub const CAPACITIES: RangeInclusive<i64> = 1..=1 << 30;
+/// Growth factors that may be asked for; 0 stands for a filter that does not grow.
+pub const EXPANSIONS: RangeInclusive<i64> = 0..=32768;
+
+const DEFAULT_ERROR_RATE: f64 = 0.01;
+const DEFAULT_CAPACITY: i64 = 100;
+/// The growth factor where nothing else is said.
+pub const DEFAULT_EXPANSION: u32 = 2;
+
+/// Bits of the error rate as a double.
+static ERROR_RATE: AtomicU64 = AtomicU64::new(DEFAULT_ERROR_RATE.to_bits());
+static CAPACITY: AtomicI64 = AtomicI64::new(DEFAULT_CAPACITY);
+static EXPANSION: AtomicI64 = AtomicI64::new(DEFAULT_EXPANSION as i64);
+
+/// The settings, for the server.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: c"bf-error-rate",
+        old_name: Some("ERROR_RATE"),
+        default: c"0.01",
+        set: set_error_rate,
+    },
+    Setting {
+        name: c"bf-initial-size",
+        old_name: Some("INITIAL_SIZE"),
+        default: c"100",
+        set: |text| set_integer(text, CAPACITIES, &CAPACITY),
+    },
+    Setting {
+        name: c"bf-expansion-factor",
+        old_name: None,
+        default: c"2",
+        set: |text| set_integer(text, EXPANSIONS, &EXPANSION),
+    },
+];
+
+fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
+    let rate = text.double().ok_or(Rejection::Invalid)?;
+    if !(rate > 0.0 && rate < 1.0) {
+        return Err(Rejection::OutOfRange("(0.000000, 1.000000)".to_owned()));
+    }
+    ERROR_RATE.store(capped(rate).to_bits(), Ordering::Relaxed);
+    Ok(if rate > MAX_ERROR_RATE {
+        Accepted::Instead("0.25")
+    } else {
+        Accepted::AsGiven
+    })
+}
+
+fn set_integer(
+    text: Argument<'_>,
+    range: RangeInclusive<i64>,
+    value: &AtomicI64,
+) -> Result<Accepted, Rejection> {
+    let given = text.integer().ok_or(Rejection::Invalid)?;
+    if !range.contains(&given) {
+        return Err(Rejection::OutOfRange(format!(
+            "[{}, {}]",
+            range.start(),
+            range.end()
+        )));
+    }
+    value.store(given, Ordering::Relaxed);
+    Ok(Accepted::AsGiven)
+}
+
+/// An error rate in (0, 1), at most [`MAX_ERROR_RATE`]; a cap is logged.
+pub fn capped(rate: f64) -> f64 {
+    if rate > MAX_ERROR_RATE {
+        log::warning(&format!(
+            "error rate {rate} is taken as {MAX_ERROR_RATE}: above that a filter says little"
+        ));
+    }
+    rate.min(MAX_ERROR_RATE)
+}
+
+/// The configured growth factor; 0 stands for a filter that does not grow.
+pub fn expansion() -> u32 {
+    u32::try_from(EXPANSION.load(Ordering::Relaxed)).unwrap_or(DEFAULT_EXPANSION)
+}
+
+/// How a filter is made that nobody reserved.
+pub fn defaults() -> Parameters {
+    let expansion = expansion();
+    Parameters {
+        capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
+        error_rate: f64::from_bits(ERROR_RATE.load(Ordering::Relaxed)),
+        expansion,
+        scaling: expansion != 0,
+    }
+}

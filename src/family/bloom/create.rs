@@ -1,0 +1,173 @@
+//! Making filters: BF.RESERVE, and what BF.ADD, BF.MADD and BF.INSERT make of a missing key.
+
+use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::key::{Slot, WriteKey};
+use crate::sketch::bloom::{self, Chain, Parameters, parts};
+
+/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING]
+pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
+    if !(4..=7).contains(&call.len()) {
+        return Err(Error::WrongArity);
+    }
+    let parameters = reserve_parameters(call)?;
+    let mut key = call.write::<Chain>(1);
+    match key.get() {
+        Slot::Missing => {}
+        Slot::WrongType => return Err(Error::WrongType),
+        Slot::Found(_) => return Err(c"ERR item exists".into()),
+    }
+    create(call, &mut key, &parameters)?;
+    drop(key);
+    call.signal_changed(1, c"bf.reserve");
+    call.reply_ok();
+    Ok(())
+}
+
+fn reserve_parameters(call: &Call<'_>) -> Result<Parameters, Error> {
+    let error_rate = call.arg(2).double().ok_or(c"ERR bad error rate")?;
+    if !(error_rate > 0.0 && error_rate < 1.0) {
+        return Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into());
+    }
+    let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
+    if !CAPACITIES.contains(&capacity) {
+        return Err(c"ERR capacity must be in the range [1, 1073741824]".into());
+    }
+    let nonscaling = call.args_from(4).any(|word| word.is("NONSCALING"));
+    let mut words = call.args_from(4);
+    let given = if words.any(|word| word.is("EXPANSION")) {
+        let value = words.next().ok_or(c"ERR no expansion")?;
+        let given = value.integer().ok_or(c"ERR bad expansion")?;
+        if nonscaling && given != 0 {
+            return Err(c"Nonscaling filters cannot expand".into());
+        }
+        if !EXPANSIONS.contains(&given) {
+            return Err(c"ERR expansion must be in the range [0, 32768]".into());
+        }
+        u32::try_from(given).ok()
+    } else {
+        None
+    };
+    let expansion = given.unwrap_or_else(|| default_expansion(call, nonscaling));
+    Ok(Parameters {
+        capacity: capacity.unsigned_abs(),
+        error_rate: config::capped(error_rate),
+        expansion,
+        scaling: !nonscaling && expansion != 0,
+    })
+}
+
+/// The growth factor that a filter stores which was made without one: the configured one. A filter
+/// that a primary made without growth stores 2, whatever is configured here: see [`replicate`].
+fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
+    if nonscaling && call.must_obey() {
+        DEFAULT_EXPANSION
+    } else {
+        config::expansion()
+    }
+}
+
+/// Makes the filter, puts it at the open, empty key and replicates that.
+pub fn create<'key>(
+    call: &mut Call<'_>,
+    key: &'key mut WriteKey<Chain>,
+    parameters: &Parameters,
+) -> Result<&'key mut Chain, Error> {
+    let chain = Chain::new(parameters, &|bytes| call.allows_bytes(bytes));
+    let chain = key.set(chain.map_err(|error| match error {
+        bloom::Error::OutOfMemory(_) => c"ERR Insufficient memory to create filter",
+        bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter",
+    })?);
+    replicate(call, chain, parameters);
+    Ok(chain)
+}
+
+/// Replicates the creation with every parameter spelled out, since the settings of who receives it may
+/// differ. A filter without growth has no way to say what growth factor it stores, which has no
+/// meaning but is stored: 2 goes without saying, any other goes as the header of an empty filter.
+fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
+    let key = call.arg(1).bytes();
+    if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
+        call.replicate(c"BF.LOADCHUNK", &[key, b"1", &parts::header(chain)]);
+        return;
+    }
+    let error_rate = format!("{:e}", parameters.error_rate);
+    let capacity = parameters.capacity.to_string();
+    let expansion = parameters.expansion.to_string();
+    let mut words = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
+    if parameters.scaling {
+        words.extend([&b"EXPANSION"[..], expansion.as_bytes()]);
+    } else {
+        words.push(b"NONSCALING");
+    }
+    call.replicate(c"BF.RESERVE", &words);
+}
+
+/// What BF.INSERT says before its items.
+pub struct InsertOptions {
+    /// How to make a missing filter.
+    pub parameters: Parameters,
+    /// Whether to make it at all.
+    pub create: bool,
+    /// The word where the items start.
+    pub first_item: usize,
+}
+
+/// Reads BF.INSERT's options: known by their first letters, whatever follows (as the peer does).
+pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
+    let mut parameters = config::defaults();
+    let mut nonscaling = false;
+    let mut create = true;
+    let mut index = 2;
+    let value_at = |index: usize| -> Result<Argument<'_>, Error> {
+        if index < call.len() {
+            Ok(call.arg(index))
+        } else {
+            Err(Error::WrongArity)
+        }
+    };
+    while index < call.len() {
+        let mut word = call.arg(index).bytes().iter().map(u8::to_ascii_lowercase);
+        index += 1;
+        match (word.next(), word.next(), word.next()) {
+            (Some(b'i'), ..) if index == call.len() => return Err(Error::WrongArity),
+            (Some(b'i'), ..) => {
+                parameters.scaling = !nonscaling && parameters.expansion != 0;
+                return Ok(InsertOptions {
+                    parameters,
+                    create,
+                    first_item: index,
+                });
+            }
+            (Some(b'e'), Some(b'r'), _) => {
+                let rate = value_at(index)?.double().ok_or(c"Bad error rate")?;
+                if !(rate > 0.0 && rate < 1.0) {
+                    return Err(c"Bad error rate".into());
+                }
+                parameters.error_rate = config::capped(rate);
+                index += 1;
+            }
+            (Some(b'e'), ..) => {
+                let given = value_at(index)?.integer();
+                parameters.expansion = given
+                    .filter(|given| EXPANSIONS.contains(given))
+                    .and_then(|given| u32::try_from(given).ok())
+                    .ok_or(c"Bad expansion")?;
+                index += 1;
+            }
+            (Some(b'c'), ..) => {
+                let given = value_at(index)?.integer();
+                parameters.capacity = given
+                    .filter(|given| CAPACITIES.contains(given))
+                    .map(i64::unsigned_abs)
+                    .ok_or(c"Bad capacity")?;
+                index += 1;
+            }
+            (Some(b'n'), _, Some(b'c')) => create = false,
+            (Some(b'n'), ..) => nonscaling = true,
+            _ => return Err(c"Unknown argument received".into()),
+        }
+    }
+    Err(Error::WrongArity)
+}

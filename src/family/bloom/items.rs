@@ -1,0 +1,219 @@
+//! Items in and out: BF.ADD, BF.MADD, BF.INSERT, BF.EXISTS, BF.MEXISTS.
+
+use super::create::{self, InsertOptions};
+use super::{NOT_FOUND, config, stats};
+use crate::server::call::{Call, Error};
+use crate::server::key::{Slot, WriteKey};
+use crate::sketch::bloom::filter::{BLOCK, ItemHash};
+use crate::sketch::bloom::{self, Chain, Parameters};
+use std::ffi::CStr;
+
+const FULL: &CStr = c"ERR non scaling filter is full";
+const PROBLEM: &CStr = c"ERR problem inserting into filter";
+
+fn error_text(error: bloom::Error) -> &'static CStr {
+    match error {
+        bloom::Error::Full => FULL,
+        bloom::Error::Shape | bloom::Error::OutOfMemory(_) => PROBLEM,
+    }
+}
+
+/// The filter at the open key, made if there is none; and whether it was made.
+fn find_or_create<'key>(
+    call: &mut Call<'_>,
+    key: &'key mut WriteKey<Chain>,
+    parameters: impl FnOnce() -> Parameters,
+) -> Result<(&'key mut Chain, bool), Error> {
+    match key.get() {
+        Slot::WrongType => return Err(Error::WrongType),
+        Slot::Missing => return Ok((create::create(call, key, &parameters())?, true)),
+        // Asked again below, because the borrow would otherwise outlive this match.
+        Slot::Found(_) => {}
+    }
+    Ok((key.get().or_missing(NOT_FOUND)?, false))
+}
+
+/// BF.ADD key item
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<Chain>(1);
+    let (chain, created) = find_or_create(call, &mut key, config::defaults)?;
+    let filters = chain.filters().len();
+    let hash = chain.hash(call.arg(2).bytes());
+    let added = chain.add(hash, &|bytes| call.allows_bytes(bytes));
+    if chain.filters().len() > filters {
+        stats().count_growths(1);
+        key.recount();
+    }
+    drop(key);
+    match added {
+        Ok(true) => {
+            stats().count_items(1);
+            call.replicate_verbatim();
+        }
+        Ok(false) => {}
+        Err(_) => stats().count_refusals(1),
+    }
+    if created || added == Ok(true) {
+        call.signal_changed(1, c"bf.add");
+    }
+    match added {
+        Ok(new) => call.reply_boolean(new),
+        Err(error) => call.reply_error(error_text(error)),
+    }
+    Ok(())
+}
+
+/// BF.MADD key item [item …]
+pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<Chain>(1);
+    let (chain, created) = find_or_create(call, &mut key, config::defaults)?;
+    let outcome = add_all(call, chain, 2);
+    finish(call, key, &outcome, created, c"bf.madd");
+    Ok(())
+}
+
+/// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item [item …]
+pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
+    let InsertOptions {
+        parameters,
+        create,
+        first_item,
+    } = create::insert_options(call)?;
+    let mut key = call.write::<Chain>(1);
+    if !create {
+        key.get().or_missing(NOT_FOUND)?;
+    }
+    let (chain, created) = find_or_create(call, &mut key, || parameters)?;
+    let outcome = add_all(call, chain, first_item);
+    finish(call, key, &outcome, created, c"bf.insert");
+    Ok(())
+}
+
+/// What adding several items came to.
+#[derive(Default)]
+struct Outcome {
+    /// New items.
+    added: u64,
+    /// Items that were refused.
+    refused: u64,
+    /// Filters that were made on the way.
+    growths: usize,
+    /// The words of the new items, kept only once memory was refused to one: who receives the command
+    /// may have that memory, so only what really went in may be sent.
+    sent: Option<Vec<usize>>,
+}
+
+/// Adds the items from word `first` on, and replies with an array of what became of each.
+fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
+    let items = call.len() - first;
+    let filters = chain.filters().len();
+    // The array ends early at the item that finds a filter full which does not grow. Only where that
+    // can happen is the length left open, which costs the server more.
+    let room = chain.capacity().saturating_sub(chain.items());
+    let may_end_early = !chain.is_scaling() && (items as u64) > room;
+    if may_end_early {
+        call.reply_open_array();
+    } else {
+        call.reply_array(items);
+    }
+    let mut outcome = Outcome::default();
+    let mut hashes = [ItemHash::default(); BLOCK];
+    let mut start = first;
+    'blocks: while start < call.len() {
+        let len = BLOCK.min(call.len() - start);
+        for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
+            *hash = chain.hash(item.bytes());
+        }
+        chain.prefetch_block(&hashes[..len]);
+        for (n, &hash) in hashes[..len].iter().enumerate() {
+            match chain.add(hash, &|bytes| call.allows_bytes(bytes)) {
+                Ok(new) => {
+                    outcome.added += u64::from(new);
+                    if let (true, Some(sent)) = (new, &mut outcome.sent) {
+                        sent.push(start + n);
+                    }
+                    call.reply_boolean(new);
+                }
+                Err(error) => {
+                    outcome.refused += 1;
+                    if matches!(error, bloom::Error::OutOfMemory(_)) && outcome.sent.is_none() {
+                        outcome.sent = Some((first..start + n).collect());
+                    }
+                    call.reply_error(error_text(error));
+                    if error == bloom::Error::Full {
+                        break 'blocks;
+                    }
+                }
+            }
+        }
+        start += len;
+    }
+    if may_end_early {
+        call.end_array();
+    }
+    outcome.growths = chain.filters().len() - filters;
+    outcome
+}
+
+/// Counts, replicates and signals what a command did.
+fn finish(
+    call: &mut Call<'_>,
+    mut key: WriteKey<Chain>,
+    outcome: &Outcome,
+    created: bool,
+    event: &CStr,
+) {
+    if outcome.growths > 0 {
+        stats().count_growths(outcome.growths as u64);
+        key.recount();
+    }
+    drop(key);
+    stats().count_items(outcome.added);
+    stats().count_refusals(outcome.refused);
+    if outcome.added > 0 {
+        match &outcome.sent {
+            None => call.replicate_verbatim(),
+            Some(sent) => {
+                let words = sent.iter().map(|&word| call.arg(word).bytes());
+                let words: Vec<_> = std::iter::once(call.arg(1).bytes()).chain(words).collect();
+                call.replicate(c"BF.MADD", &words);
+            }
+        }
+    }
+    if created || outcome.added > 0 {
+        call.signal_changed(1, event);
+    }
+}
+
+/// BF.EXISTS key item
+pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<Chain>(1);
+    let chain = key.get().found();
+    let found = chain.is_some_and(|chain| chain.contains(chain.hash(call.arg(2).bytes())));
+    drop(key);
+    call.reply_boolean(found);
+    Ok(())
+}
+
+/// BF.MEXISTS key item [item …]
+pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<Chain>(1);
+    let chain = key.get().found();
+    call.reply_array(call.len() - 2);
+    let mut hashes = [ItemHash::default(); BLOCK];
+    let mut start = 2;
+    while start < call.len() {
+        let len = BLOCK.min(call.len() - start);
+        let found = chain.map_or(0, |chain| {
+            for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
+                *hash = chain.hash(item.bytes());
+            }
+            chain.contains_block(&hashes[..len])
+        });
+        for n in 0..len {
+            call.reply_boolean(found >> n & 1 != 0);
+        }
+        start += len;
+    }
+    Ok(())
+}

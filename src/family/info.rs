@@ -1,0 +1,29 @@
+//! The module's sections of INFO: what is loaded, and figures of each family.
+
+use super::bloom;
+use crate::server::info::InfoWriter;
+use crate::server::stats::Stats;
+
+/// Every family with its prefix, in the order they are shown.
+const FAMILIES: [(&str, fn() -> &'static Stats); 1] = [("bloom", bloom::stats)];
+
+/// Writes the sections `version` and `stats`. The server puts `bf_` before each name.
+pub fn write(info: &mut InfoWriter) {
+    if info.section(c"version") {
+        info.text("roughly_version", env!("CARGO_PKG_VERSION"));
+        info.text("roughly_revision", env!("ROUGHLY_REVISION"));
+    }
+    if info.section(c"stats") {
+        for (family, stats) in FAMILIES {
+            let stats = stats();
+            let mut number = |name: &str, value: i64| {
+                info.number(&format!("{family}_{name}"), value);
+            };
+            number("keys", stats.keys());
+            number("bytes", stats.bytes());
+            number("items_added", stats.items_added().cast_signed());
+            number("growths", stats.growths().cast_signed());
+            number("refusals", stats.refusals().cast_signed());
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Floor 3: what users call. One room per family: commands (parse, call the sketch, reply) and data
+//! type (load, save, rewrite). The texts that users see live here only.
+
+pub mod bloom;
+mod info;
+mod stream;
+
+pub use info::write as write_info;

@@ -1,0 +1,192 @@
+//! The global allocator: the server's where there is one, the system's elsewhere.
+//!
+//! So `used_memory`, `maxmemory` and defragmentation see what the module holds, and unit tests,
+//! benches and fuzz targets that link the library run without a server. Where the server's functions
+//! would end the process for lack of memory, this one answers null, so that callers can refuse.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+
+/// Every block of the server's allocator is aligned to this, once it is at least this large.
+const NATURAL_ALIGNMENT: usize = 16;
+
+/// Blocks from this size on are tried before they are taken, on servers without the Try functions for
+/// zeroed and resized memory (Redis 7.0), whose plain ones end the process.
+const PROBED_BYTES: usize = 64 << 10;
+
+/// The allocator of the module and of everything that links the library.
+#[derive(Debug)]
+pub struct ServerAllocator;
+
+/// Whether the server's allocator is there. Before that nothing of the module runs.
+fn server_is_there() -> bool {
+    optional_api!(RedisModule_Alloc).is_some()
+}
+
+/// A size that the server's allocator aligns naturally.
+fn natural_size(layout: Layout) -> usize {
+    layout.size().max(layout.align())
+}
+
+fn try_alloc(size: usize) -> *mut u8 {
+    let function = optional_api!(RedisModule_TryAlloc).or(optional_api!(RedisModule_Alloc));
+    // SAFETY: both take any size.
+    function.map_or(ptr::null_mut(), |alloc| unsafe { alloc(size).cast() })
+}
+
+fn free(block: *mut u8) {
+    if let Some(free) = optional_api!(RedisModule_Free) {
+        // SAFETY: the callers pass blocks of the server's allocator, or null, which it takes.
+        unsafe { free(block.cast()) }
+    }
+}
+
+/// Whether a block of this size can be had now: asked of the Try function, and given back.
+fn can_be_had(size: usize) -> bool {
+    if size < PROBED_BYTES {
+        return true;
+    }
+    let probe = try_alloc(size);
+    free(probe);
+    !probe.is_null()
+}
+
+fn try_calloc(size: usize) -> *mut u8 {
+    if let Some(calloc) = optional_api!(RedisModule_TryCalloc) {
+        // SAFETY: takes any size.
+        return unsafe { calloc(1, size).cast() };
+    }
+    match optional_api!(RedisModule_Calloc) {
+        // SAFETY: takes any size.
+        Some(calloc) if can_be_had(size) => unsafe { calloc(1, size).cast() },
+        _ => ptr::null_mut(),
+    }
+}
+
+fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
+    if let Some(realloc) = optional_api!(RedisModule_TryRealloc) {
+        // SAFETY: `block` is one of the server's allocator.
+        return unsafe { realloc(block.cast(), size).cast() };
+    }
+    match optional_api!(RedisModule_Realloc) {
+        // SAFETY: as above.
+        Some(realloc) if can_be_had(size) => unsafe { realloc(block.cast(), size).cast() },
+        _ => ptr::null_mut(),
+    }
+}
+
+/// A block with more than natural alignment: the server's block, then its address, then ours.
+fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
+    let Some(size) = layout.size().checked_add(layout.align()) else {
+        return ptr::null_mut();
+    };
+    let block = get(size);
+    if block.is_null() {
+        return block;
+    }
+    let offset = layout.align() - block.addr() % layout.align();
+    // SAFETY: 0 < offset <= align, so the address lies in the block with `layout.size()` bytes after
+    // it; a natural block starts at a multiple of 16, so at least 16 bytes lie before it.
+    unsafe {
+        let aligned = block.add(offset);
+        aligned.cast::<*mut u8>().sub(1).write(block);
+        aligned
+    }
+}
+
+// SAFETY: every path hands out blocks of the asked size and alignment from one of two allocators and
+// gives them back to the same one: which of them is fixed before the module's first allocation, and
+// which form a block has follows from its layout alone. Failure is null, never an unwinding.
+unsafe impl GlobalAlloc for ServerAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !server_is_there() {
+            // SAFETY: the caller's promise is the system allocator's.
+            return unsafe { System.alloc(layout) };
+        }
+        if layout.align() > NATURAL_ALIGNMENT {
+            return alloc_aligned(layout, try_alloc);
+        }
+        try_alloc(natural_size(layout))
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !server_is_there() {
+            // SAFETY: the caller's promise is the system allocator's.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        if layout.align() > NATURAL_ALIGNMENT {
+            return alloc_aligned(layout, try_calloc);
+        }
+        try_calloc(natural_size(layout))
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if !server_is_there() {
+            // SAFETY: the caller's promise is the system allocator's.
+            return unsafe { System.dealloc(block, layout) };
+        }
+        if layout.align() > NATURAL_ALIGNMENT {
+            // SAFETY: `alloc_aligned` wrote the server's address just before the block.
+            free(unsafe { block.cast::<*mut u8>().sub(1).read() });
+        } else {
+            free(block);
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if !server_is_there() {
+            // SAFETY: the caller's promise is the system allocator's.
+            return unsafe { System.realloc(block, layout, new_size) };
+        }
+        if layout.align() <= NATURAL_ALIGNMENT {
+            return try_realloc(block, new_size.max(layout.align()));
+        }
+        // SAFETY: the caller promises a size that makes a layout at this alignment.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        // SAFETY: as for `alloc` and `dealloc`; the two blocks are distinct and hold at least the
+        // bytes that are copied.
+        unsafe {
+            let new = self.alloc(new_layout);
+            if !new.is_null() {
+                ptr::copy_nonoverlapping(block, new, layout.size().min(new_size));
+                self.dealloc(block, layout);
+            }
+            new
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static LAST: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn system_block(size: usize) -> *mut u8 {
+        LAST.set(size);
+        // SAFETY: the layout is not empty and properly aligned.
+        unsafe { System.alloc(Layout::from_size_align(size, NATURAL_ALIGNMENT).unwrap()) }
+    }
+
+    #[test]
+    fn over_aligned_blocks_are_aligned_and_know_their_origin() {
+        for align in [32, 64, 4096] {
+            let layout = Layout::from_size_align(100, align).unwrap();
+            let block = alloc_aligned(layout, system_block);
+            assert_eq!(block.addr() % align, 0);
+            // SAFETY: `alloc_aligned` wrote the origin there; it was made with this layout.
+            unsafe {
+                block.write_bytes(7, 100);
+                let origin = block.cast::<*mut u8>().sub(1).read();
+                assert!(block.addr() + 100 <= origin.addr() + LAST.get());
+                System.dealloc(
+                    origin,
+                    Layout::from_size_align(LAST.get(), NATURAL_ALIGNMENT).unwrap(),
+                );
+            }
+        }
+    }
+}

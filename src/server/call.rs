@@ -1,0 +1,188 @@
+//! A running command: its arguments, what it owes the client, how it spreads.
+
+use super::argument::Argument;
+use super::memory;
+use redis_module::raw;
+use std::ffi::{CStr, CString, c_int};
+use std::slice;
+
+/// What a handler may end with instead of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// Too few or too many words.
+    WrongArity,
+    /// The key holds a value of another type.
+    WrongType,
+    /// An error text; its first word is the error code.
+    Text(&'static CStr),
+    /// An error text made for the occasion.
+    Made(CString),
+}
+
+impl From<&'static CStr> for Error {
+    fn from(text: &'static CStr) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// A command as a handler sees it. Argument 0 is the command's name.
+#[derive(Debug)]
+pub struct Call<'a> {
+    ctx: *mut raw::RedisModuleCtx,
+    args: &'a [*mut raw::RedisModuleString],
+    /// Replies still owed to the client: one at first, and for each array its elements. What a
+    /// panicking handler leaves unpaid is paid with errors, so that the client is never left waiting.
+    owed: usize,
+    /// Elements so far of an array of unknown length.
+    open: Option<usize>,
+}
+
+impl<'a> Call<'a> {
+    /// A call from what the server passes to a command.
+    ///
+    /// # Safety
+    /// All pointers must be those of a running command, and stay valid for `'a`.
+    pub(super) unsafe fn new(
+        ctx: *mut raw::RedisModuleCtx,
+        argv: *mut *mut raw::RedisModuleString,
+        argc: c_int,
+    ) -> Self {
+        let len = usize::try_from(argc).unwrap_or(0);
+        Self {
+            ctx,
+            // SAFETY: by the promise above; argv holds argc pointers.
+            args: unsafe { slice::from_raw_parts(argv, len) },
+            owed: 1,
+            open: None,
+        }
+    }
+
+    pub(super) fn ctx(&self) -> *mut raw::RedisModuleCtx {
+        self.ctx
+    }
+
+    /// A reply goes out, with so many elements to follow.
+    #[inline]
+    pub(super) fn paid(&mut self, elements: usize) {
+        match &mut self.open {
+            Some(len) => *len += 1,
+            None => self.owed = (self.owed + elements).saturating_sub(1),
+        }
+    }
+
+    pub(super) fn open_array(&mut self) {
+        self.paid(0);
+        self.open = Some(0);
+    }
+
+    pub(super) fn close_array(&mut self) -> Option<usize> {
+        self.open.take()
+    }
+
+    /// Pays what is owed, after a handler that did not.
+    pub(super) fn settle(&mut self, error: &CStr) {
+        self.end_array();
+        while self.owed > 0 {
+            self.reply_error(error);
+        }
+    }
+
+    /// Words of the command, its name included.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    /// Never true: a command has a name.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.args.is_empty()
+    }
+
+    /// Word number `index`.
+    ///
+    /// # Panics
+    /// If there are not so many; handlers check their arity first.
+    #[inline]
+    #[must_use]
+    pub fn arg(&self, index: usize) -> Argument<'a> {
+        // SAFETY: the string belongs to the running command and is valid for 'a (see `new`).
+        unsafe { Argument::new(self.args[index]) }
+    }
+
+    /// The words from number `first` on.
+    pub fn args_from(&self, first: usize) -> impl ExactSizeIterator<Item = Argument<'a>> + use<'a> {
+        let rest = self.args.get(first..).unwrap_or(&[]);
+        // SAFETY: as in `arg`.
+        rest.iter().map(|&string| unsafe { Argument::new(string) })
+    }
+
+    fn flags(&self) -> c_int {
+        // SAFETY: the context is the running command's.
+        unsafe { api!(RedisModule_GetContextFlags)(self.ctx) }
+    }
+
+    /// Whether the client speaks RESP3.
+    #[must_use]
+    pub fn is_resp3(&self) -> bool {
+        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 as c_int != 0
+    }
+
+    /// Whether the command must be obeyed: it comes from a primary or from the AOF, and whoever sent
+    /// it has applied it already. Limits that are this server's own do not hold for it.
+    #[must_use]
+    pub fn must_obey(&self) -> bool {
+        let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        self.flags() & obeyed as c_int != 0
+    }
+
+    /// Whether so many bytes may be asked for at once, see [`memory`].
+    #[must_use]
+    pub fn allows_bytes(&self, bytes: u64) -> bool {
+        memory::allows(self.ctx, self.must_obey(), bytes)
+    }
+
+    /// Replicates the command as it came, to replicas and the AOF.
+    pub fn replicate_verbatim(&mut self) {
+        // SAFETY: the context is the running command's.
+        unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx) };
+    }
+
+    /// Replicates another command: name and words.
+    pub fn replicate(&mut self, name: &CStr, words: &[&[u8]]) {
+        let strings: Vec<_> = words
+            .iter()
+            // SAFETY: the bytes are copied.
+            .map(|word| unsafe {
+                api!(RedisModule_CreateString)(self.ctx, word.as_ptr().cast(), word.len())
+            })
+            .collect();
+        // SAFETY: the format "v" takes a vector of strings and its length; the server takes its own
+        // references, and ours are given back once each.
+        unsafe {
+            api!(RedisModule_Replicate)(
+                self.ctx,
+                name.as_ptr(),
+                c"v".as_ptr(),
+                strings.as_ptr(),
+                strings.len(),
+            );
+            for string in strings {
+                api!(RedisModule_FreeString)(self.ctx, string);
+            }
+        }
+    }
+
+    /// Tells the server that the key in word `key` changed: WATCH, client-side caching, and a keyspace
+    /// event of this name (class module and generic).
+    pub fn signal_changed(&mut self, key: usize, event: &CStr) {
+        let key = self.args[key];
+        let class = raw::REDISMODULE_NOTIFY_MODULE | raw::REDISMODULE_NOTIFY_GENERIC;
+        // SAFETY: the context and the key's name are the running command's.
+        unsafe {
+            api!(RedisModule_SignalModifiedKey)(self.ctx, key);
+            api!(RedisModule_NotifyKeyspaceEvent)(self.ctx, class, event.as_ptr(), key);
+        }
+    }
+}

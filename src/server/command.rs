@@ -1,0 +1,425 @@
+//! The command table: what a command is called, needs, may and does, and how the server learns it.
+
+use super::call::{Call, Error};
+use super::guard::guarded;
+use super::reply::WRONG_TYPE;
+use redis_module::raw;
+use std::ffi::{CStr, c_int};
+use std::ptr;
+
+/// What the server calls.
+pub type RawHandler = unsafe extern "C" fn(
+    *mut raw::RedisModuleCtx,
+    *mut *mut raw::RedisModuleString,
+    c_int,
+) -> c_int;
+
+/// What an operator sees of a bug of ours; the log has the details.
+const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
+
+/// Makes a handler callable by the server: with its arguments wrapped, its errors answered, and its
+/// panics caught.
+///
+/// The handler is a function's own type, which has no size and one value, so the shim below can be made
+/// for it at compile time and needs no pointer to it.
+#[must_use]
+pub const fn handler<H>(_handler: H) -> RawHandler
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
+    shim::<H>
+}
+
+unsafe extern "C" fn shim<H>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
+    // and one exists: `handler` was given it.
+    let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
+    // SAFETY: the pointers are those of the command that the server runs now.
+    let mut call = unsafe { Call::new(ctx, argv, argc) };
+    let result = guarded("a command", || run(&mut call));
+    match result {
+        Some(Ok(())) => {}
+        Some(Err(Error::WrongArity)) => {
+            call.paid(0);
+            // SAFETY: as above.
+            unsafe { api!(RedisModule_WrongArity)(ctx) };
+        }
+        Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
+        Some(Err(Error::Text(text))) => call.reply_error(text),
+        Some(Err(Error::Made(text))) => call.reply_error(&text),
+        None => {}
+    }
+    call.settle(INTERNAL_ERROR);
+    raw::REDISMODULE_OK as c_int
+}
+
+/// The type of an argument, for `COMMAND DOCS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgKind {
+    /// A key; the number says which of the command's key specs finds it.
+    Key(c_int),
+    /// A string.
+    String,
+    /// An integer.
+    Integer,
+    /// A double.
+    Double,
+    /// A word that stands for itself.
+    Token,
+    /// One of the arguments below it.
+    OneOf,
+    /// The arguments below it, in turn.
+    Block,
+}
+
+/// An argument, for `COMMAND DOCS` and the hints of redis-cli.
+#[derive(Debug, Clone, Copy)]
+pub struct Arg {
+    name: &'static CStr,
+    kind: ArgKind,
+    token: Option<&'static CStr>,
+    flags: u32,
+    parts: &'static [Arg],
+}
+
+impl Arg {
+    /// An argument that stands once and must be there.
+    #[must_use]
+    pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
+        Self {
+            name,
+            kind,
+            token: None,
+            flags: 0,
+            parts: &[],
+        }
+    }
+
+    /// A key, found by the first key spec.
+    #[must_use]
+    pub const fn key() -> Self {
+        Self::new(c"key", ArgKind::Key(0))
+    }
+
+    /// A word that stands for itself and may be left out.
+    #[must_use]
+    pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Token).token(token).optional()
+    }
+
+    /// With a word before it.
+    #[must_use]
+    pub const fn token(mut self, token: &'static CStr) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// That may be left out.
+    #[must_use]
+    pub const fn optional(mut self) -> Self {
+        self.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
+        self
+    }
+
+    /// That may stand several times.
+    #[must_use]
+    pub const fn multiple(mut self) -> Self {
+        self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
+        self
+    }
+
+    /// Made of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
+    #[must_use]
+    pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
+        self.parts = parts;
+        self
+    }
+}
+
+/// Where a command's keys stand and what it does with them.
+#[derive(Debug, Clone, Copy)]
+pub struct KeySpec {
+    flags: u32,
+    first: c_int,
+    counted: bool,
+}
+
+impl KeySpec {
+    const fn first(flags: u32) -> Self {
+        Self {
+            flags,
+            first: 1,
+            counted: false,
+        }
+    }
+
+    /// Word 1 is read.
+    pub const READ: Self =
+        Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
+    /// Word 1 is looked at, but nothing of what users put there is told.
+    pub const INSPECT: Self = Self::first(raw::REDISMODULE_CMD_KEY_RO);
+    /// Word 1 is made, or something is added to it.
+    pub const INSERT: Self =
+        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
+    /// Word 1 is added to, and what was in it shows in the reply.
+    pub const ACCESS_INSERT: Self = Self::first(
+        raw::REDISMODULE_CMD_KEY_RW
+            | raw::REDISMODULE_CMD_KEY_ACCESS
+            | raw::REDISMODULE_CMD_KEY_INSERT,
+    );
+    /// Word 1 is changed.
+    pub const UPDATE: Self =
+        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE);
+    /// Word 1 is changed, and what was in it shows in the reply.
+    pub const ACCESS_UPDATE: Self = Self::first(
+        raw::REDISMODULE_CMD_KEY_RW
+            | raw::REDISMODULE_CMD_KEY_ACCESS
+            | raw::REDISMODULE_CMD_KEY_UPDATE,
+    );
+    /// Something of word 1 is taken away, and what was in it shows in the reply.
+    pub const ACCESS_DELETE: Self = Self::first(
+        raw::REDISMODULE_CMD_KEY_RW
+            | raw::REDISMODULE_CMD_KEY_ACCESS
+            | raw::REDISMODULE_CMD_KEY_DELETE,
+    );
+    /// Word 1 is overwritten.
+    pub const OVERWRITE: Self =
+        Self::first(raw::REDISMODULE_CMD_KEY_OW | raw::REDISMODULE_CMD_KEY_INSERT);
+    /// Word 2 counts the keys that follow it, which are read.
+    pub const COUNTED_SOURCES: Self = Self {
+        flags: raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        first: 2,
+        counted: true,
+    };
+
+    fn to_raw(self) -> raw::RedisModuleCommandKeySpec {
+        let mut spec = NO_KEY_SPEC;
+        spec.flags = u64::from(self.flags);
+        spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+        spec.bs.index =
+            raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: self.first };
+        if self.counted {
+            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
+            spec.fk.keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
+                keynumidx: 0,
+                firstkey: 1,
+                keystep: 1,
+            };
+        } else {
+            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+            spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+                lastkey: 0,
+                keystep: 1,
+                limit: 0,
+            };
+        }
+        spec
+    }
+}
+
+const NO_KEY_SPEC: raw::RedisModuleCommandKeySpec = raw::RedisModuleCommandKeySpec {
+    notes: ptr::null(),
+    flags: 0,
+    begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INVALID,
+    bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
+        keyword: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_2 {
+            keyword: ptr::null(),
+            startfrom: 0,
+        },
+    },
+    find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_OMITTED,
+    fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
+        range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+            lastkey: 0,
+            keystep: 0,
+            limit: 0,
+        },
+    },
+};
+
+const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
+    name: ptr::null(),
+    type_: 0,
+    key_spec_index: 0,
+    token: ptr::null(),
+    summary: ptr::null(),
+    since: ptr::null(),
+    flags: 0,
+    deprecated_since: ptr::null(),
+    subargs: ptr::null_mut(),
+    display_text: ptr::null(),
+};
+
+/// A command.
+#[derive(Debug, Clone, Copy)]
+pub struct Command {
+    /// Its name, in lower case as the server shows it.
+    pub name: &'static CStr,
+    /// What runs it, see [`handler`].
+    pub handler: RawHandler,
+    /// Flags of the server's: `write deny-oom`, `readonly fast` …
+    pub flags: &'static CStr,
+    /// ACL categories besides the family's.
+    pub acl: &'static CStr,
+    /// Words, its name included; negative where there may be more.
+    pub arity: c_int,
+    /// Where its keys stand. The first is word 1.
+    pub keys: &'static [KeySpec],
+    /// Hints to proxies and clients, as the server defines them.
+    pub tips: Option<&'static CStr>,
+    /// What it does, in a line.
+    pub summary: &'static CStr,
+    /// What it costs.
+    pub complexity: &'static CStr,
+    /// Version of the command set that brought it.
+    pub since: &'static CStr,
+    /// Its arguments.
+    pub args: &'static [Arg],
+}
+
+/// The arguments of a command as the server takes them. All levels live in `levels` until the server
+/// has copied them; each ends with an empty one.
+fn raw_args(
+    args: &'static [Arg],
+    levels: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
+) -> *mut raw::RedisModuleCommandArg {
+    if args.is_empty() {
+        return ptr::null_mut();
+    }
+    let mut level: Vec<_> = args
+        .iter()
+        .map(|arg| {
+            let (kind, key_spec_index) = match arg.kind {
+                ArgKind::Key(spec) => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
+                    spec,
+                ),
+                ArgKind::String => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
+                    -1,
+                ),
+                ArgKind::Integer => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
+                    -1,
+                ),
+                ArgKind::Double => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
+                    -1,
+                ),
+                ArgKind::Token => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+                    -1,
+                ),
+                ArgKind::OneOf => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
+                    -1,
+                ),
+                ArgKind::Block => (
+                    raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK,
+                    -1,
+                ),
+            };
+            raw::RedisModuleCommandArg {
+                name: arg.name.as_ptr(),
+                type_: kind,
+                key_spec_index,
+                token: arg.token.map_or(ptr::null(), CStr::as_ptr),
+                flags: arg.flags as c_int,
+                subargs: raw_args(arg.parts, levels),
+                ..NO_ARG
+            }
+        })
+        .collect();
+    level.push(NO_ARG);
+    let mut level = level.into_boxed_slice();
+    let start = level.as_mut_ptr();
+    levels.push(level);
+    start
+}
+
+/// Registers a command. An error says what the server refused.
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+pub(super) unsafe fn register(
+    ctx: *mut raw::RedisModuleCtx,
+    command: &Command,
+    category: &CStr,
+) -> Result<(), String> {
+    let name = command.name.as_ptr();
+    let ok = raw::REDISMODULE_OK as c_int;
+    // SAFETY: all texts live until the return, and the server copies what it keeps.
+    unsafe {
+        let handler = Some(command.handler);
+        let flags = command.flags.as_ptr();
+        if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
+            return Err(format!(
+                "command {} is refused: does another module own it?",
+                command.name.to_string_lossy()
+            ));
+        }
+        let proxy = api!(RedisModule_GetCommand)(ctx, name);
+        if proxy.is_null() {
+            return Err(format!(
+                "command {} is lost",
+                command.name.to_string_lossy()
+            ));
+        }
+        set_info(proxy, command)?;
+        if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
+            let both = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
+            // A server out of room for categories keeps its own, of the flags.
+            if set_categories(proxy, both.as_ptr().cast()) != ok {
+                super::log::notice(&format!(
+                    "ACL categories of {} stay the server's own",
+                    command.name.to_string_lossy()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `proxy` must be a command of this module's, in the running load function.
+unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Result<(), String> {
+    let mut levels = Vec::new();
+    let args = raw_args(command.args, &mut levels);
+    let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
+    keys.push(NO_KEY_SPEC);
+    let version = raw::RedisModuleCommandInfoVersion {
+        version: 1,
+        sizeof_historyentry: size_of::<raw::RedisModuleCommandHistoryEntry>(),
+        sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
+        sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
+    };
+    let info = raw::RedisModuleCommandInfo {
+        version: &raw const version,
+        summary: command.summary.as_ptr(),
+        complexity: command.complexity.as_ptr(),
+        since: command.since.as_ptr(),
+        history: ptr::null_mut(),
+        tips: command.tips.map_or(ptr::null(), CStr::as_ptr),
+        arity: command.arity,
+        key_specs: keys.as_mut_ptr(),
+        args,
+    };
+    // SAFETY: everything `info` points to lives until the return and is copied by the server; arrays
+    // end with an empty element.
+    let status = unsafe { api!(RedisModule_SetCommandInfo)(proxy, &raw const info) };
+    if status != raw::REDISMODULE_OK as c_int {
+        return Err(format!(
+            "the description of {} is refused",
+            command.name.to_string_lossy()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Settings: CONFIG GET, SET and REWRITE, and the words of the load line.
+//!
+//! A setting is text to the server; the family that owns it reads the text and keeps the value. Servers
+//! that allow it (Redis 8) show the very name; elsewhere the server puts `bf.` before it.
+
+use super::argument::Argument;
+use super::guard::guarded;
+use super::log;
+use redis_module::raw;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Why a text is no value of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rejection {
+    /// It does not parse.
+    Invalid,
+    /// It is outside this range, in the notation the message shows: `[1, 255]`.
+    OutOfRange(String),
+}
+
+/// What to show of an accepted text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// The text as it was given.
+    AsGiven,
+    /// Another text: the value was capped.
+    Instead(&'static str),
+}
+
+/// A setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static CStr,
+    /// Its old name on the load line, still taken.
+    pub old_name: Option<&'static str>,
+    /// Its value where nothing else is said.
+    pub default: &'static CStr,
+    /// Reads a text and keeps the value.
+    pub set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
+}
+
+/// A registered setting: the setting and the text that CONFIG GET shows.
+struct Shown {
+    setting: &'static Setting,
+    text: AtomicPtr<raw::RedisModuleString>,
+}
+
+static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
+
+fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
+    let name = name.to_string_lossy();
+    match rejection {
+        Rejection::Invalid => format!("Invalid value for `{name}`"),
+        Rejection::OutOfRange(range) => {
+            format!("Value for `{name}` must be in the range {range}")
+        }
+    }
+}
+
+/// A string of the server's, owned by us.
+///
+/// # Safety
+/// Only where the server may be called.
+unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
+    // SAFETY: a null context makes a string that is freed by hand; the bytes are copied.
+    unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len()) }
+}
+
+impl Shown {
+    /// Takes a text for the setting.
+    fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
+        let shown: &[u8] = match (self.setting.set)(text)? {
+            Accepted::AsGiven => text.bytes(),
+            Accepted::Instead(other) => other.as_bytes(),
+        };
+        // SAFETY: the server runs this; the old text was ours, and nothing else holds it.
+        unsafe {
+            let old = self.text.swap(new_string(shown), Ordering::Relaxed);
+            if !old.is_null() {
+                api!(RedisModule_FreeString)(ptr::null_mut(), old);
+            }
+        }
+        Ok(())
+    }
+}
+
+unsafe extern "C" fn get(_name: *const c_char, data: *mut c_void) -> *mut raw::RedisModuleString {
+    // SAFETY: `data` is the address of an element of SHOWN, which is never changed once it is set.
+    unsafe { &*data.cast::<Shown>() }
+        .text
+        .load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn set(
+    _name: *const c_char,
+    value: *mut raw::RedisModuleString,
+    data: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    let taken = guarded("a setting", || {
+        // SAFETY: as in `get`; the value is valid for this call.
+        let (shown, value) = unsafe { (&*data.cast::<Shown>(), Argument::new(value)) };
+        shown
+            .take(value)
+            .map_err(|rejection| rejection_text(shown.setting.name, &rejection))
+    });
+    match taken {
+        Some(Ok(())) => raw::REDISMODULE_OK as c_int,
+        Some(Err(text)) => {
+            // SAFETY: the server takes the string over and frees it.
+            unsafe { *error = new_string(text.as_bytes()) };
+            raw::REDISMODULE_ERR as c_int
+        }
+        None => raw::REDISMODULE_ERR as c_int,
+    }
+}
+
+/// Registers all settings, with the load line's words as their first values.
+///
+/// # Errors
+/// A text for the log that names what is wrong.
+///
+/// # Safety
+/// `ctx` and `args` must be those of the running load function.
+pub(super) unsafe fn register(
+    ctx: *mut raw::RedisModuleCtx,
+    settings: &[&'static [Setting]],
+    args: &[Argument<'_>],
+) -> Result<(), String> {
+    let shown = SHOWN.get_or_init(|| {
+        let settings = settings.iter().copied().flatten();
+        settings
+            .map(|setting| Shown {
+                setting,
+                text: AtomicPtr::new(ptr::null_mut()),
+            })
+            .collect()
+    });
+    for one in shown {
+        // SAFETY: the server may be called; the string is freed below.
+        unsafe {
+            let text = new_string(one.setting.default.to_bytes());
+            let taken = one.take(Argument::new(text));
+            api!(RedisModule_FreeString)(ptr::null_mut(), text);
+            taken.map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
+        }
+    }
+    let values = take_load_line(shown, args)?;
+    let mut prefixed = false;
+    for (one, value) in shown.iter().zip(values) {
+        let default = value.as_deref().unwrap_or(one.setting.default);
+        // SAFETY: name and default are copied; the callbacks' data live as long as the process.
+        unsafe {
+            let data = ptr::from_ref(one).cast_mut().cast();
+            let name = one.setting.name.as_ptr();
+            let register = |flags| {
+                api!(RedisModule_RegisterStringConfig)(
+                    ctx,
+                    name,
+                    default.as_ptr(),
+                    flags,
+                    Some(get),
+                    Some(set),
+                    None,
+                    data,
+                )
+            };
+            let ok = raw::REDISMODULE_OK as c_int;
+            if prefixed || register(raw::REDISMODULE_CONFIG_UNPREFIXED) != ok {
+                prefixed = true;
+                if register(raw::REDISMODULE_CONFIG_DEFAULT) != ok {
+                    let name = one.setting.name.to_string_lossy();
+                    return Err(format!("setting {name} is refused by the server"));
+                }
+            }
+        }
+    }
+    if prefixed {
+        log::notice("this server prefixes the settings of modules: use CONFIG SET bf.<name>");
+    }
+    // SAFETY: all settings are registered; the server now sets them from its configuration file.
+    if unsafe { api!(RedisModule_LoadConfigs)(ctx) } != raw::REDISMODULE_OK as c_int {
+        return Err("a setting in the configuration file is refused".to_owned());
+    }
+    Ok(())
+}
+
+/// Reads the load line: pairs of a name (or an old name) and a value. Answers the texts that were
+/// given, in the order of the settings.
+fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<CString>>, String> {
+    let mut values = vec![None; shown.len()];
+    if let [only] = args
+        && only.bytes().is_empty()
+    {
+        return Ok(values);
+    }
+    if !args.len().is_multiple_of(2) {
+        return Err("the load line has a name without a value".to_owned());
+    }
+    for pair in args.chunks_exact(2) {
+        let given = String::from_utf8_lossy(pair[0].bytes());
+        let value = String::from_utf8_lossy(pair[1].bytes());
+        let is_old = |one: &Shown| {
+            let old = one.setting.old_name;
+            old.is_some_and(|old| old.eq_ignore_ascii_case(&given))
+        };
+        let is_new = |one: &Shown| {
+            let name = one.setting.name.to_bytes();
+            name.eq_ignore_ascii_case(given.as_bytes())
+        };
+        let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
+            return Err(format!("the load line has an unknown name: {given}"));
+        };
+        let name = shown[index].setting.name;
+        if !is_new(&shown[index]) {
+            log::warning(&format!(
+                "{given} is deprecated on the load line, use {}",
+                name.to_string_lossy()
+            ));
+        }
+        shown[index].take(pair[1]).map_err(|rejection| {
+            let why = rejection_text(name, &rejection);
+            format!("the load line has a bad value, {given} {value}: {why}")
+        })?;
+        values[index] = CString::new(pair[1].bytes()).ok();
+    }
+    Ok(values)
+}

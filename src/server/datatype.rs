@@ -1,0 +1,267 @@
+//! A type of value of the module's own, and the callbacks by which the server handles it.
+
+use super::aof::AofWriter;
+use super::guard::guarded;
+use super::rdb::{RdbReader, RdbWriter};
+use super::stats::Stats;
+use super::{defrag, memory};
+use crate::blocks::Blocks;
+use redis_module::raw;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// What the server keeps of a type: its handle, and our counters of its family.
+#[derive(Debug)]
+pub struct Registration {
+    handle: AtomicPtr<raw::RedisModuleType>,
+    /// The family's counters.
+    pub stats: Stats,
+}
+
+impl Registration {
+    /// Of a type that is not registered yet.
+    #[must_use]
+    #[allow(clippy::new_without_default)] // a static, made once a type
+    pub const fn new() -> Self {
+        Self {
+            handle: AtomicPtr::new(ptr::null_mut()),
+            stats: Stats::new(),
+        }
+    }
+}
+
+/// A type of value.
+pub trait DataType: Blocks + Sized + 'static {
+    /// Its name in the server: nine characters.
+    const NAME: &'static CStr;
+    /// The encoding version that is written; higher ones are refused.
+    const ENCODING_VERSION: i32;
+
+    /// The one registration of this type.
+    fn registration() -> &'static Registration;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// Why the data are refused; the text goes to the log.
+    fn load(reader: &mut RdbReader, encoding_version: u32) -> Result<Self, String>;
+
+    /// Writes the value.
+    fn save(&self, writer: &mut RdbWriter);
+
+    /// Writes the commands that make the value again.
+    fn rewrite(&self, aof: &mut AofWriter);
+
+    /// A copy of its own, or `None` where memory is short.
+    fn try_copy(&self) -> Option<Self>;
+
+    /// Feeds the whole state, in the same bytes for the same state.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8]));
+}
+
+/// The handle of a registered type; null before.
+pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
+    T::registration().handle.load(Ordering::Relaxed)
+}
+
+/// A value as the server holds it: with what it was last counted for.
+#[derive(Debug)]
+pub struct Held<T: DataType> {
+    pub(super) value: T,
+    counted_bytes: usize,
+}
+
+impl<T: DataType> Held<T> {
+    /// Boxes a value for the server, and counts it.
+    pub(super) fn new(value: T) -> Box<Self> {
+        let mut held = Box::new(Self {
+            value,
+            counted_bytes: 0,
+        });
+        held.counted_bytes = held.bytes();
+        T::registration().stats.count_value(1, held.counted_bytes);
+        held
+    }
+
+    /// Bytes of all its blocks, its own included.
+    fn bytes(&self) -> usize {
+        let mut bytes = memory::block_bytes(ptr::from_ref(self).cast());
+        self.value
+            .for_each_block(&mut |block| bytes += memory::block_bytes(block));
+        bytes
+    }
+
+    pub(super) fn recount(&mut self) {
+        let bytes = self.bytes();
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        let change = bytes as i64 - self.counted_bytes as i64;
+        self.counted_bytes = bytes;
+        T::registration().stats.count_bytes(change);
+    }
+}
+
+impl<T: DataType> Drop for Held<T> {
+    fn drop(&mut self) {
+        T::registration().stats.count_value(-1, self.counted_bytes);
+    }
+}
+
+/// Bytes that count as one unit of the effort to free a value: more than 64 units, a quarter of a
+/// mebibyte, are freed in the background.
+const EFFORT_BYTES: usize = 4096;
+
+/// Registers `T`. False where the server refuses it (another module owns the name).
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
+    let mut methods = raw::RedisModuleTypeMethods {
+        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        rdb_load: Some(rdb_load::<T>),
+        rdb_save: Some(rdb_save::<T>),
+        aof_rewrite: Some(aof_rewrite::<T>),
+        mem_usage: Some(mem_usage::<T>),
+        digest: Some(digest::<T>),
+        free: Some(free::<T>),
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: Some(free_effort::<T>),
+        unlink: None,
+        copy: Some(copy::<T>),
+        defrag: Some(defragment::<T>),
+        mem_usage2: None,
+        free_effort2: None,
+        unlink2: None,
+        copy2: None,
+        aux_save2: None,
+    };
+    // SAFETY: name and methods live until the return; the server copies both. The callbacks take what
+    // this module makes values of: boxes of `Held<T>`.
+    let handle = unsafe {
+        api!(RedisModule_CreateDataType)(
+            ctx,
+            T::NAME.as_ptr(),
+            T::ENCODING_VERSION,
+            &raw mut methods,
+        )
+    };
+    T::registration().handle.store(handle, Ordering::Relaxed);
+    !handle.is_null()
+}
+
+/// The value behind a callback's pointer.
+///
+/// # Safety
+/// `value` must come from a `Held<T>` box that the server owns, and not change meanwhile.
+unsafe fn held<'a, T: DataType>(value: *const c_void) -> &'a Held<T> {
+    // SAFETY: by the promise above.
+    unsafe { &*value.cast() }
+}
+
+unsafe extern "C" fn rdb_load<T: DataType>(
+    io: *mut raw::RedisModuleIO,
+    encoding_version: c_int,
+) -> *mut c_void {
+    let loaded = guarded("rdb_load", || {
+        // SAFETY: the stream is this callback's.
+        let mut reader = unsafe { RdbReader::new(io) };
+        let known = u32::try_from(encoding_version)
+            .ok()
+            .filter(|_| encoding_version <= T::ENCODING_VERSION);
+        let loaded = match known {
+            Some(version) => T::load(&mut reader, version),
+            None => Err(format!("unknown encoding version {encoding_version}")),
+        };
+        match loaded {
+            Ok(value) => Box::into_raw(Held::new(value)).cast(),
+            Err(why) => {
+                reader.log_refusal(&why);
+                ptr::null_mut()
+            }
+        }
+    });
+    loaded.unwrap_or(ptr::null_mut())
+}
+
+unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+    guarded("rdb_save", || {
+        // SAFETY: the stream is this callback's, the value a `Held<T>`.
+        let (value, mut writer) = unsafe { (held::<T>(value), RdbWriter::new(io)) };
+        value.value.save(&mut writer);
+    });
+}
+
+unsafe extern "C" fn aof_rewrite<T: DataType>(
+    io: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+) {
+    guarded("aof_rewrite", || {
+        // SAFETY: stream and key are this callback's, the value a `Held<T>`.
+        let (value, mut writer) = unsafe { (held::<T>(value), AofWriter::new(io, key)) };
+        value.value.rewrite(&mut writer);
+    });
+}
+
+unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
+    // SAFETY: the value is a `Held<T>`.
+    guarded("mem_usage", || unsafe { held::<T>(value) }.bytes()).unwrap_or(0)
+}
+
+unsafe extern "C" fn free_effort<T: DataType>(
+    _key: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> usize {
+    // SAFETY: the value is a `Held<T>`.
+    1 + unsafe { held::<T>(value) }.counted_bytes / EFFORT_BYTES
+}
+
+unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+    guarded("digest", || {
+        // SAFETY: the digest is this callback's, the value a `Held<T>`; the bytes are only read (the
+        // parameter is not const for want of care).
+        unsafe {
+            held::<T>(value).value.digest(&mut |bytes| {
+                api!(RedisModule_DigestAddStringBuffer)(
+                    digest,
+                    bytes.as_ptr().cast_mut().cast(),
+                    bytes.len(),
+                );
+            });
+            api!(RedisModule_DigestEndSequence)(digest);
+        }
+    });
+}
+
+unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
+    // SAFETY: the value is a `Held<T>` box that the server gives back.
+    guarded("free", || {
+        drop(unsafe { Box::from_raw(value.cast::<Held<T>>()) })
+    });
+}
+
+unsafe extern "C" fn copy<T: DataType>(
+    _from: *mut raw::RedisModuleString,
+    _to: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> *mut c_void {
+    let copied = guarded("copy", || {
+        // SAFETY: the value is a `Held<T>`.
+        let copy = unsafe { held::<T>(value) }.value.try_copy();
+        copy.map_or(ptr::null_mut(), |copy| {
+            Box::into_raw(Held::new(copy)).cast()
+        })
+    });
+    copied.unwrap_or(ptr::null_mut())
+}
+
+unsafe extern "C" fn defragment<T: DataType>(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    _key: *mut raw::RedisModuleString,
+    value: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the value is a `Held<T>` box, and the server's pointer to it is passed by address.
+    guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
+}

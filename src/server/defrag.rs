@@ -1,0 +1,61 @@
+//! Active defragmentation: moving a value's blocks to fuller pages, some at a time.
+
+use super::datatype::{DataType, Held};
+use crate::blocks::BlockMover;
+use redis_module::raw;
+use std::ffi::{c_int, c_ulong, c_void};
+use std::ptr::NonNull;
+
+/// The server's defragmenter, for one value.
+struct Defragmenter {
+    ctx: *mut raw::RedisModuleDefragCtx,
+}
+
+// SAFETY: DefragAlloc either returns null and leaves the block alone, or returns a new block with the
+// old one's size and contents and has freed the old one.
+unsafe impl BlockMover for Defragmenter {
+    fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
+        // SAFETY: the context is the running callback's; the block is one of the server's allocator.
+        let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
+        NonNull::new(moved.cast())
+    }
+}
+
+/// What the server calls to defragment a value: moves its blocks one by one, stops when the time is
+/// up, and goes on from there the next time. Answers 0 when it is through, 1 when there is more.
+///
+/// # Safety
+/// `value` must point to a `Held<T>` made by [`Held::new`] and be the server's only pointer to it.
+pub(super) unsafe fn defragment<T: DataType>(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    value: *mut *mut c_void,
+) -> c_int {
+    let mut defragmenter = Defragmenter { ctx };
+    let mut cursor: c_ulong = 0;
+    // SAFETY: the context is the running callback's. Where there is no cursor yet it stays 0.
+    unsafe {
+        if api!(RedisModule_DefragCursorGet)(ctx, &raw mut cursor) != raw::REDISMODULE_OK as c_int {
+            cursor = 0;
+        }
+        // The value's own block comes first, and only once.
+        if cursor == 0
+            && let Some(moved) =
+                NonNull::new((*value).cast()).and_then(|own| defragmenter.moved(own))
+        {
+            *value = moved.as_ptr().cast();
+        }
+        let held = &mut *(*value).cast::<Held<T>>();
+        while held
+            .value
+            .relocate_block(cursor as usize, &mut defragmenter)
+        {
+            cursor += 1;
+            if api!(RedisModule_DefragShouldStop)(ctx) != 0
+                && api!(RedisModule_DefragCursorSet)(ctx, cursor) == raw::REDISMODULE_OK as c_int
+            {
+                return 1;
+            }
+        }
+    }
+    0
+}

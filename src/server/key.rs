@@ -1,0 +1,203 @@
+//! Typed access to the key that a command names.
+
+use super::call::{Call, Error};
+use super::datatype::{self, DataType, Held};
+use redis_module::raw;
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Keys that are open now: how many for reading, or -1 for one that is open for writing.
+///
+/// Commands run one at a time, so this is a plain number; it is atomic only because statics must be.
+/// It makes sure that no reference to a value is handed out beside a mutable one, even if a command of
+/// ours were run from inside another by way of some other module.
+static OPEN: AtomicI32 = AtomicI32::new(0);
+const WRITER: i32 = -1;
+
+/// What is at a key.
+#[derive(Debug)]
+pub enum Slot<V> {
+    /// Nothing.
+    Missing,
+    /// A value of another type.
+    WrongType,
+    /// A value of the wanted type.
+    Found(V),
+}
+
+impl<V> Slot<V> {
+    /// The value; nothing and another type are errors, the former with `missing`.
+    ///
+    /// # Errors
+    /// `missing`, or [`Error::WrongType`].
+    pub fn or_missing(self, missing: impl Into<Error>) -> Result<V, Error> {
+        match self {
+            Self::Missing => Err(missing.into()),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(value),
+        }
+    }
+
+    /// The value, or `None` at an empty key.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    pub fn optional(self) -> Result<Option<V>, Error> {
+        match self {
+            Self::Missing => Ok(None),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(Some(value)),
+        }
+    }
+
+    /// The value, if there is one of the wanted type.
+    pub fn found(self) -> Option<V> {
+        match self {
+            Self::Found(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// An open key; closed when dropped.
+#[derive(Debug)]
+struct Opened<T> {
+    key: *mut raw::RedisModuleKey,
+    of: PhantomData<T>,
+}
+
+impl<T: DataType> Opened<T> {
+    /// # Panics
+    /// If the key would be open for writing beside another one.
+    fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
+        let open = OPEN.load(Ordering::Relaxed);
+        if mode & raw::REDISMODULE_WRITE == 0 {
+            assert!(open >= 0, "a key is open for writing");
+            OPEN.store(open + 1, Ordering::Relaxed);
+        } else {
+            assert!(open == 0, "a key is open");
+            OPEN.store(WRITER, Ordering::Relaxed);
+        }
+        // SAFETY: context and name are the running command's.
+        let key = unsafe {
+            api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
+        };
+        Self {
+            key,
+            of: PhantomData,
+        }
+    }
+
+    /// The value's address, if it is one of `T`.
+    fn value(&self) -> Slot<*mut Held<T>> {
+        if self.key.is_null() {
+            return Slot::Missing;
+        }
+        // SAFETY: the key is open. A value whose type is that of `T` was set by `WriteKey::set` or by
+        // the callbacks of `datatype`, which make `Held<T>` only.
+        unsafe {
+            let held = api!(RedisModule_ModuleTypeGetType)(self.key);
+            if !held.is_null() && held == datatype::handle::<T>() {
+                return Slot::Found(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
+            }
+            if api!(RedisModule_KeyType)(self.key) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
+                Slot::Missing
+            } else {
+                Slot::WrongType
+            }
+        }
+    }
+}
+
+impl<T> Drop for Opened<T> {
+    fn drop(&mut self) {
+        let open = OPEN.load(Ordering::Relaxed);
+        let left = if open == WRITER { 0 } else { open - 1 };
+        OPEN.store(left, Ordering::Relaxed);
+        if !self.key.is_null() {
+            // SAFETY: opened by `new`, closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// A key that is open for reading.
+#[derive(Debug)]
+pub struct ReadKey<T: DataType>(Opened<T>);
+
+impl<T: DataType> ReadKey<T> {
+    /// What is at the key.
+    #[must_use]
+    pub fn get(&self) -> Slot<&T> {
+        match self.0.value() {
+            // SAFETY: the value lives while the key is open, and no key is open for writing meanwhile
+            // (see OPEN).
+            Slot::Found(held) => Slot::Found(unsafe { &(*held).value }),
+            Slot::Missing => Slot::Missing,
+            Slot::WrongType => Slot::WrongType,
+        }
+    }
+}
+
+/// A key that is open for writing.
+#[derive(Debug)]
+pub struct WriteKey<T: DataType>(Opened<T>);
+
+impl<T: DataType> WriteKey<T> {
+    /// What is at the key.
+    pub fn get(&mut self) -> Slot<&mut T> {
+        match self.0.value() {
+            // SAFETY: the value lives while the key is open, no other key is open (see OPEN), and
+            // `self` is borrowed mutably.
+            Slot::Found(held) => Slot::Found(unsafe { &mut (*held).value }),
+            Slot::Missing => Slot::Missing,
+            Slot::WrongType => Slot::WrongType,
+        }
+    }
+
+    /// Puts a value there, in place of what was. A time to live is lost; to keep it, change the value
+    /// that is there.
+    pub fn set(&mut self, value: T) -> &mut T {
+        let held = Box::into_raw(Held::new(value));
+        // SAFETY: the key is open for writing (so not null), and the type's callbacks take a `Held<T>`
+        // from a box; from here on the server owns it, and it lives while the key is open.
+        unsafe {
+            api!(RedisModule_ModuleTypeSetValue)(self.0.key, datatype::handle::<T>(), held.cast());
+            &mut (*held).value
+        }
+    }
+
+    /// Counts the value's memory anew, for INFO: after a change that took or gave back a block.
+    pub fn recount(&mut self) {
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).recount() }
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Opens the key in word `index` for reading. Several may be open at once.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    #[must_use]
+    pub fn read<T: DataType>(&self, index: usize) -> ReadKey<T> {
+        ReadKey(Opened::new(self, index, raw::REDISMODULE_READ))
+    }
+
+    /// Opens the key in word `index` for writing, alone: a command that reads other keys does so
+    /// before.
+    ///
+    /// # Panics
+    /// If another key is open.
+    #[must_use]
+    pub fn write<T: DataType>(&self, index: usize) -> WriteKey<T> {
+        WriteKey(Opened::new(
+            self,
+            index,
+            raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
+        ))
+    }
+}

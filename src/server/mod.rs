@@ -1,0 +1,60 @@
+//! Floor 2: all that is known of the server. With two small files of the sketch floor the only place
+//! with `unsafe`.
+//!
+//! Small safe types over the module API of Redis and Valkey. A family sees a [`call::Call`] (arguments
+//! as byte slices, replies, keys, replication), implements [`datatype::DataType`] for what it stores,
+//! and describes its commands and settings in static tables; [`module::load`] registers all of it.
+//!
+//! The API is a table of function pointers that the server fills when the module is loaded; one that
+//! the server lacks stays null. [`api`] is how one is called.
+
+/// The function of the module API with this name.
+///
+/// # Panics
+/// If the server lacks it. Every handler and callback catches that (see [`guard`]); functions that a
+/// supported server may lack are asked for with [`optional_api`] instead.
+macro_rules! api {
+    ($name:ident) => {{
+        // SAFETY: the server writes these pointers once, before it calls anything of the module's, on
+        // the thread that loads it; from then on they are only read.
+        #[allow(unused_unsafe)] // where the caller is in an unsafe block already
+        let function = unsafe { redis_module::raw::$name };
+        match function {
+            Some(function) => function,
+            None => $crate::server::missing_api(stringify!($name)),
+        }
+    }};
+}
+
+/// The function of the module API with this name, or `None` where the server lacks it.
+macro_rules! optional_api {
+    ($name:ident) => {{
+        // SAFETY: as in `api`.
+        #[allow(unused_unsafe)]
+        let function = unsafe { redis_module::raw::$name };
+        function
+    }};
+}
+
+pub mod allocator;
+pub mod aof;
+pub mod argument;
+pub mod call;
+pub mod command;
+pub mod config;
+pub mod datatype;
+pub mod defrag;
+mod guard;
+pub mod info;
+pub mod key;
+pub mod log;
+pub mod memory;
+pub mod module;
+pub mod rdb;
+pub mod reply;
+pub mod stats;
+
+#[cold]
+fn missing_api(name: &str) -> ! {
+    panic!("this server lacks {name}")
+}

@@ -1,0 +1,212 @@
+//! Loading: everything a module is, told to the server.
+
+use super::argument::Argument;
+use super::command::{self, Command};
+use super::config::{self, Setting};
+use super::datatype::{self, DataType};
+use super::guard::guarded;
+use super::info::InfoWriter;
+use super::log;
+use redis_module::raw;
+use std::ffi::{CStr, c_int};
+use std::slice;
+
+/// Registers a data type; made by [`data_type`].
+#[derive(Debug, Clone, Copy)]
+pub struct TypeRegistrar {
+    name: &'static CStr,
+    register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
+}
+
+/// The registrar of `T`.
+#[must_use]
+pub const fn data_type<T: DataType>() -> TypeRegistrar {
+    TypeRegistrar {
+        name: T::NAME,
+        register: datatype::register::<T>,
+    }
+}
+
+/// A family of commands around a data type.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// Its ACL category.
+    pub category: &'static CStr,
+    /// Its type.
+    pub data_type: TypeRegistrar,
+    /// Its commands.
+    pub commands: &'static [Command],
+    /// Its settings.
+    pub settings: &'static [Setting],
+}
+
+/// A module.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// Its name.
+    pub name: &'static CStr,
+    /// Its version as clients read it: the version of the command set.
+    pub version: c_int,
+    /// What the log says when it is loaded.
+    pub greeting: &'static str,
+    /// Its families.
+    pub families: &'static [Family],
+    /// Writes its sections of INFO.
+    pub info: fn(&mut InfoWriter),
+}
+
+/// API functions that some supported server lacks, and what becomes of it.
+fn log_missing() {
+    let gaps = [
+        (
+            optional_api!(RedisModule_AddACLCategory).is_none(),
+            "ACL categories of the module's own: its commands are in the server's categories only",
+        ),
+        (
+            optional_api!(RedisModule_TryCalloc).is_none(),
+            "TryCalloc: large allocations are tried before they are made",
+        ),
+    ];
+    for (missing, what) in gaps {
+        if missing {
+            log::notice(&format!("this server has no {what}"));
+        }
+    }
+}
+
+impl Module {
+    /// Tells the server what the module is.
+    ///
+    /// # Safety
+    /// `ctx` and `args` must be those of the running load function, and the API initialised.
+    unsafe fn register(
+        &'static self,
+        ctx: *mut raw::RedisModuleCtx,
+        args: &[Argument<'_>],
+    ) -> Result<(), String> {
+        let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+            | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+            | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+        // SAFETY: by the promise above; so in this whole function.
+        unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
+        log_missing();
+        for family in self.families {
+            // SAFETY: see above.
+            if !unsafe { (family.data_type.register)(ctx) } {
+                return Err(format!(
+                    "type {} is refused: does another module own it?",
+                    family.data_type.name.to_string_lossy()
+                ));
+            }
+            if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
+                // SAFETY: the name is copied. Where it is refused because it is there already, the
+                // commands go into the one that is there.
+                unsafe { add(ctx, family.category.as_ptr()) };
+            }
+            for command in family.commands {
+                // SAFETY: see above.
+                unsafe { command::register(ctx, command, family.category)? };
+            }
+        }
+        let settings: Vec<_> = self.families.iter().map(|family| family.settings).collect();
+        // SAFETY: see above.
+        unsafe { config::register(ctx, &settings, args)? };
+        Ok(())
+    }
+
+    /// What `RedisModule_OnLoad` does. Answers the server's OK or ERR.
+    ///
+    /// # Safety
+    /// The pointers must be those the server passes to `RedisModule_OnLoad`.
+    pub unsafe fn load(
+        &'static self,
+        ctx: *mut raw::RedisModuleCtx,
+        argv: *mut *mut raw::RedisModuleString,
+        argc: c_int,
+        info: raw::RedisModuleInfoFunc,
+    ) -> c_int {
+        let refused = raw::REDISMODULE_ERR as c_int;
+        // Before this returns the API pointers are null and the global allocator is the system's, so
+        // nothing is allocated until then.
+        // SAFETY: the context is the server's; the name is a constant.
+        let initialised = unsafe {
+            raw::Export_RedisModule_Init(
+                ctx,
+                self.name.as_ptr(),
+                self.version,
+                raw::REDISMODULE_APIVER_1 as c_int,
+            )
+        };
+        if initialised != raw::REDISMODULE_OK as c_int {
+            return refused;
+        }
+        let loaded = guarded("loading", || {
+            let len = usize::try_from(argc).unwrap_or(0);
+            // SAFETY: argv holds argc strings, valid until the return; it may be null where there are
+            // none.
+            let args: Vec<_> = unsafe {
+                let strings = if len == 0 {
+                    &[]
+                } else {
+                    slice::from_raw_parts(argv, len)
+                };
+                strings
+                    .iter()
+                    .map(|&string| Argument::new(string))
+                    .collect()
+            };
+            // SAFETY: the context is that of the running load function.
+            let registered = unsafe { self.register(ctx, &args) };
+            match registered {
+                Ok(()) => {
+                    // SAFETY: as above.
+                    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
+                    log::notice(self.greeting);
+                    raw::REDISMODULE_OK as c_int
+                }
+                Err(why) => {
+                    log::warning(&format!("not loaded: {why}"));
+                    refused
+                }
+            }
+        });
+        loaded.unwrap_or(refused)
+    }
+
+    /// What the server's INFO callback does.
+    ///
+    /// # Safety
+    /// `ctx` must be that of the running callback.
+    pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
+        // SAFETY: by the promise above.
+        unsafe { super::info::run(ctx, self.info) };
+    }
+}
+
+/// Defines the entry point that the server looks for, for a `static` [`Module`].
+#[macro_export]
+macro_rules! export_module {
+    ($module:path) => {
+        /// What the server calls when it loads the module.
+        ///
+        /// # Safety
+        /// Only the server calls this, with the pointers of a loading module.
+        #[allow(non_snake_case)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn RedisModule_OnLoad(
+            ctx: *mut redis_module::raw::RedisModuleCtx,
+            argv: *mut *mut redis_module::raw::RedisModuleString,
+            argc: std::ffi::c_int,
+        ) -> std::ffi::c_int {
+            unsafe extern "C" fn info(
+                ctx: *mut redis_module::raw::RedisModuleInfoCtx,
+                _for_crash_report: std::ffi::c_int,
+            ) {
+                // SAFETY: the context is this callback's.
+                unsafe { $module.write_info(ctx) }
+            }
+            // SAFETY: the pointers are those of the server.
+            unsafe { $module.load(ctx, argv, argc, Some(info)) }
+        }
+    };
+}

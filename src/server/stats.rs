@@ -1,0 +1,84 @@
+//! What INFO says of a family: exact counts, kept as things happen.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// Counters of one family. Values may be freed on a background thread, so they are atomic; each is a
+/// number of its own, so relaxed order is enough.
+#[derive(Debug, Default)]
+pub struct Stats {
+    keys: AtomicI64,
+    bytes: AtomicI64,
+    items_added: AtomicU64,
+    growths: AtomicU64,
+    refusals: AtomicU64,
+}
+
+impl Stats {
+    /// All zero.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            keys: AtomicI64::new(0),
+            bytes: AtomicI64::new(0),
+            items_added: AtomicU64::new(0),
+            growths: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+        }
+    }
+
+    /// A value came to be (1) or ceased (-1), holding so many bytes.
+    pub(super) fn count_value(&self, values: i64, bytes: usize) {
+        self.keys.fetch_add(values, Ordering::Relaxed);
+        self.count_bytes(values * i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// A value holds so many bytes more, or fewer.
+    pub(super) fn count_bytes(&self, bytes: i64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Items that commands added to values of the family.
+    pub fn count_items(&self, items: u64) {
+        self.items_added.fetch_add(items, Ordering::Relaxed);
+    }
+
+    /// A value grew by another part of its own.
+    pub fn count_growths(&self, growths: u64) {
+        self.growths.fetch_add(growths, Ordering::Relaxed);
+    }
+
+    /// Items that were refused because the value was full or could not grow.
+    pub fn count_refusals(&self, refusals: u64) {
+        self.refusals.fetch_add(refusals, Ordering::Relaxed);
+    }
+
+    /// Values alive.
+    #[must_use]
+    pub fn keys(&self) -> i64 {
+        self.keys.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that they hold, the allocator's rounding included.
+    #[must_use]
+    pub fn bytes(&self) -> i64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Items added by commands since the module was loaded.
+    #[must_use]
+    pub fn items_added(&self) -> u64 {
+        self.items_added.load(Ordering::Relaxed)
+    }
+
+    /// Growths since the module was loaded.
+    #[must_use]
+    pub fn growths(&self) -> u64 {
+        self.growths.load(Ordering::Relaxed)
+    }
+
+    /// Refused items since the module was loaded.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
+        self.refusals.load(Ordering::Relaxed)
+    }
+}
