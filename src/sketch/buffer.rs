@@ -123,10 +123,34 @@ impl Buffer {
     }
 }
 
+/// A mover for tests: moves every block it is offered, and counts them.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub struct MovesAll {
+    /// Blocks moved.
+    pub moves: usize,
+}
+
+// SAFETY: tests run on the system's allocator, which is malloc: the new block has at least the old
+// one's usable size, its natural alignment and its contents, and the old one is freed.
+#[cfg(test)]
+unsafe impl BlockMover for MovesAll {
+    fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
+        self.moves += 1;
+        // SAFETY: `block` is a live block of malloc's; the two are distinct.
+        unsafe {
+            let size = libc::malloc_usable_size(block.as_ptr().cast());
+            let new = NonNull::new(libc::malloc(size))?.cast::<u8>();
+            std::ptr::copy_nonoverlapping(block.as_ptr(), new.as_ptr(), size);
+            libc::free(block.as_ptr().cast());
+            Some(new)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::alloc::{alloc, dealloc};
 
     #[test]
     fn a_zeroed_buffer_is_zero_and_has_its_length() {
@@ -144,32 +168,10 @@ mod tests {
         }
     }
 
-    /// Moves every block it is shown.
-    struct Everything {
-        len: usize,
-        moves: usize,
-    }
-
-    // SAFETY: the new block has the layout of the old (`len` bytes, alignment 1) and its contents,
-    // and the old one is freed.
-    unsafe impl BlockMover for Everything {
-        fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
-            let layout = Layout::array::<u8>(self.len).unwrap();
-            self.moves += 1;
-            // SAFETY: the layout is not empty and the blocks are distinct; `block` was made with it.
-            unsafe {
-                let new = alloc(layout);
-                std::ptr::copy_nonoverlapping(block.as_ptr(), new, self.len);
-                dealloc(block.as_ptr(), layout);
-                NonNull::new(new)
-            }
-        }
-    }
-
     #[test]
     fn a_moved_buffer_keeps_its_contents() {
         let mut buffer = Buffer::copy_of(&[7; 100]).unwrap();
-        let mut mover = Everything { len: 100, moves: 0 };
+        let mut mover = MovesAll::default();
         buffer.relocate(&mut mover);
         assert_eq!(*buffer, [7; 100]);
         assert_eq!(mover.moves, 1);

@@ -1,0 +1,71 @@
+//! False positives against the promise.
+//!
+//! The items are fixed, so each test passes always or never; the bounds are set so that a correct
+//! filter, over the choice of items, would fail with a probability below 1e-6: a binomial count of
+//! mean m exceeds m + 5·√m + 10 with less than that.
+
+use super::*;
+
+const PROBES: u32 = 200_000;
+
+fn false_positives(chain: &Chain) -> u32 {
+    let absent = (0..PROBES).map(|i| (u64::from(i) | 1 << 40).to_le_bytes());
+    absent.filter(|item| contains(chain, item)).count() as u32
+}
+
+fn bound(rate: f64) -> u32 {
+    let mean = f64::from(PROBES) * rate;
+    (mean + 5.0 * mean.sqrt() + 10.0) as u32
+}
+
+fn fill(chain: &mut Chain, items: u64) {
+    for i in 0..items {
+        // A full filter of a chain that does not scale refuses; what it holds then is what is tested.
+        let _ = add(chain, &i.to_le_bytes());
+    }
+}
+
+#[test]
+fn at_capacity_the_promise_holds() {
+    for error_rate in [0.1, 0.01, 0.001] {
+        let mut chain = chain(20_000, error_rate, 2);
+        fill(&mut chain, 20_000);
+        assert_eq!(chain.filters().len(), 1);
+        let found = false_positives(&chain);
+        // A scaling chain's first filter is made for half the rate.
+        assert!(found <= bound(error_rate / 2.0), "{found} at {error_rate}");
+    }
+}
+
+#[test]
+fn after_six_expansions_the_promise_holds() {
+    for error_rate in [0.1, 0.01, 0.001] {
+        let mut chain = chain(500, error_rate, 2);
+        fill(&mut chain, 500 * 127);
+        assert_eq!(chain.filters().len(), 7);
+        let found = false_positives(&chain);
+        assert!(found <= bound(error_rate), "{found} at {error_rate}");
+    }
+}
+
+#[test]
+fn a_full_chain_that_does_not_scale_keeps_its_rate() {
+    let mut chain = chain(20_000, 0.01, 0);
+    fill(&mut chain, 20_000);
+    let found = false_positives(&chain);
+    // What the layout gives in theory (Bloom 1970); it lies a little above 1 %, because the layout's
+    // formula rounds the number of hashes up.
+    let shape = chain.filters()[0].shape();
+    let hashes = f64::from(shape.hashes);
+    let set = 1.0 - (-hashes * 20_000.0 / shape.bits as f64).exp();
+    let theory = set.powf(hashes);
+    assert!(theory < 0.0101, "{theory}");
+    assert!(found <= bound(theory), "{found}");
+}
+
+#[test]
+fn nothing_added_is_ever_missed() {
+    let mut chain = chain(100, 0.1, 2);
+    fill(&mut chain, 50_000);
+    assert!((0..50_000u64).all(|i| contains(&chain, &i.to_le_bytes())));
+}

@@ -1,0 +1,126 @@
+//! The chain beside a model written straight from the spec page: plain bits, plain remainders.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+struct ModelFilter {
+    bits: HashSet<u64>,
+    modulus: u64,
+    hashes: u64,
+    capacity: u64,
+    error_rate: f64,
+    items: u64,
+}
+
+/// spec/bloom.md, "Parameters and layout".
+struct Model {
+    filters: Vec<ModelFilter>,
+    expansion: u64,
+}
+
+impl Model {
+    fn filter(capacity: u64, error_rate: f64) -> ModelFilter {
+        let bpe = error_rate.ln().abs() / 0.480453013918201;
+        let bits = ((capacity as f64 * bpe) as u64).max(1);
+        ModelFilter {
+            bits: HashSet::new(),
+            modulus: bits.div_ceil(64) * 64,
+            hashes: (0.693147180559945 * bpe).ceil() as u64,
+            capacity,
+            error_rate,
+            items: 0,
+        }
+    }
+
+    fn probes(item: &[u8], filter: &ModelFilter) -> Vec<u64> {
+        let a = murmurhash64::murmur_hash64a(item, 0xc6a4a7935bd1e995);
+        let b = murmurhash64::murmur_hash64a(item, a);
+        let probe = |i: u64| a.wrapping_add(i.wrapping_mul(b)) % filter.modulus;
+        (0..filter.hashes).map(probe).collect()
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        self.filters.iter().any(|filter| {
+            Self::probes(item, filter)
+                .iter()
+                .all(|bit| filter.bits.contains(bit))
+        })
+    }
+
+    fn add(&mut self, item: &[u8]) -> bool {
+        if self.contains(item) {
+            return false;
+        }
+        let newest = self.filters.last().unwrap();
+        if newest.items >= newest.capacity {
+            let next = Self::filter(newest.capacity * self.expansion, newest.error_rate / 2.0);
+            self.filters.push(next);
+        }
+        let newest = self.filters.last_mut().unwrap();
+        let probes = Self::probes(item, newest);
+        newest.bits.extend(probes);
+        newest.items += 1;
+        true
+    }
+}
+
+fn bits_of(filter: &Filter) -> HashSet<u64> {
+    let bytes = filter.bits().iter().enumerate();
+    bytes
+        .flat_map(|(index, byte)| {
+            let first = index as u64 * 8;
+            (0..8)
+                .filter(move |bit| byte >> bit & 1 != 0)
+                .map(move |bit| first + bit)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_chain_is_the_model_bit_for_bit(
+        capacity in 1u64..60,
+        error_rate in 1e-6f64..0.25,
+        expansion in 1u32..5,
+        items in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..24), 0..200),
+    ) {
+        let mut chain = chain(capacity, error_rate, expansion);
+        let mut model = Model {
+            filters: vec![Model::filter(capacity, error_rate / 2.0)],
+            expansion: u64::from(expansion),
+        };
+        for item in &items {
+            prop_assert_eq!(contains(&chain, item), model.contains(item));
+            prop_assert_eq!(add(&mut chain, item), Ok(model.add(item)));
+            prop_assert!(contains(&chain, item));
+        }
+        prop_assert_eq!(chain.filters().len(), model.filters.len());
+        for (filter, expected) in chain.filters().iter().zip(&model.filters) {
+            prop_assert_eq!(filter.items(), expected.items);
+            prop_assert_eq!(filter.shape().capacity, expected.capacity);
+            prop_assert_eq!(bits_of(filter), expected.bits.clone());
+        }
+    }
+}
+
+/// Small filters, and one that is larger than the caches: there the items of a block are tested in
+/// rounds.
+#[test]
+fn a_block_is_answered_as_its_items() {
+    for capacity in [4, 40, 2_000_000] {
+        let mut chain = chain(capacity, 0.01, 2);
+        let items: Vec<_> = (0..200u32).map(u32::to_le_bytes).collect();
+        for item in items.iter().step_by(3) {
+            add(&mut chain, item).unwrap();
+        }
+        for block in items.chunks(BLOCK) {
+            let hashes: Vec<_> = block.iter().map(|item| chain.hash(item)).collect();
+            let found = chain.contains_block(&hashes);
+            for (n, item) in block.iter().enumerate() {
+                assert_eq!(found >> n & 1 != 0, contains(&chain, item));
+            }
+        }
+    }
+}
