@@ -5,7 +5,9 @@ use crate::server::info::InfoWriter;
 use crate::server::stats::Stats;
 
 /// Every family with its prefix, in the order they are shown.
-const FAMILIES: [(&str, fn() -> &'static Stats); 1] = [("bloom", bloom::stats)];
+fn families() -> [(&'static str, &'static Stats); 1] {
+    [("bloom", bloom::stats())]
+}
 
 /// Writes the sections `version` and `stats`. The server puts `bf_` before each name.
 pub fn write(info: &mut InfoWriter) {
@@ -14,8 +16,7 @@ pub fn write(info: &mut InfoWriter) {
         info.text("roughly_revision", env!("ROUGHLY_REVISION"));
     }
     if info.section(c"stats") {
-        for (family, stats) in FAMILIES {
-            let stats = stats();
+        for (family, stats) in families() {
             let mut number = |name: &str, value: i64| {
                 info.number(&format!("{family}_{name}"), value);
             };

@@ -6,6 +6,7 @@
 /// ln(2)², truncated.
 const LN2_SQUARED: f64 = 0.480_453_013_918_201;
 /// ln(2), truncated.
+#[allow(clippy::approx_constant)]
 const LN2: f64 = 0.693_147_180_559_945;
 
 /// How the number of bits follows from the capacity.

@@ -20,6 +20,7 @@ struct Model {
 }
 
 impl Model {
+    #[allow(clippy::approx_constant)] // the page's truncated ln 2
     fn filter(capacity: u64, error_rate: f64) -> ModelFilter {
         let bpe = error_rate.ln().abs() / 0.480453013918201;
         let bits = ((capacity as f64 * bpe) as u64).max(1);
