@@ -10,3 +10,4 @@ pub mod buffer;
 pub mod format;
 pub mod hash;
 pub mod prefetch;
+pub mod top_k;

@@ -1,0 +1,386 @@
+//! The k items with the largest counts: a min-heap in an array, found by item as well.
+//!
+//! The array holds counts and slot numbers only, so sifting moves eight bytes and follows no pointer;
+//! items stay in their slots, and an [`Index`] leads from a fingerprint to the slot and from there to the
+//! place in the heap. The order of equal counts is part of the contract (spec: top-k.md), so the
+//! sifting here is not to be replaced by another one.
+
+use super::index::Index;
+use super::pairs::Pairs;
+use crate::sketch::buffer::{BlockMover, Blocks, OutOfMemory, relocate_vec, visit_vec};
+use std::cmp::Reverse;
+
+/// An expelled item's memory is kept for the next one up to this many bytes.
+const SPARE_BYTES: usize = 4096;
+
+/// An item of the heap.
+#[derive(Debug)]
+struct Slot {
+    item: Vec<u8>,
+    fingerprint: u32,
+    /// Its place in the heap array.
+    place: u32,
+}
+
+/// An element of the heap that holds an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Element<'a> {
+    /// Place in the heap array, from 0.
+    pub place: u32,
+    pub fingerprint: u32,
+    pub count: u32,
+    pub item: &'a [u8],
+}
+
+/// See the module's comment.
+#[derive(Debug)]
+pub(super) struct Heap {
+    /// (count, slot + 1) in heap order; second number 0: no item yet (its count is 0 then).
+    elements: Pairs,
+    slots: Vec<Slot>,
+    index: Index,
+    /// Takes the next item; then holds the one that it expelled.
+    spare: Vec<u8>,
+}
+
+impl Heap {
+    /// A heap of `k` ≥ 1 elements without items.
+    pub fn new(k: u32) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            elements: Pairs::zeroed(k.into())?,
+            slots: Vec::new(),
+            index: Index::default(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// A copy in memory of its own.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut slots = Vec::new();
+        reserve_exact(&mut slots, self.slots.len())?;
+        for slot in &self.slots {
+            slots.push(Slot {
+                item: copy_of(&slot.item)?,
+                ..*slot
+            });
+        }
+        Ok(Self {
+            elements: self.elements.try_clone()?,
+            slots,
+            index: self.index.try_clone()?,
+            spare: Vec::new(),
+        })
+    }
+
+    /// k, the number of elements.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// How many elements hold an item (of whatever count).
+    pub fn occupied(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Count of the root: the smallest.
+    #[inline]
+    pub fn least_count(&self) -> u32 {
+        self.elements.get(0).0
+    }
+
+    /// Where the item is in the heap. Cost: a hash look-up.
+    #[inline]
+    pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
+        let is_wanted = |slot: u32| self.slots[slot as usize].item == item;
+        self.index
+            .find(fingerprint, is_wanted)
+            .map(|slot| self.slots[slot as usize].place as usize)
+    }
+
+    /// The elements that hold items, in heap order. Cost: one step an element, with items or without.
+    pub fn iter(&self) -> impl Iterator<Item = Element<'_>> {
+        (0..self.elements.len()).filter_map(|place| self.element(place))
+    }
+
+    /// The element at `place`, if it holds an item.
+    pub fn element(&self, place: usize) -> Option<Element<'_>> {
+        let (count, marked) = self.elements.get(place);
+        let slot = &self.slots[marked.checked_sub(1)? as usize];
+        Some(Element {
+            place: slot.place,
+            fingerprint: slot.fingerprint,
+            count,
+            item: &slot.item,
+        })
+    }
+
+    /// Item and count of the element at `place`, which holds an item.
+    pub fn item_at(&self, place: usize) -> (&[u8], u32) {
+        let (count, marked) = self.elements.get(place);
+        (&self.slots[marked as usize - 1].item, count)
+    }
+
+    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes.
+    #[inline]
+    pub fn reserve(&mut self, item_len: usize) -> Result<(), OutOfMemory> {
+        if self.spare.capacity() < item_len || self.spare.capacity() > SPARE_BYTES {
+            self.spare = Vec::new();
+            reserve_exact(&mut self.spare, item_len)?;
+        }
+        if self.slots.len() < self.elements.len() {
+            if self.slots.len() == self.slots.capacity() {
+                let more = self.slots.len().max(4);
+                let most = self.elements.len() - self.slots.len();
+                reserve_exact(&mut self.slots, more.min(most))?;
+            }
+            self.index.reserve_one()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the element at `place` another count and sifts it to where it belongs.
+    ///
+    /// A count becomes smaller only after decay. The peer then leaves the element below a parent with a
+    /// larger count; here it is sifted up, so that the root is always the smallest and a sketch that
+    /// was loaded, whose order is restored, is the same as one that was not.
+    ///
+    /// Tells whether anything changed; with the same count it can, since the element then changes
+    /// places with a child of that count.
+    #[inline]
+    pub fn set_count(&mut self, place: usize, count: u32) -> bool {
+        let (before, marked) = self.elements.get(place);
+        self.elements.set(place, (count, marked));
+        if count < before {
+            self.sift_up(place);
+            true
+        } else {
+            self.sift_down(place) != place || count != before
+        }
+    }
+
+    /// Puts an item that is not in the heap at the root and sifts it down. Gives the item that was
+    /// there, if any. [`Heap::reserve`] has been called with the item's length.
+    pub fn replace_root(&mut self, item: &[u8], fingerprint: u32, count: u32) -> Option<&[u8]> {
+        self.spare.clear();
+        self.spare.extend_from_slice(item);
+        self.trim_spare();
+        let marked = self.elements.get(0).1;
+        let (slot, was_occupied) = match marked.checked_sub(1) {
+            None => {
+                let item = std::mem::take(&mut self.spare);
+                (self.push_slot(item, fingerprint, 0), false)
+            }
+            Some(number) => {
+                let slot = &mut self.slots[number as usize];
+                std::mem::swap(&mut slot.item, &mut self.spare);
+                self.index.remove(slot.fingerprint, number);
+                slot.fingerprint = fingerprint;
+                self.index.insert(fingerprint, number);
+                (number, true)
+            }
+        };
+        self.elements.set(0, (count, slot + 1));
+        self.sift_down(0);
+        was_occupied.then_some(&self.spare)
+    }
+
+    /// Puts an item into the element at `place`, which holds none, without sifting:
+    /// [`Heap::restore_order`] follows when all have been put. An item that is in the heap already stays
+    /// where it is, with the larger count.
+    pub fn put(
+        &mut self,
+        place: u32,
+        item: Vec<u8>,
+        fingerprint: u32,
+        count: u32,
+    ) -> Result<(), OutOfMemory> {
+        if let Some(held) = self.find(&item, fingerprint) {
+            let (held_count, marked) = self.elements.get(held);
+            self.elements.set(held, (held_count.max(count), marked));
+            return Ok(());
+        }
+        self.reserve(0)?;
+        let slot = self.push_slot(item, fingerprint, place);
+        self.elements.set(place as usize, (count, slot + 1));
+        Ok(())
+    }
+
+    /// Brings the elements into heap order where they are not. Cost: one step an item, and one an
+    /// element if there is something to do.
+    pub fn restore_order(&mut self) {
+        let len = self.elements.len();
+        let count_at = |place: usize| self.elements.get(place).0;
+        let in_order = self.slots.iter().all(|slot| {
+            let place = slot.place as usize;
+            (2 * place + 1..len.min(2 * place + 3)).all(|child| count_at(place) <= count_at(child))
+        });
+        if !in_order {
+            for place in (0..len / 2).rev() {
+                self.sift_down(place);
+            }
+        }
+    }
+
+    /// Numbers of the elements that hold items with counts above 0, by count from the largest,
+    /// equal counts in heap order.
+    pub fn by_count(&self) -> Result<Vec<u32>, OutOfMemory> {
+        let mut places = Vec::new();
+        reserve_exact(&mut places, self.slots.len())?;
+        let count_at = |place: u32| self.elements.get(place as usize).0;
+        places.extend(
+            self.slots
+                .iter()
+                .map(|slot| slot.place)
+                .filter(|&place| count_at(place) > 0),
+        );
+        places.sort_unstable_by_key(|&place| (Reverse(count_at(place)), place));
+        Ok(places)
+    }
+
+    /// Asks for the memory where the search for `fingerprint` starts.
+    #[inline]
+    pub fn prefetch(&self, fingerprint: u32) {
+        self.index.prefetch(fingerprint);
+    }
+
+    /// Bytes of the table that [`Heap::prefetch`] reaches into.
+    pub fn index_bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    fn push_slot(&mut self, item: Vec<u8>, fingerprint: u32, place: u32) -> u32 {
+        // Fewer slots than k, which fits 32 bits.
+        #[allow(clippy::cast_possible_truncation)]
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot {
+            item,
+            fingerprint,
+            place,
+        });
+        self.index.insert(fingerprint, slot);
+        slot
+    }
+
+    /// Memory that a longer item left is not kept for an item that it is far too large for, lest k
+    /// short items hold the memory of k long ones.
+    fn trim_spare(&mut self) {
+        if self.spare.capacity() > 2 * self.spare.len() + 64 {
+            // Without memory for a smaller block the large one goes on serving.
+            if let Ok(exact) = copy_of(&self.spare) {
+                self.spare = exact;
+            }
+        }
+    }
+
+    /// Moves an element down to where it belongs. Of two children with the same count the left one is
+    /// taken; a child with the parent's count moves up at the first step only. This is the peer's order.
+    /// Gives the place where it came to rest.
+    fn sift_down(&mut self, mut place: usize) -> usize {
+        let sifted = self.elements.get(place);
+        let mut moves_up: fn(u32, u32) -> bool = |child, parent| child <= parent;
+        while let Some((child_place, child)) = self.smaller_child(place) {
+            if !moves_up(child.0, sifted.0) {
+                break;
+            }
+            moves_up = |child, parent| child < parent;
+            self.settle(place, child);
+            place = child_place;
+        }
+        self.settle(place, sifted);
+        place
+    }
+
+    /// Moves an element up past parents with larger counts.
+    fn sift_up(&mut self, mut place: usize) {
+        let sifted = self.elements.get(place);
+        while place > 0 {
+            let parent_place = (place - 1) / 2;
+            let parent = self.elements.get(parent_place);
+            if parent.0 <= sifted.0 {
+                break;
+            }
+            self.settle(place, parent);
+            place = parent_place;
+        }
+        self.settle(place, sifted);
+    }
+
+    #[inline]
+    fn smaller_child(&self, place: usize) -> Option<(usize, (u32, u32))> {
+        let (left_place, right_place) = (2 * place + 1, 2 * place + 2);
+        if left_place >= self.elements.len() {
+            return None;
+        }
+        let left = self.elements.get(left_place);
+        if right_place < self.elements.len() {
+            let right = self.elements.get(right_place);
+            if right.0 < left.0 {
+                return Some((right_place, right));
+            }
+        }
+        Some((left_place, left))
+    }
+
+    /// Writes an element to `place` and tells its slot.
+    #[inline]
+    fn settle(&mut self, place: usize, element: (u32, u32)) {
+        self.elements.set(place, element);
+        if let Some(slot) = element.1.checked_sub(1) {
+            // A place is below k, which fits 32 bits.
+            #[allow(clippy::cast_possible_truncation)]
+            let place = place as u32;
+            self.slots[slot as usize].place = place;
+        }
+    }
+}
+
+/// Blocks 0 to 3 are the arrays and the spare memory; block 4 + i is that of the item in slot i.
+impl Blocks for Heap {
+    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
+        self.elements.visit(visit);
+        visit_vec(&self.slots, visit);
+        self.index.visit(visit);
+        visit_vec(&self.spare, visit);
+        for slot in &self.slots {
+            visit_vec(&slot.item, visit);
+        }
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+        match index {
+            0 => self.elements.relocate(mover),
+            1 => relocate_vec(&mut self.slots, mover),
+            2 => self.index.relocate(mover),
+            3 => relocate_vec(&mut self.spare, mover),
+            _ => match self.slots.get_mut(index - 4) {
+                Some(slot) => relocate_vec(&mut slot.item, mover),
+                None => return false,
+            },
+        }
+        true
+    }
+}
+
+/// Room for `more` elements and no more, or an error that says how many bytes were refused.
+pub(super) fn reserve_exact<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    vec.try_reserve_exact(more).map_err(|_| OutOfMemory {
+        bytes: (vec.len() as u64 + more as u64).saturating_mul(size_of::<T>() as u64),
+    })
+}
+
+/// A copy of `bytes` without room to spare.
+pub(super) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = Vec::new();
+    reserve_exact(&mut copy, bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+#[cfg(test)]
+impl Heap {
+    /// Bytes held for items, spare ones included.
+    pub fn item_bytes(&self) -> usize {
+        let items: usize = self.slots.iter().map(|slot| slot.item.capacity()).sum();
+        items + self.spare.capacity()
+    }
+}

@@ -1,0 +1,185 @@
+//! From fingerprints to heap slots: a small hash table with linear probing.
+//!
+//! Looking an item up among k = 10,000 reads one or two cache lines of it, where a scan of the
+//! fingerprints reads 625. The fingerprint is a hash already, so its low bits are the place to start
+//! from; it stands in the entry, so an item's bytes are compared only where it matches.
+
+use super::pairs::{PAIR_BYTES, Pairs};
+use crate::sketch::buffer::{BlockMover, OutOfMemory};
+use crate::sketch::prefetch::prefetch;
+
+/// Entries of the smallest table: one cache line.
+const LEAST_ENTRIES: u64 = 8;
+
+/// A table of (fingerprint, slot + 1); second number 0 means vacant. At most half of it is occupied, so
+/// that a search ends after one or two entries.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    entries: Pairs,
+    occupied: usize,
+}
+
+impl Index {
+    /// A copy in memory of its own.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            entries: self.entries.try_clone()?,
+            occupied: self.occupied,
+        })
+    }
+
+    /// Makes room for one more entry. Cost: every entry is moved when the table doubles.
+    #[inline]
+    pub fn reserve_one(&mut self) -> Result<(), OutOfMemory> {
+        if (self.occupied + 1) * 2 <= self.entries.len() {
+            return Ok(());
+        }
+        self.grow()
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Result<(), OutOfMemory> {
+        let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);
+        let mut larger = Self {
+            entries: Pairs::zeroed(entries)?,
+            occupied: 0,
+        };
+        for place in 0..self.entries.len() {
+            if let (fingerprint, marked @ 1..) = self.entries.get(place) {
+                larger.insert(fingerprint, marked - 1);
+            }
+        }
+        *self = larger;
+        Ok(())
+    }
+
+    /// The slot with this fingerprint that `is_wanted` accepts, if there is one.
+    #[inline]
+    pub fn find(&self, fingerprint: u32, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.occupied == 0 {
+            return None;
+        }
+        let mut place = self.home(fingerprint);
+        loop {
+            match self.entries.get(place) {
+                (_, 0) => return None,
+                (found, marked) if found == fingerprint && is_wanted(marked - 1) => {
+                    return Some(marked - 1);
+                }
+                _ => place = self.after(place),
+            }
+        }
+    }
+
+    /// Adds an entry; [`Index::reserve_one`] has made room for it.
+    pub fn insert(&mut self, fingerprint: u32, slot: u32) {
+        let mut place = self.home(fingerprint);
+        while self.entries.get(place).1 != 0 {
+            place = self.after(place);
+        }
+        self.entries.set(place, (fingerprint, slot + 1));
+        self.occupied += 1;
+    }
+
+    /// Takes the entry of `slot` out and closes the gap, so that no search stops short of an entry.
+    pub fn remove(&mut self, fingerprint: u32, slot: u32) {
+        let mut gap = self.home(fingerprint);
+        while self.entries.get(gap) != (fingerprint, slot + 1) {
+            gap = self.after(gap);
+        }
+        let mask = self.entries.len() - 1;
+        let mut place = gap;
+        loop {
+            place = self.after(place);
+            let entry = self.entries.get(place);
+            if entry.1 == 0 {
+                break;
+            }
+            // An entry moves into the gap unless its search starts behind it.
+            let from_home = place.wrapping_sub(self.home(entry.0)) & mask;
+            let from_gap = place.wrapping_sub(gap) & mask;
+            if from_home >= from_gap {
+                self.entries.set(gap, entry);
+                gap = place;
+            }
+        }
+        self.entries.set(gap, (0, 0));
+        self.occupied -= 1;
+    }
+
+    /// Asks for the cache line where the search for `fingerprint` starts.
+    #[inline]
+    pub fn prefetch(&self, fingerprint: u32) {
+        if self.occupied != 0 {
+            let place = self.home(fingerprint);
+            prefetch(self.entries.bytes(), place * PAIR_BYTES as usize);
+        }
+    }
+
+    /// Bytes of the table.
+    pub fn bytes(&self) -> usize {
+        self.entries.bytes().len()
+    }
+
+    /// Calls `visit` with the heap block, if there is one.
+    pub fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
+        self.entries.visit(visit);
+    }
+
+    /// Lets `mover` put the block elsewhere.
+    pub fn relocate(&mut self, mover: &mut dyn BlockMover) {
+        self.entries.relocate(mover);
+    }
+
+    /// Where the search for a fingerprint starts. The table is not empty.
+    #[inline]
+    fn home(&self, fingerprint: u32) -> usize {
+        fingerprint as usize & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    fn after(&self, place: usize) -> usize {
+        (place + 1) & (self.entries.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Fingerprints collide often, as whole numbers and in their low bits.
+        #[test]
+        fn it_finds_what_a_list_holds(
+            steps in prop::collection::vec((any::<bool>(), 0u32..6, 0u32..40), 0..200),
+        ) {
+            let mut index = Index::default();
+            let mut model: Vec<(u32, u32)> = Vec::new();
+            for (insert, high, slot) in steps {
+                let fingerprint = (high << 8) | (slot % 3);
+                let at = model.iter().position(|&(_, held)| held == slot);
+                match at {
+                    None if insert => {
+                        index.reserve_one().unwrap();
+                        index.insert(fingerprint, slot);
+                        model.push((fingerprint, slot));
+                    }
+                    Some(at) if !insert => {
+                        let (fingerprint, slot) = model.swap_remove(at);
+                        index.remove(fingerprint, slot);
+                    }
+                    _ => {}
+                }
+                for slot in 0..40 {
+                    let held = model.iter().find(|&&(_, held)| held == slot);
+                    for high in 0..6 {
+                        let fingerprint = (high << 8) | (slot % 3);
+                        let wanted = held.filter(|held| held.0 == fingerprint).map(|held| held.1);
+                        prop_assert_eq!(index.find(fingerprint, |found| found == slot), wanted);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! Top-k: the k most frequent items of a stream, in memory that does not depend on the stream.
+//!
+//! HeavyKeeper (Gong, Yang, Zhang, Li, Uhlig, Chen, Uden, Li: HeavyKeeper: An Accurate Algorithm for
+//! Finding Top-k Elephant Flows, USENIX ATC 2018; spec: top-k.md). A table of `depth` rows of `width`
+//! buckets counts items by fingerprint: an item's own bucket gains, another's decays with a
+//! probability that falls exponentially with its count, so that frequent items hold their buckets and
+//! rare ones lose them. A min-heap keeps the k items with the largest counts so met.
+//!
+//! - `rows`: from items to buckets
+//! - `decay` and `random`: what happens in a bucket that is another's; the random numbers are part
+//!   of the state
+//! - `heap` and `index`: the k items, in the peer's order, found by hash
+//! - [`stored`]: the byte formats, and the one way in from them
+//!
+//! Counts stop at 2^32 - 1.
+
+mod decay;
+mod heap;
+mod index;
+mod pairs;
+mod random;
+mod rows;
+pub mod stored;
+#[cfg(test)]
+mod tests;
+
+use super::buffer::{BlockMover, Blocks, OutOfMemory};
+use super::hash::murmur64a;
+use super::prefetch::prefetch;
+use decay::{Contest, Decay};
+use heap::Heap;
+use pairs::{PAIR_BYTES, Pairs};
+use random::Random;
+use rows::{Hashed, Rows};
+
+/// Width where none is asked for, in buckets a row.
+pub const DEFAULT_WIDTH: u64 = 8;
+/// Depth where none is asked for, in rows.
+pub const DEFAULT_DEPTH: u64 = 7;
+/// Decay where none is asked for.
+pub const DEFAULT_DECAY: f64 = 0.9;
+
+/// Items hashed ahead of the first one's turn.
+const BLOCK_ITEMS: usize = 16;
+/// Tables larger than this many bytes are prefetched from: they do not stay in a second-level cache,
+/// and in a cache the hints only cost.
+const PREFETCH_FROM_BYTES: usize = 1 << 20;
+
+/// Why a sketch cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TopKError {
+    /// k is not in [1, 2^32 - 1].
+    #[error("k is not in [1, 4294967295]")]
+    InvalidK,
+    /// The width is not in [1, 2^32 - 1].
+    #[error("the width is not in [1, 4294967295]")]
+    InvalidWidth,
+    /// The depth is not in [1, 2^32 - 1].
+    #[error("the depth is not in [1, 4294967295]")]
+    InvalidDepth,
+    /// The decay is not in (0, 1].
+    #[error("the decay is not in (0, 1]")]
+    InvalidDecay,
+    /// The memory was refused, or its size does not fit 64 bits.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// What adding an item did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added<'a> {
+    /// The item that had to leave the top k for the new one.
+    pub expelled: Option<&'a [u8]>,
+    /// Whether the state of the sketch, its random state included, is another than before.
+    pub changed: bool,
+}
+
+/// A top-k sketch.
+#[derive(Debug)]
+pub struct TopK {
+    rows: Rows,
+    decay: Decay,
+    /// (fingerprint, count), row by row; an empty bucket has count 0.
+    buckets: Pairs,
+    heap: Heap,
+    random: Random,
+}
+
+/// The checked parameters of a sketch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shape {
+    k: u32,
+    width: u32,
+    depth: u32,
+    decay: f64,
+}
+
+impl Shape {
+    fn new(k: u64, width: u64, depth: u64, decay: f64) -> Result<Self, TopKError> {
+        let positive = |number: u64| u32::try_from(number).ok().filter(|&number| number > 0);
+        Ok(Self {
+            k: positive(k).ok_or(TopKError::InvalidK)?,
+            width: positive(width).ok_or(TopKError::InvalidWidth)?,
+            depth: positive(depth).ok_or(TopKError::InvalidDepth)?,
+            decay: Some(decay)
+                .filter(|&decay| decay > 0.0 && decay <= 1.0)
+                .ok_or(TopKError::InvalidDecay)?,
+        })
+    }
+
+    fn bucket_count(self) -> u64 {
+        u64::from(self.width) * u64::from(self.depth)
+    }
+
+    /// Bytes of the bucket array; `None` if 64 bits cannot hold them.
+    fn bucket_bytes(self) -> Option<u64> {
+        self.bucket_count().checked_mul(PAIR_BYTES)
+    }
+
+    /// Asks `allows` for the memory of an empty sketch.
+    fn ask_for_memory(self, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
+        let bytes = self
+            .bucket_bytes()
+            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * PAIR_BYTES))
+            .ok_or(OutOfMemory { bytes: u64::MAX })?;
+        if allows(bytes) {
+            Ok(())
+        } else {
+            Err(OutOfMemory { bytes })
+        }
+    }
+
+    /// Feeds the parameters, as 32 bytes.
+    fn digest(self, feed: &mut dyn FnMut(&[u8])) {
+        for number in [self.k, self.width, self.depth] {
+            feed(&u64::from(number).to_le_bytes());
+        }
+        feed(&self.decay.to_le_bytes());
+    }
+}
+
+/// A hash over pieces of content: where a sketch without a random state of its own starts from.
+fn seed_from(digest: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Random {
+    let mut seed = 0;
+    digest(&mut |piece| seed = murmur64a(piece, seed));
+    Random::from_seed(seed)
+}
+
+impl TopK {
+    /// An empty sketch of the `k` most frequent items with `depth` rows of `width` buckets (all in
+    /// [1, 2^32 - 1]) and a decay in (0, 1].
+    ///
+    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing), for
+    /// which `allows` is asked with their sum; and for each item that enters the heap its bytes, 32
+    /// for its slot and 16 to 32 for its index entry.
+    ///
+    /// # Errors
+    /// See [`TopKError`], in the order of its variants.
+    pub fn new(
+        k: u64,
+        width: u64,
+        depth: u64,
+        decay: f64,
+        allows: &dyn Fn(u64) -> bool,
+    ) -> Result<Self, TopKError> {
+        let shape = Shape::new(k, width, depth, decay)?;
+        shape.ask_for_memory(allows)?;
+        let buckets = Pairs::zeroed(shape.bucket_count())?;
+        let heap = Heap::new(shape.k)?;
+        let random = seed_from(|feed| shape.digest(feed));
+        Ok(Self::assemble(shape, buckets, heap, random))
+    }
+
+    fn assemble(shape: Shape, buckets: Pairs, heap: Heap, random: Random) -> Self {
+        Self {
+            rows: Rows::new(shape.width, shape.depth),
+            decay: Decay::new(shape.decay),
+            buckets,
+            heap,
+            random,
+        }
+    }
+
+    /// k: how many items are kept.
+    #[must_use]
+    pub fn k(&self) -> u32 {
+        self.shape().k
+    }
+
+    /// Buckets a row.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.rows.width
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.rows.depth
+    }
+
+    /// The base of the probability with which buckets decay.
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        self.decay.base
+    }
+
+    /// How many items the heap holds now, those with count 0 included.
+    #[must_use]
+    pub fn items_held(&self) -> usize {
+        self.heap.occupied()
+    }
+
+    fn shape(&self) -> Shape {
+        // The heap was made with a 32-bit k.
+        #[allow(clippy::cast_possible_truncation)]
+        let k = self.heap.len() as u32;
+        Shape {
+            k,
+            width: self.rows.width,
+            depth: self.rows.depth,
+            decay: self.decay.base,
+        }
+    }
+
+    /// Adds `increment` occurrences of an item.
+    ///
+    /// Cost: one pass over the item for every eight rows, one bucket a row, a hash look-up and a sift
+    /// through at most log2(k) elements if the item is among the top k; in a bucket that decays, one
+    /// random number a decrement, whatever the increment.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is none for an item that might enter the heap; nothing has changed then.
+    pub fn add(&mut self, item: &[u8], increment: u32) -> Result<Added<'_>, OutOfMemory> {
+        let hashed = self.rows.hash(item);
+        self.add_hashed(item, increment, &hashed)
+    }
+
+    /// Adds items with their increments, in order, and calls `each` once for every one of them with the
+    /// item that it expelled or the refusal of memory for it ([`TopK::add`]).
+    ///
+    /// Returns whether anything changed. Faster than one by one where the sketch exceeds the caches: the
+    /// buckets of the next items are fetched ahead.
+    pub fn add_all<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = (&'a [u8], u32)>,
+        mut each: impl FnMut(Result<Option<&[u8]>, OutOfMemory>),
+    ) -> bool {
+        let mut changed = false;
+        let mut items = items.into_iter();
+        let mut block = [(&[][..], 0, Hashed::default()); BLOCK_ITEMS];
+        loop {
+            let hashed = fill(&mut block, &mut items, |(item, increment)| {
+                (item, increment, self.hash_ahead(item))
+            });
+            for (item, increment, hashed) in hashed {
+                match self.add_hashed(item, *increment, hashed) {
+                    Ok(added) => {
+                        changed |= added.changed;
+                        each(Ok(added.expelled));
+                    }
+                    Err(refused) => each(Err(refused)),
+                }
+            }
+            if hashed.len() < BLOCK_ITEMS {
+                return changed;
+            }
+        }
+    }
+
+    fn add_hashed(
+        &mut self,
+        item: &[u8],
+        increment: u32,
+        hashed: &Hashed,
+    ) -> Result<Added<'_>, OutOfMemory> {
+        self.heap.reserve(item.len())?;
+        let Self {
+            rows,
+            decay,
+            buckets,
+            heap,
+            random,
+        } = self;
+        let random_before = *random;
+        let fingerprint = hashed.fingerprint;
+        let mut changed = false;
+        let mut largest = 0;
+        rows.for_each_bucket(item, hashed, |bucket| {
+            let before = buckets.get(bucket);
+            let (owner, count) = before;
+            let after = if count == 0 {
+                (fingerprint, increment)
+            } else if owner == fingerprint {
+                (fingerprint, count.saturating_add(increment))
+            } else {
+                match decay.contest(count, increment, random) {
+                    Contest::Kept(count) => (owner, count),
+                    Contest::Taken(count) => (fingerprint, count),
+                }
+            };
+            if after.0 == fingerprint {
+                largest = largest.max(after.1);
+            }
+            if after != before {
+                buckets.set(bucket, after);
+                changed = true;
+            }
+        });
+        changed |= *random != random_before;
+        let mut expelled = None;
+        if largest >= heap.least_count() {
+            if let Some(place) = heap.find(item, fingerprint) {
+                changed |= heap.set_count(place, largest);
+            } else {
+                expelled = heap.replace_root(item, fingerprint, largest);
+                changed = true;
+            }
+        }
+        Ok(Added { expelled, changed })
+    }
+
+    /// Whether the item is among the top k. Cost: one pass over the item and a hash look-up.
+    #[must_use]
+    pub fn query(&self, item: &[u8]) -> bool {
+        self.heap.find(item, rows::fingerprint_of(item)).is_some()
+    }
+
+    /// The estimated number of occurrences of an item: the largest count among its own buckets, of
+    /// which an item of the heap disregards those below the heap's smallest count. Cost: as for
+    /// [`TopK::add`], without the sift.
+    #[must_use]
+    pub fn count(&self, item: &[u8]) -> u32 {
+        self.count_hashed(item, &self.rows.hash(item))
+    }
+
+    /// Calls `each` with the count of every item, in order ([`TopK::count`]), fetching ahead as
+    /// [`TopK::add_all`] does.
+    pub fn count_all<'a>(
+        &self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        mut each: impl FnMut(u32),
+    ) {
+        let mut items = items.into_iter();
+        let mut block = [(&[][..], Hashed::default()); BLOCK_ITEMS];
+        loop {
+            let hashed = fill(&mut block, &mut items, |item| (item, self.hash_ahead(item)));
+            for (item, hashed) in hashed {
+                each(self.count_hashed(item, hashed));
+            }
+            if hashed.len() < BLOCK_ITEMS {
+                return;
+            }
+        }
+    }
+
+    fn count_hashed(&self, item: &[u8], hashed: &Hashed) -> u32 {
+        let mut largest = 0;
+        self.rows.for_each_bucket(item, hashed, |bucket| {
+            let (owner, count) = self.buckets.get(bucket);
+            if owner == hashed.fingerprint {
+                largest = largest.max(count);
+            }
+        });
+        // Of counts below the smallest in the heap none counts if the largest does not.
+        if largest < self.heap.least_count() && self.heap.find(item, hashed.fingerprint).is_some() {
+            return 0;
+        }
+        largest
+    }
+
+    /// Hashes an item whose turn comes soon and asks for the memory that it will need.
+    #[inline]
+    fn hash_ahead(&self, item: &[u8]) -> Hashed {
+        let hashed = self.rows.hash(item);
+        let bytes = self.buckets.bytes();
+        if bytes.len() > PREFETCH_FROM_BYTES {
+            self.rows.for_first_buckets(&hashed, |bucket| {
+                prefetch(bytes, bucket * PAIR_BYTES as usize);
+            });
+        }
+        if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
+            self.heap.prefetch(hashed.fingerprint);
+        }
+        hashed
+    }
+
+    /// The items of the heap whose counts are not 0, with their counts, from the largest count;
+    /// equal counts in heap order. Sorts numbers and copies no item. Cost: O(k log k).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is none for four bytes an item.
+    pub fn list(&self) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
+        let places = self.heap.by_count()?;
+        Ok(places
+            .into_iter()
+            .map(|place| self.heap.item_at(place as usize)))
+    }
+
+    /// The bucket array: what the chunks of a dump hold. Every content is a valid one.
+    #[must_use]
+    pub fn bucket_bytes(&self) -> &[u8] {
+        self.buckets.bytes()
+    }
+
+    /// The bucket array, for a chunk to be written into.
+    pub fn bucket_bytes_mut(&mut self) -> &mut [u8] {
+        self.buckets.bytes_mut()
+    }
+
+    /// Feeds the logical state as bytes: equal for sketches that answer alike now and after whatever
+    /// comes, whatever memory they hold. Cost: all buckets and items once.
+    pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        self.digest_content(feed);
+        feed(&self.random.to_stored().to_le_bytes());
+    }
+
+    /// [`TopK::digest`] without the random state.
+    fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
+        self.shape().digest(feed);
+        feed(self.buckets.bytes());
+        for element in self.heap.iter() {
+            feed(&element.place.to_le_bytes());
+            feed(&element.count.to_le_bytes());
+            feed(&(element.item.len() as u64).to_le_bytes());
+            feed(element.item);
+        }
+    }
+
+    /// A deep copy, which goes on with the same random numbers.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            buckets: self.buckets.try_clone()?,
+            heap: self.heap.try_clone()?,
+            ..*self
+        })
+    }
+}
+
+/// Fills the front of `block` with what `hash` makes of the next items, and gives that part.
+#[inline]
+fn fill<'b, I, T>(
+    block: &'b mut [T; BLOCK_ITEMS],
+    items: &mut impl Iterator<Item = I>,
+    mut hash: impl FnMut(I) -> T,
+) -> &'b [T] {
+    let mut filled = 0;
+    for (place, item) in block.iter_mut().zip(items) {
+        *place = hash(item);
+        filled += 1;
+    }
+    &block[..filled]
+}
+
+impl PartialEq for TopK {
+    /// Equality of the logical state, as [`TopK::digest`] feeds it.
+    fn eq(&self, other: &Self) -> bool {
+        self.shape() == other.shape()
+            && self.random == other.random
+            && self.buckets == other.buckets
+            && self.heap.iter().eq(other.heap.iter())
+    }
+}
+
+/// Block 0 is the bucket array; the heap's follow.
+impl Blocks for TopK {
+    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
+        self.buckets.visit(visit);
+        self.heap.for_each_block(visit);
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+        match index.checked_sub(1) {
+            None => {
+                self.buckets.relocate(mover);
+                true
+            }
+            Some(index) => self.heap.relocate_block(index, mover),
+        }
+    }
+}
