@@ -6,6 +6,8 @@
 //! everything that loads it.
 
 pub mod buffer;
+pub mod count_min;
 pub mod format;
 pub mod hash;
 pub mod prefetch;
+pub mod rows;
