@@ -1,7 +1,7 @@
 //! Cells: unsigned counters of 1, 2, 4 or 8 bytes, little-endian.
 //!
-//! The size of a sketch's cells is known only when it runs; the loops are generic over [`Cell`], and
-//! [`with_cell`] chooses one of the four once a command.
+//! The size of a sketch's cells is known only when it runs; the loops are generic over `Cell`, and
+//! `with_cell!` chooses one of the four once a command.
 
 /// Bytes of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

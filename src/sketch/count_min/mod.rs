@@ -30,6 +30,8 @@ pub mod stored;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod model;
 
 pub use cell::CellSize;
