@@ -7,7 +7,10 @@
 
 pub mod bloom;
 pub mod buffer;
+pub mod count_min;
 pub mod format;
 pub mod hash;
 pub mod prefetch;
+
+pub mod rows;
 pub mod top_k;
