@@ -9,3 +9,4 @@ pub mod buffer;
 pub mod format;
 pub mod hash;
 pub mod prefetch;
+pub mod t_digest;
