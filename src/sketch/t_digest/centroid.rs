@@ -27,12 +27,13 @@ pub(super) fn in_order<'a>(
     })
 }
 
-/// Joins neighbours among nodes that come in order, as far as the scale function allows (Dunning & Ertl,
-/// k2; spec: t-digest.md, "Compress"). `total` is the sum of their weights. Every finished centroid goes to
-/// `close`, together with the weight before it.
+/// Joins neighbours among nodes that come in order, as far as the scale function allows (Dunning &
+/// Ertl, k2; spec: t-digest.md, "Compress"). `total` is the sum of their weights. Every finished
+/// centroid goes to `close`, together with the weight before it.
 ///
-/// A centroid may have the share of the weight that keeps its size, scaled by ln(total), within q(1 - q)
-/// at both of its ends; so the first and the last stay alone. A second pass over what comes out changes
+/// With q the share of the weight before a place, a centroid may grow while its weight times
+/// `compression / (2π · total · ln total)` is at most q(1 - q) both where it starts and where it
+/// ends. So the first centroid and the last stay alone. A second pass over what comes out changes
 /// nothing. Cost: one pass.
 pub(super) fn join(
     mut nodes: impl Iterator<Item = Centroid>,
@@ -81,9 +82,10 @@ pub(super) fn joined(
     Ok(centroids)
 }
 
-/// Joins the two lightest neighbours if there are `capacity` centroids or more. Only tiny compressions
-/// with weights near 2^63 (or a payload made up so) leave that many: the pass alone would never make room,
-/// and a digest over its capacity could not be loaded again. Cost: one pass in that case.
+/// Joins the two lightest neighbours if there are `capacity` centroids or more. Only tiny
+/// compressions with weights near 2^63 (or a payload made up so) leave that many: the pass alone
+/// would never make room, and a digest over its capacity could not be loaded again. Cost: one pass
+/// in that case.
 pub(super) fn make_room(centroids: &mut Vec<Centroid>, capacity: usize) {
     if centroids.len() < capacity {
         return;
@@ -100,8 +102,8 @@ pub(super) fn make_room(centroids: &mut Vec<Centroid>, capacity: usize) {
 }
 
 impl Centroid {
-    /// Takes in a node that is not before it; `weight` is the sum of their weights. The new mean lies
-    /// between the two, also where rounding or an overflow would lead it astray.
+    /// Takes in a node that is not before it; `weight` is the sum of their weights. The new mean
+    /// lies between the two, also where rounding or an overflow would lead it astray.
     #[inline]
     fn take_in(&mut self, node: Self, weight: i64) {
         let (low, high) = (self.mean, node.mean);
@@ -115,8 +117,8 @@ impl Centroid {
     }
 }
 
-/// `value` within [low, high]. Unlike `f64::clamp` it never panics, and unlike `f64::max` it leaves the
-/// sign of a zero alone.
+/// `value` within [low, high]. Unlike `f64::clamp` it never panics, and unlike `f64::max` it leaves
+/// the sign of a zero alone.
 #[inline]
 pub(super) fn clamp(value: f64, low: f64, high: f64) -> f64 {
     if value < low {
@@ -125,5 +127,56 @@ pub(super) fn clamp(value: f64, low: f64, high: f64) -> f64 {
         high
     } else {
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn joined_mean(low: (f64, i64), high: (f64, i64)) -> f64 {
+        let mut centroid = Centroid {
+            mean: low.0,
+            weight: low.1,
+        };
+        let node = Centroid {
+            mean: high.0,
+            weight: high.1,
+        };
+        centroid.take_in(node, low.1 + high.1);
+        centroid.mean
+    }
+
+    #[test]
+    fn means_are_weighted_also_at_the_ends_of_the_range() {
+        assert_eq!(joined_mean((1.0, 3), (2.0, 1)), 1.25);
+        let middle = joined_mean((f64::MIN, 1), (f64::MAX, 3));
+        assert!((middle / f64::MAX - 0.5).abs() < 1e-15);
+        assert_eq!(joined_mean((0.0, 3), (f64::MAX, 1)), f64::MAX / 4.0);
+        // Without care rounding leads this one beyond the higher of the two.
+        let high = -0.042_843_000_349_612_86;
+        assert_eq!(
+            joined_mean((-1.063_009_348_583_295_7, 1), (high, 1 << 55)),
+            high
+        );
+        assert_eq!(joined_mean((-5e-324, 1), (5e-324, 1)), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_mean_lies_between_those_it_is_made_of(
+            mut means in [-1e3..1e3f64, -1e3..1e3f64], near in 0..6u64, weights in [0..62, 0..62],
+        ) {
+            // Neighbouring numbers, and weights of no proportion, are where rounding could go
+            // wrong.
+            if near > 2 {
+                means[1] = f64::from_bits(means[0].to_bits() ^ near);
+            }
+            means.sort_by(f64::total_cmp);
+            let weights = weights.map(|exponent| 1i64 << exponent);
+            let mean = joined_mean((means[0], weights[0]), (means[1], weights[1]));
+            prop_assert!(means[0] <= mean && mean <= means[1]);
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The compressed form of a digest, and its answers.
 //!
-//! Each centroid carries the weight before it, so that quantile, cdf and rank are binary searches. The
-//! rules, and what is done where one does not apply, are those of the spec page (t-digest.md, "Answers").
-//! Every value answered lies within [min, max], also where a difference or a product of extreme samples
-//! is not finite.
+//! Each centroid carries the weight before it, so that quantile, cdf and rank are binary searches.
+//! The rules, and what is done where one does not apply, are those of the spec page (t-digest.md,
+//! "Answers"). Every value answered lies within [min, max], also where a difference or a product of
+//! extreme samples is not finite.
 
 use super::centroid::{clamp, join};
 use super::{Centroid, TDigest, try_push, try_reserve};
@@ -69,8 +69,8 @@ impl Compressed {
             .map(|&Ranked { mean, weight, .. }| Centroid { mean, weight })
     }
 
-    /// The value below which the share `q` of the samples lies, `q` in [0, 1]; nan when empty. Cost: a
-    /// binary search.
+    /// The value below which the share `q` of the samples lies, `q` in [0, 1]; nan when empty.
+    /// Cost: a binary search.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
         self.at_index(q * self.weight as f64)
@@ -139,8 +139,8 @@ impl Compressed {
         clamp(mean, left.mean, right.mean)
     }
 
-    /// The share of the samples below `x`, those equal to it counted half; nan when empty. Cost: a binary
-    /// search.
+    /// The share of the samples below `x`, those equal to it counted half; nan when empty. Cost: a
+    /// binary search.
     #[must_use]
     pub fn cdf(&self, x: f64) -> f64 {
         if self.ranked.is_empty() || x.is_nan() {
@@ -220,8 +220,8 @@ impl Compressed {
         clamp(sum / count, self.min, self.max)
     }
 
-    /// How many samples are below `x`, estimated from [`Compressed::cdf`]: -2 when empty, -1 below the
-    /// minimum, all above the maximum.
+    /// How many samples are below `x`, estimated from [`Compressed::cdf`]: -2 when empty, -1 below
+    /// the minimum, all above the maximum.
     #[must_use]
     pub fn rank(&self, x: f64) -> i64 {
         if self.ranked.is_empty() {
@@ -251,8 +251,8 @@ impl Compressed {
         }
     }
 
-    /// The value with `rank` samples below it, `rank` not negative: nan when empty, the minimum at 0,
-    /// infinite from the number of samples on.
+    /// The value with `rank` samples below it, `rank` not negative: nan when empty, the minimum at
+    /// 0, infinite from the number of samples on.
     #[must_use]
     pub fn by_rank(&self, rank: i64) -> f64 {
         if self.ranked.is_empty() {
@@ -266,8 +266,8 @@ impl Compressed {
         }
     }
 
-    /// The value with `rank` samples above it, `rank` not negative: nan when empty, the maximum at 0,
-    /// minus infinity from the number of samples on.
+    /// The value with `rank` samples above it, `rank` not negative: nan when empty, the maximum at
+    /// 0, minus infinity from the number of samples on.
     #[must_use]
     pub fn by_revrank(&self, rank: i64) -> f64 {
         if self.ranked.is_empty() {
@@ -300,8 +300,8 @@ impl Ranked {
     }
 }
 
-/// The share of the samples below `x`, where `x` is between the smallest sample and the mean of the first
-/// centroid.
+/// The share of the samples below `x`, where `x` is between the smallest sample and the mean of the
+/// first centroid.
 fn tail(x: f64, min: f64, first: Ranked, all: f64) -> f64 {
     let width = first.mean - min;
     if width <= 0.0 {

@@ -5,11 +5,11 @@ use super::{Compressed, DigestError, TDigest, Unmerged, try_push};
 use crate::sketch::buffer::OutOfMemory;
 
 impl TDigest {
-    /// A new digest of the given compression of all that `operands` hold, in their order. A digest may stand
-    /// among them several times. For each operand the nodes so far are compressed, unless none is new, and
-    /// then the centroids of its compressed form are appended as samples are; those of the last one stay
-    /// unmerged (spec: t-digest.md, "Merge"). Cost: one pass over each operand's nodes, and a compression
-    /// an operand or more where the capacity is reached.
+    /// A new digest of the given compression of all that `operands` hold, in their order. A digest
+    /// may stand among them several times. For each operand the nodes so far are compressed, unless
+    /// none is new, and then the centroids of its compressed form are appended as samples are;
+    /// those of the last one stay unmerged (spec: t-digest.md, "Merge"). Cost: one pass over each
+    /// operand's nodes, and a compression an operand or more where the capacity is reached.
     ///
     /// # Errors
     /// As [`TDigest::new`], whose `allows` it takes; [`DigestError::Overflow`];

@@ -1,17 +1,18 @@
 //! t-digest: quantiles of a stream from a few hundred weighted means.
 //!
-//! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests", the
-//! merging variant; spec: t-digest.md). New samples wait in a buffer ([`samples`]). When it is full one
-//! pass over all nodes in order ([`centroid`]) joins neighbours as far as the scale function allows: few
-//! samples to a centroid at the ends of the distribution, many in its middle.
+//! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests",
+//! the merging variant; spec: t-digest.md). New samples wait in a buffer (samples.rs). When it is
+//! full, one pass over all nodes in order (centroid.rs) joins neighbours as far as the scale
+//! function allows: few samples to a centroid at the ends of the distribution, many in its middle.
 //!
-//! Reads do not write. They are answered from the compressed form of the state ([`compressed`]), which
-//! is computed beside it and kept until the next write. So a digest is a function of the writes applied
-//! to it, and equal on a primary, on its replica and after a reload. [`merge`] makes one digest of
-//! several, [`stored`] holds the stored forms.
+//! Reads do not write. They are answered from the compressed form of the state ([`Compressed`]),
+//! which is computed beside it and kept until the next write. So a digest is a function of the
+//! writes applied to it, and equal on a primary, on its replica and after a reload. merge.rs makes
+//! one digest of several, stored.rs has the stored forms.
 //!
-//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, and nothing in advance. That it
-//! may all be had once is asked at creation.
+//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 24 more a centroid of the
+//! kept compressed form, and nothing in advance. Whether all of it may be had is asked once, at
+//! creation.
 
 mod centroid;
 mod compressed;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use centroid::Centroid;
 pub use compressed::Compressed;
+pub use stored::ENCODING_VERSION;
 
 use super::buffer::{BlockMover, Blocks, OutOfMemory, relocate_vec, visit_vec};
 use centroid::{in_order, joined, make_room};
@@ -89,8 +91,8 @@ struct Unmerged {
 
 /// A t-digest. See the [module](self).
 ///
-/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are equal)
-/// centroids before buffered samples, and those in order of arrival.
+/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are
+/// equal) centroids before buffered samples, and those in order of arrival.
 #[derive(Debug)]
 pub struct TDigest {
     /// From 1 to [`MAX_COMPRESSION`].
@@ -112,8 +114,9 @@ pub struct TDigest {
 }
 
 impl TDigest {
-    /// An empty digest of the given compression. Allocates nothing yet, but asks at once for what all its
-    /// nodes would take, so that absurd sizes are refused here and not in the middle of a stream.
+    /// An empty digest of the given compression. Allocates nothing yet, but asks at once for what
+    /// all its nodes would take, so that absurd sizes are refused here and not in the middle of a
+    /// stream.
     ///
     /// # Errors
     /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
@@ -149,8 +152,8 @@ impl TDigest {
         }
     }
 
-    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression every time that the nodes
-    /// reach the capacity less one (sorting the buffer, then one pass over all nodes).
+    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression every time that the
+    /// nodes reach the capacity less one (sorting the buffer, then one pass over all nodes).
     ///
     /// # Errors
     /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then
@@ -184,8 +187,8 @@ impl TDigest {
         Ok(())
     }
 
-    /// Adds more samples than there is room for. All is made beside the old state and put in its place
-    /// at the end, so that a refused allocation changes nothing.
+    /// Adds more samples than there is room for. All is made beside the old state and put in its
+    /// place at the end, so that a refused allocation changes nothing.
     fn add_with_compression(&mut self, mut values: &[f64]) -> Result<(), OutOfMemory> {
         let most = self.capacity();
         let mut samples = self.samples.get_mut().try_clone(values.len(), most)?;
@@ -226,8 +229,8 @@ impl TDigest {
         Ok(())
     }
 
-    /// Nodes that may be appended before the next compression: those that are missing at the capacity
-    /// less one.
+    /// Nodes that may be appended before the next compression: those that are missing at the
+    /// capacity less one.
     fn room(&self, centroids: usize, samples: usize) -> usize {
         (self.capacity() - 1).saturating_sub(centroids + samples)
     }
@@ -292,8 +295,8 @@ impl TDigest {
         }
     }
 
-    /// The compressed form of the state, which answers every question. Cost: the first time after a write
-    /// a sort of the new samples and a pass over all nodes; after that none.
+    /// The compressed form of the state, which answers every question. Cost: the first time after a
+    /// write a sort of the new samples and a pass over all nodes; after that none.
     ///
     /// # Errors
     /// [`OutOfMemory`]; the digest stays as it was.
@@ -340,8 +343,8 @@ impl TDigest {
         })
     }
 
-    /// Feeds the logical state to `feed` as canonical bytes: equal for equal states. Which nodes count as
-    /// merged, capacities and cached answers are no part of it. Cost: one call a node.
+    /// Feeds the logical state to `feed` as canonical bytes: equal for equal states. Which nodes
+    /// count as merged, capacities and cached answers are no part of it. Cost: one call a node.
     pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         feed(&self.compression.to_le_bytes());
         feed(&self.compressions.to_le_bytes());

@@ -3,9 +3,9 @@
 use super::{Centroid, try_reserve};
 use crate::sketch::buffer::{BlockMover, OutOfMemory, relocate_vec, visit_vec};
 
-/// Samples in order of arrival, or already in stable order as far as a read or a compression has sorted
-/// them. Sorting in place changes no state, since only the order among equal samples counts, and the sort
-/// is stable. (Equal samples differ only as 0.0 and -0.0 do.)
+/// Samples in order of arrival, or already in stable order as far as a read or a compression has
+/// sorted them. Sorting in place changes no state, since only the order among equal samples counts,
+/// and the sort is stable. (Equal samples differ only as 0.0 and -0.0 do.)
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     values: Vec<f64>,
@@ -13,8 +13,9 @@ pub(super) struct Samples {
     sorted: usize,
 }
 
-/// Up to this many new samples are inserted one by one behind a sorted front: an insertion moves a few
-/// kilobytes, which costs tens of nanoseconds, and sorting a full buffer anew costs several microseconds.
+/// Up to this many new samples are inserted one by one behind a sorted front: an insertion moves a
+/// few kilobytes, which costs tens of nanoseconds, and sorting a full buffer anew costs several
+/// microseconds.
 const INSERTED_SINGLY: usize = 16;
 
 impl Samples {
@@ -31,8 +32,8 @@ impl Samples {
         self.values.iter().map(|&mean| Centroid { mean, weight: 1 })
     }
 
-    /// Makes sure that `more` samples can be appended without an allocation, of which there are never more
-    /// than `most`. The block doubles, as far as `most`.
+    /// Makes sure that `more` samples can be appended without an allocation, of which there are
+    /// never more than `most`. The block doubles, as far as `most`.
     pub(super) fn reserve(&mut self, more: usize, most: usize) -> Result<(), OutOfMemory> {
         let len = self.values.len();
         if self.values.capacity() - len >= more {
@@ -65,8 +66,8 @@ impl Samples {
         })
     }
 
-    /// Puts the samples in stable order, in place. Cost: n log n for n samples; linear for a few behind a
-    /// sorted front.
+    /// Puts the samples in stable order, in place. Cost: n log n for n samples; linear for a few
+    /// behind a sorted front.
     pub(super) fn sort(&mut self) {
         let len = self.values.len();
         if self.sorted > 0 && len - self.sorted <= INSERTED_SINGLY {
@@ -90,9 +91,10 @@ impl Samples {
     }
 }
 
-/// Sorts finite numbers so that 0.0 and -0.0 keep their order among each other. The standard library's
-/// unstable sort is the faster one and takes no memory; so the zeros go to the front in order of arrival, the
-/// rest is sorted, and the zeros go back between the negative and the positive numbers.
+/// Sorts finite numbers so that 0.0 and -0.0 keep their order among each other. The standard
+/// library's unstable sort is the faster one and takes no memory; so the zeros go to the front in
+/// order of arrival, the rest is sorted, and the zeros go back between the negative and the
+/// positive numbers.
 fn sort_stably(values: &mut [f64]) {
     let mut zeros = 0;
     for at in 0..values.len() {

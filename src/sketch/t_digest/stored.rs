@@ -1,8 +1,8 @@
 //! The stored forms of a digest: RDB values, and the same fields packed into one chunk.
 //!
-//! Both hold all nodes in stable order as merged ones: the format has no place for unmerged nodes, and a
-//! digest that goes on from a loaded state must go on as the saved one does. Weights are stored as doubles; those
-//! above 2^53 are therefore rounded.
+//! Both hold all nodes in stable order as merged ones: the format has no place for unmerged nodes,
+//! and a digest that goes on from a loaded state must go on as the saved one does. Weights are
+//! stored as doubles; those above 2^53 are therefore rounded.
 
 use super::{Centroid, MAX_COMPRESSION, TDigest, capacity, centroid::in_order, try_push};
 use crate::sketch::buffer::OutOfMemory;
@@ -14,7 +14,8 @@ pub const ENCODING_VERSION: i32 = 0;
 /// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
 const PACKED_HEADER_BYTES: usize = 72;
 
-/// How far the stored sum of the weights, which was added up in doubles, may be from their exact sum.
+/// How far the stored sum of the weights, which was added up in doubles, may be from their exact
+/// sum.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// The values before the nodes.
@@ -136,8 +137,9 @@ impl Parts {
     }
 }
 
-/// The sum of the weights. Where rounding to doubles has brought it beyond 2^63 - 1 the heaviest gives what is too
-/// much, so that every digest that could be saved can be loaded. `None` where more than rounding is wrong.
+/// The sum of the weights. Where rounding to doubles has brought it beyond 2^63 - 1 the heaviest
+/// gives what is too much, so that every digest that could be saved can be loaded. `None` where
+/// more than rounding is wrong.
 fn total(centroids: &mut [Centroid]) -> Option<i64> {
     let sum: i128 = centroids.iter().map(|node| i128::from(node.weight)).sum();
     if let Ok(sum) = i64::try_from(sum) {
@@ -157,8 +159,8 @@ impl TDigest {
     /// Reads a digest from the values of an RDB stream.
     ///
     /// # Errors
-    /// [`FormatError`] for a later encoding version, for all that the spec page refuses, or if the memory
-    /// for the nodes is refused. Memory grows only as values come.
+    /// [`FormatError`] for a later encoding version, for all that the spec page refuses, or if the
+    /// memory for the nodes is refused. Memory grows only as values come.
     pub fn load(source: &mut dyn Source, encoding_version: i32) -> Result<Self, FormatError> {
         if encoding_version != ENCODING_VERSION {
             return Err(FormatError::Invalid("unknown encoding version"));
@@ -166,8 +168,8 @@ impl TDigest {
         Parts::decode(source)?.validate()
     }
 
-    /// Writes the digest as the values of an RDB stream. Cost: a sort of the new samples and a pass over the
-    /// nodes; no memory.
+    /// Writes the digest as the values of an RDB stream. Cost: a sort of the new samples and a pass
+    /// over the nodes; no memory.
     pub fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
         let nodes = || in_order(&self.centroids, samples.as_centroids());
@@ -185,8 +187,8 @@ impl TDigest {
         nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 
-    /// The digest as one chunk: the values of [`TDigest::save`] as packed little-endian fields of eight
-    /// bytes.
+    /// The digest as one chunk: the values of [`TDigest::save`] as packed little-endian fields of
+    /// eight bytes.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses the bytes.

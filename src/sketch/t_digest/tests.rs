@@ -1,12 +1,12 @@
-//! Tests of the whole digest. Numbers are made by a fixed generator, so every run sees the same ones and
-//! the statistical bounds below hold or fail for good; no correct program fails by chance.
+//! Tests of the whole digest. Numbers are made by a fixed generator, so every run sees the same
+//! ones and the statistical bounds below hold or fail for good; no correct program fails by chance.
 
 mod golden;
 mod model;
 mod mutation;
 
 use super::*;
-use crate::sketch::format::dump::Values;
+use crate::sketch::format::dump::{Value, Values};
 
 fn digest(compression: i64) -> TDigest {
     TDigest::new(compression, &|_| true).unwrap()
@@ -16,6 +16,22 @@ fn digest_of(compression: i64, values: &[f64]) -> TDigest {
     let mut digest = digest(compression);
     digest.add(values).unwrap();
     digest
+}
+
+/// A digest loaded with these centroids.
+fn digest_with(min: f64, max: f64, nodes: &[(f64, i64)]) -> TDigest {
+    let mut values = saved(&digest(100));
+    let weight: i64 = nodes.iter().map(|node| node.1).sum();
+    let means = nodes.iter().map(|node| node.0);
+    let weights = nodes.iter().map(|node| node.1 as f64);
+    values.values[1] = Value::Double(min);
+    values.values[2] = Value::Double(max);
+    values.values[4] = Value::Integer(nodes.len() as u64);
+    values.values[7] = Value::Double(weight as f64);
+    values
+        .values
+        .extend(means.chain(weights).map(Value::Double));
+    TDigest::load(&mut values, 0).unwrap()
 }
 
 fn saved(digest: &TDigest) -> Values {
@@ -183,6 +199,56 @@ fn few_samples_are_answered_exactly() {
 }
 
 #[test]
+fn heavy_ends_reach_to_minimum_and_maximum_and_no_further() {
+    let heavy = digest_with(0.0, 10.0, &[(2.0, 6), (8.0, 6)]);
+    let compressed = heavy.compressed().unwrap();
+    let quantiles = [0.0, 0.05, 1.0 / 12.0, 0.5, 11.0 / 12.0, 1.0].map(|q| compressed.quantile(q));
+    assert_eq!(quantiles, [0.0, 0.0, 0.0, 5.0, 10.0, 10.0]);
+    assert_eq!(
+        [0.0, 1.0, 5.0, 9.0, 10.0].map(|x| compressed.cdf(x) * 24.0),
+        [1.0, 4.0, 12.0, 20.0, 23.0]
+    );
+    // Ends of weight 2: half of each is the extreme itself.
+    let pairs = digest_with(0.0, 10.0, &[(2.0, 2), (8.0, 2)]);
+    let compressed = pairs.compressed().unwrap();
+    let quantiles = [0.1, 0.25, 0.5, 0.75].map(|q| compressed.quantile(q));
+    assert_eq!(quantiles, [0.0, 2.0, 5.0, 10.0]);
+    // Only the look-up by rank knows that what is below the first sample is the minimum.
+    let odd = digest_with(1.0, 3.0, &[(2.0, 1), (3.0, 1)]);
+    let compressed = odd.compressed().unwrap();
+    assert_eq!(
+        (compressed.quantile(0.0), compressed.by_revrank(1)),
+        (2.0, 1.0)
+    );
+}
+
+#[test]
+fn a_quantile_between_two_means_is_between_them() {
+    let low: f64 = 0.692_345_591_279_564_1;
+    let high = f64::from_bits(low.to_bits() + 1);
+    let close = digest_with(0.0, 1.0, &[(0.0, 1), (low, 1000), (high, 1000), (1.0, 1)]);
+    let compressed = close.compressed().unwrap();
+    for index in 501..1501 {
+        let value = compressed.quantile((f64::from(index) + 0.3) / 2002.0);
+        assert!(low <= value && value <= high);
+    }
+}
+
+#[test]
+fn halves_of_the_range_of_doubles_are_shared_evenly() {
+    let (low, high) = (f64::MIN, f64::MAX);
+    let wide = digest_with(low, high, &[(low, 4), (high, 4)]);
+    let compressed = wide.compressed().unwrap();
+    assert_eq!(compressed.quantile(0.5), 0.0);
+    assert_eq!(compressed.cdf(0.0), 0.5);
+    assert_eq!(compressed.trimmed_mean(0.0, 1.0), 0.0);
+    let ends = digest_with(low, high, &[(high / 2.0, 6), (high, 6)]);
+    let compressed = ends.compressed().unwrap();
+    assert!((compressed.cdf(low / 4.0) * 12.0 - 2.0).abs() < 1e-12);
+    assert!((compressed.quantile(2.0 / 12.0) - low / 4.0).abs() < high * 1e-12);
+}
+
+#[test]
 fn a_refused_add_changes_nothing() {
     let mut five = digest_of(2, &[3.0, 1.0, 5.0, 2.0, 4.0]);
     let before = (fed(&five), answers(&five));
@@ -243,10 +309,11 @@ fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
     // Merged weight, and the weights of the two nodes.
     let heavy = 2f64.powi(62);
     for (at, value) in [(7, 2.0 * heavy), (11, heavy), (12, heavy)] {
-        values.values[at] = crate::sketch::format::dump::Value::Double(value);
+        values.values[at] = Value::Double(value);
     }
     let mut full = TDigest::load(&mut values, 0).unwrap();
     assert_eq!(full.observations(), i64::MAX);
+    answers(&full);
     let before = fed(&full);
     assert_eq!(full.add(&[3.0]), Err(DigestError::Overflow));
     assert_eq!(full.add(&[]), Ok(()));
@@ -304,7 +371,7 @@ fn equal_sorted_reversed_and_organ_pipe_values_stay_exact_and_small() {
     let count = 100_000;
     let up: Vec<f64> = (0..count).map(f64::from).collect();
     let shapes = [
-        vec![3.25; count as usize],
+        vec![0.1; count as usize],
         up.clone(),
         up.iter().rev().copied().collect(),
         up.iter().chain(up.iter().rev()).copied().collect(),
@@ -321,9 +388,10 @@ fn equal_sorted_reversed_and_organ_pipe_values_stay_exact_and_small() {
             (shape[0], shape[shape.len() - 1])
         );
         let compressed = digest.compressed().unwrap();
-        if shape[0] == 3.25 {
-            assert!((0..=100).all(|q| compressed.quantile(f64::from(q) / 100.0) == 3.25));
-            assert_eq!(compressed.cdf(3.25), 0.5);
+        if shape[0] == 0.1 {
+            assert!((0..=100).all(|q| compressed.quantile(f64::from(q) / 100.0) == 0.1));
+            assert!((1..=100).all(|q| compressed.trimmed_mean(0.0, f64::from(q) / 100.0) == 0.1));
+            assert_eq!(compressed.cdf(0.1), 0.5);
         } else {
             assert!(rank_error(&digest, &shape) < 0.02);
         }

@@ -1,5 +1,5 @@
-//! Recorded payloads: they load, are written again as they were, answer what was answered, and hold what
-//! the same commands build here.
+//! Recorded payloads: they load, are written again as they were, answer what was answered, and hold
+//! what the same commands build here.
 
 use super::*;
 use crate::sketch::format::dump::{Value, type_id};

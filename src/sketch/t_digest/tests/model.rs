@@ -1,5 +1,5 @@
-//! A model written from the spec page as plainly as it reads: one list of nodes, walks instead of searches.
-//! Against it and against itself: any mixture of writes, reads, copies and reloads.
+//! A model written from the spec page as plainly as it reads: one list of nodes, walks instead of
+//! searches. Against it and against itself: any mixture of writes, reads, copies and reloads.
 
 use super::*;
 use proptest::prelude::*;

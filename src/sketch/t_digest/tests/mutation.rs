@@ -1,5 +1,5 @@
-//! Payloads with single faults: nothing panics, what the spec page refuses is refused, and whatever loads
-//! survives every operation and can be stored again.
+//! Payloads with single faults: nothing panics, what the spec page refuses is refused, and whatever
+//! loads survives every operation and can be stored again.
 
 use super::*;
 use crate::sketch::format::dump::Value;
