@@ -11,6 +11,6 @@ pub mod count_min;
 pub mod format;
 pub mod hash;
 pub mod prefetch;
-
 pub mod rows;
+pub mod t_digest;
 pub mod top_k;

@@ -1,0 +1,421 @@
+//! t-digest: quantiles of a stream from a few hundred weighted means.
+//!
+//! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests",
+//! the merging variant; spec: t-digest.md). New samples wait in a buffer (samples.rs). When it is
+//! full, one pass over all nodes in order (centroid.rs) joins neighbours as far as the scale
+//! function allows: few samples to a centroid at the ends of the distribution, many in its middle.
+//!
+//! Reads do not write. They are answered from the compressed form of the state ([`Compressed`]),
+//! which is computed beside it and kept until the next write. So a digest is a function of the
+//! writes applied to it, and equal on a primary, on its replica and after a reload. merge.rs makes
+//! one digest of several, stored.rs has the stored forms.
+//!
+//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 24 more a centroid of the
+//! kept compressed form, and nothing in advance. Whether all of it may be had is asked once, at
+//! creation.
+
+mod centroid;
+mod compressed;
+mod merge;
+mod samples;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+pub use centroid::Centroid;
+pub use compressed::Compressed;
+pub use stored::ENCODING_VERSION;
+
+use super::buffer::{BlockMover, Blocks, OutOfMemory, relocate_vec, visit_vec};
+use centroid::{in_order, joined, make_room};
+use samples::Samples;
+use std::cell::{OnceCell, Ref, RefCell};
+
+/// Why a digest could not be made, written to or merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DigestError {
+    /// The compression is zero or negative.
+    #[error("the compression is not positive")]
+    CompressionNotPositive,
+    /// The capacity that goes with the compression is beyond 2^31 - 1 nodes.
+    #[error("the compression is too large")]
+    CompressionTooLarge,
+    /// A value is not a finite number.
+    #[error("the value is not a finite number")]
+    NotFinite,
+    /// The weights would sum to more than 2^63 - 1.
+    #[error("the weights overflow")]
+    Overflow,
+    /// The memory was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// The largest compression: its capacity is the last that fits in 31 bits.
+pub const MAX_COMPRESSION: u32 = (i32::MAX as u32 - 10) / 6;
+
+/// Nodes that a digest of this compression may hold: 6 · compression + 10.
+const fn capacity(compression: u32) -> u32 {
+    6 * compression + 10
+}
+
+/// What INFO shows of a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    /// The parameter it was made with.
+    pub compression: u32,
+    /// Nodes it may hold.
+    pub capacity: u32,
+    /// Centroids that have gone through a compression (after a load: all nodes).
+    pub merged_nodes: usize,
+    /// Nodes that wait for one.
+    pub unmerged_nodes: usize,
+    /// Sum of the merged nodes' weights.
+    pub merged_weight: i64,
+    /// Sum of the other nodes' weights.
+    pub unmerged_weight: i64,
+    /// Samples seen: the sum of all weights.
+    pub observations: i64,
+    /// Compressions since the creation or the last reset.
+    pub total_compressions: i64,
+    /// 80 + 16 · capacity bytes: what a digest with all its nodes in one place would take.
+    pub memory_usage: u64,
+}
+
+/// The part of the centroids that no compression has seen yet. Only INFO shows it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unmerged {
+    nodes: usize,
+    weight: i64,
+}
+
+/// A t-digest. See the [module](self).
+///
+/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are
+/// equal) centroids before buffered samples, and those in order of arrival.
+#[derive(Debug)]
+pub struct TDigest {
+    /// From 1 to [`MAX_COMPRESSION`].
+    compression: u32,
+    /// Smallest and largest sample; `f64::MAX` and `f64::MIN` when empty.
+    min: f64,
+    max: f64,
+    /// Compressions since the creation or the last reset.
+    compressions: i64,
+    /// In order; beside merged ones those that the last operand of a merge brought.
+    centroids: Vec<Centroid>,
+    /// Sum of the centroids' weights. With the samples at most 2^63 - 1.
+    weight: i64,
+    unmerged: Unmerged,
+    /// In a cell because a read sorts it in place, which changes no state: see [`Samples`].
+    samples: RefCell<Samples>,
+    /// The compressed form of this state. Every write empties it.
+    compressed: OnceCell<Compressed>,
+}
+
+impl TDigest {
+    /// An empty digest of the given compression. Allocates nothing yet, but asks at once for what
+    /// all its nodes would take, so that absurd sizes are refused here and not in the middle of a
+    /// stream.
+    ///
+    /// # Errors
+    /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
+    /// [`DigestError::OutOfMemory`] if `allows` refuses the bytes.
+    pub fn new(compression: i64, allows: &dyn Fn(u64) -> bool) -> Result<Self, DigestError> {
+        if compression <= 0 {
+            return Err(DigestError::CompressionNotPositive);
+        }
+        let compression = u32::try_from(compression)
+            .ok()
+            .filter(|&compression| compression <= MAX_COMPRESSION)
+            .ok_or(DigestError::CompressionTooLarge)?;
+        let digest = Self::empty(compression);
+        let bytes = digest.figures().memory_usage;
+        if !allows(bytes) {
+            return Err(OutOfMemory { bytes }.into());
+        }
+        Ok(digest)
+    }
+
+    /// An empty digest of a compression that is known to be in range.
+    fn empty(compression: u32) -> Self {
+        Self {
+            compression,
+            min: f64::MAX,
+            max: f64::MIN,
+            compressions: 0,
+            centroids: Vec::new(),
+            weight: 0,
+            unmerged: Unmerged::default(),
+            samples: RefCell::default(),
+            compressed: OnceCell::new(),
+        }
+    }
+
+    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression every time that the
+    /// nodes reach the capacity less one (sorting the buffer, then one pass over all nodes).
+    ///
+    /// # Errors
+    /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then
+    /// nothing was added.
+    pub fn add(&mut self, values: &[f64]) -> Result<(), DigestError> {
+        if !values.iter().all(|value| value.is_finite()) {
+            return Err(DigestError::NotFinite);
+        }
+        i64::try_from(values.len())
+            .ok()
+            .and_then(|count| self.observations().checked_add(count))
+            .ok_or(DigestError::Overflow)?;
+        let most = self.capacity();
+        let present = self.samples.get_mut().len();
+        if values.len() <= self.room(self.centroids.len(), present) {
+            let samples = self.samples.get_mut();
+            samples.reserve(values.len(), most)?;
+            samples.append(values);
+        } else {
+            self.add_with_compression(values)?;
+        }
+        for &value in values {
+            if value < self.min {
+                self.min = value;
+            }
+            if value > self.max {
+                self.max = value;
+            }
+        }
+        self.compressed.take();
+        Ok(())
+    }
+
+    /// Adds more samples than there is room for. All is made beside the old state and put in its
+    /// place at the end, so that a refused allocation changes nothing.
+    fn add_with_compression(&mut self, mut values: &[f64]) -> Result<(), OutOfMemory> {
+        let most = self.capacity();
+        let mut samples = self.samples.get_mut().try_clone(values.len(), most)?;
+        let mut centroids: Option<Vec<Centroid>> = None;
+        let mut weight = self.weight;
+        let mut compressions = self.compressions;
+        loop {
+            let present = centroids.as_deref().unwrap_or(&self.centroids);
+            let room = self.room(present.len(), samples.len());
+            // A compression may leave no room below the capacity less one; one more node fits then.
+            let room = room.max(usize::from(centroids.is_some() && samples.len() == 0));
+            let (now, later) = values.split_at(room.min(values.len()));
+            samples.append(now);
+            values = later;
+            if values.is_empty() {
+                break;
+            }
+            samples.sort();
+            weight += samples.len() as i64;
+            let mut joined = joined(
+                in_order(present, samples.as_centroids()),
+                present.len() + samples.len(),
+                weight,
+                self.compression,
+            )?;
+            make_room(&mut joined, most);
+            compressions = compressions.saturating_add(1);
+            centroids = Some(joined);
+            samples.clear();
+        }
+        if let Some(centroids) = centroids {
+            self.centroids = centroids;
+            self.unmerged = Unmerged::default();
+        }
+        self.weight = weight;
+        self.compressions = compressions;
+        self.samples = RefCell::new(samples);
+        Ok(())
+    }
+
+    /// Nodes that may be appended before the next compression: those that are missing at the
+    /// capacity less one.
+    fn room(&self, centroids: usize, samples: usize) -> usize {
+        (self.capacity() - 1).saturating_sub(centroids + samples)
+    }
+
+    /// Empties the digest and gives back its memory. The compression stays.
+    pub fn reset(&mut self) {
+        *self = Self::empty(self.compression);
+    }
+
+    /// The smallest sample, nan when empty.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        if self.observations() == 0 {
+            f64::NAN
+        } else {
+            self.min
+        }
+    }
+
+    /// The largest sample, nan when empty.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        if self.observations() == 0 {
+            f64::NAN
+        } else {
+            self.max
+        }
+    }
+
+    /// The compression it was made with.
+    #[must_use]
+    pub fn compression(&self) -> u32 {
+        self.compression
+    }
+
+    /// Nodes it may hold.
+    fn capacity(&self) -> usize {
+        capacity(self.compression) as usize
+    }
+
+    /// Samples seen: the sum of all weights.
+    #[must_use]
+    pub fn observations(&self) -> i64 {
+        self.weight + self.samples.borrow().len() as i64
+    }
+
+    /// What INFO shows.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let samples = self.samples.borrow().len();
+        let capacity = capacity(self.compression);
+        Figures {
+            compression: self.compression,
+            capacity,
+            merged_nodes: self.centroids.len() - self.unmerged.nodes,
+            unmerged_nodes: self.unmerged.nodes + samples,
+            merged_weight: self.weight - self.unmerged.weight,
+            unmerged_weight: self.unmerged.weight + samples as i64,
+            observations: self.observations(),
+            total_compressions: self.compressions,
+            memory_usage: 80 + 16 * u64::from(capacity),
+        }
+    }
+
+    /// The compressed form of the state, which answers every question. Cost: the first time after a
+    /// write a sort of the new samples and a pass over all nodes; after that none.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; the digest stays as it was.
+    pub fn compressed(&self) -> Result<&Compressed, OutOfMemory> {
+        if let Some(compressed) = self.compressed.get() {
+            return Ok(compressed);
+        }
+        let compressed = self.compress()?;
+        Ok(self.compressed.get_or_init(|| compressed))
+    }
+
+    /// Computes the compressed form anew.
+    fn compress(&self) -> Result<Compressed, OutOfMemory> {
+        let samples = self.sorted_samples();
+        Compressed::new(
+            in_order(&self.centroids, samples.as_centroids()),
+            self.centroids.len() + samples.len(),
+            self,
+        )
+    }
+
+    /// The buffer in stable order.
+    fn sorted_samples(&self) -> Ref<'_, Samples> {
+        if !self.samples.borrow().is_sorted() {
+            self.samples.borrow_mut().sort();
+        }
+        self.samples.borrow()
+    }
+
+    /// A copy of the digest (without its cached answers).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut centroids = Vec::new();
+        try_reserve(&mut centroids, self.centroids.len())?;
+        centroids.extend_from_slice(&self.centroids);
+        let samples = self.samples.borrow().try_clone(0, self.capacity())?;
+        Ok(Self {
+            centroids,
+            samples: RefCell::new(samples),
+            compressed: OnceCell::new(),
+            ..*self
+        })
+    }
+
+    /// Feeds the logical state to `feed` as canonical bytes: equal for equal states. Which nodes
+    /// count as merged, capacities and cached answers are no part of it. Cost: one call a node.
+    pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        feed(&self.compression.to_le_bytes());
+        feed(&self.compressions.to_le_bytes());
+        feed(&self.min.to_le_bytes());
+        feed(&self.max.to_le_bytes());
+        let samples = self.sorted_samples();
+        for node in in_order(&self.centroids, samples.as_centroids()) {
+            feed(&node.mean.to_le_bytes());
+            feed(&node.weight.to_le_bytes());
+        }
+    }
+}
+
+impl PartialEq for TDigest {
+    /// Whether the logical states are equal, bit for bit (as [`TDigest::digest`] sees them).
+    fn eq(&self, other: &Self) -> bool {
+        let head = |digest: &Self| {
+            (
+                digest.compression,
+                digest.compressions,
+                digest.min.to_bits(),
+                digest.max.to_bits(),
+            )
+        };
+        let bits = |node: Centroid| (node.mean.to_bits(), node.weight);
+        let (ours, theirs) = (self.sorted_samples(), other.sorted_samples());
+        head(self) == head(other)
+            && in_order(&self.centroids, ours.as_centroids())
+                .map(bits)
+                .eq(in_order(&other.centroids, theirs.as_centroids()).map(bits))
+    }
+}
+
+impl Blocks for TDigest {
+    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
+        visit_vec(&self.centroids, visit);
+        self.samples.borrow().visit(visit);
+        if let Some(compressed) = self.compressed.get() {
+            compressed.visit(visit);
+        }
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+        match index {
+            0 => relocate_vec(&mut self.centroids, mover),
+            1 => self.samples.get_mut().relocate(mover),
+            2 => {
+                if let Some(compressed) = self.compressed.get_mut() {
+                    compressed.relocate(mover);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Room for `more` further elements, exactly.
+fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    vec.try_reserve_exact(more).map_err(|_| OutOfMemory {
+        bytes: (vec.len() as u64)
+            .saturating_add(more as u64)
+            .saturating_mul(size_of::<T>() as u64),
+    })
+}
+
+/// Appends an element; the capacity doubles where it must grow.
+fn try_push<T>(vec: &mut Vec<T>, element: T) -> Result<(), OutOfMemory> {
+    if vec.len() == vec.capacity() {
+        try_reserve(vec, vec.len().max(4))?;
+    }
+    vec.push(element);
+    Ok(())
+}
