@@ -1,0 +1,6 @@
+//! All tests that speak to a real server, in one program, so that it is linked once.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod harness;
