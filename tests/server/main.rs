@@ -3,4 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod golden;
+
+mod golden_dumps;
+mod golden_transcripts;
 mod harness;
