@@ -1,113 +1,146 @@
 #!/usr/bin/env bash
-# Fetches the servers of the test matrix into target/servers/NAME: Debian's own packages of other
-# releases, unpacked beside the libraries they were built against, nothing installed.
+# Fetches the servers of the test matrix into target/servers/NAME: Debian's own packages of several
+# releases, unpacked beside the libraries they were built against. Nothing is installed, and root is
+# not needed.
 #
-#   scripts/fetch-servers.sh            all that can be had; prints what cannot
-#   scripts/fetch-servers.sh redis-8.0  only the named ones
+#   scripts/fetch-servers.sh              all that can be had; says what cannot, and fails then
+#   scripts/fetch-servers.sh redis-8.0    only the named ones
+#   scripts/fetch-servers.sh --list       the names
 #
-# No host is named here: the extra suites are made from a copy of the machine's own Debian sources.
-# Each NAME gets two executables, NAME/server and NAME/cli, which start the unpacked binary, through
-# its release's own loader where the machine's C library would not do.
+# No host is named here: the suites are looked for where this machine gets its own packages from. Each
+# NAME gets two programs, NAME/server and NAME/cli, which start the unpacked ones through the loader of
+# their own release, whatever the C library of the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD/target/servers
-mkdir -p "$root"
 
-# name, suite, package, binary
+# name, suite, packages' common name
 matrix() {
-    cat <<'LIST'
-redis-7.0 bookworm redis redis
-valkey-8.0 bookworm-backports valkey valkey
-redis-8.0 trixie redis redis
-valkey-8.1 trixie valkey valkey
-valkey-9 sid valkey valkey
-redis-sid sid redis redis
+    cat << 'LIST'
+redis-7.0 bookworm redis
+valkey-8.0 bookworm-backports valkey
+redis-8.0 trixie redis
+valkey-8.1 trixie valkey
+valkey-9 sid valkey
+redis-sid sid redis
 LIST
 }
 
-# The machine's first Debian archive entry that is not the security one, as a one-suite .sources file.
-write_sources() {
-    local suite=$1 out=$2 uri=""
-    local files=(/etc/apt/sources.list.d/*.sources)
-    if [ -e "${files[0]}" ]; then
-        uri=$(awk '/^URIs:/ { for (i = 2; i <= NF; i++) print $i }' "${files[@]}" | grep -E '/debian/?$' | head -n 1)
-    fi
-    if [ -z "$uri" ]; then
-        uri=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null \
-            | sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\/debian\/\?\) .*/\2/p' | head -n 1)
-    fi
-    if [ -z "$uri" ]; then
-        echo "fetch-servers: no Debian archive found in this machine's apt sources" >&2
-        return 1
-    fi
-    printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
-        "$uri" "$suite" > "$out"
+say() {
+    echo "fetch-servers: $*" >&2
 }
 
-# apt with state, cache and sources of its own, for one suite, on an empty package database.
+# The archives that this machine's apt knows, but for those of security updates. The signature tells
+# whether one is Debian's.
+archives() {
+    # shellcheck disable=SC2016
+    apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' \
+        | awk '$1 == "main" && $2 !~ /security/ && !seen[$3]++ { print $3 }'
+}
+
+# private_apt STATE COMMAND...: apt with state, cache and sources of its own, on an empty package
+# database, so that a package comes with all its libraries.
 private_apt() {
     local state=$1
     shift
-    "$@" -qq \
+    apt-get -qq \
         -o Dir::Etc::sourcelist="$state/suite.sources" -o Dir::Etc::sourceparts=/dev/null \
-        -o Dir::Etc::preferencesparts=/dev/null -o Dir::Etc::preferences=/dev/null \
+        -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
         -o Dir::State="$state/state" -o Dir::State::status="$state/status" \
         -o Dir::Cache="$state/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
-        -o Acquire::Languages=none -o Acquire::Retries=2
+        -o APT::Architectures="$(dpkg --print-architecture)" \
+        -o Acquire::Languages=none -o Acquire::Retries=2 \
+        "$@" < /dev/null
+}
+
+# download STATE SUITE PACKAGE...: the packages and all they depend on, into STATE/cache/archives.
+download() {
+    local state=$1 suite=$2 archive keyring suites
+    shift 2
+    # Backports stand on their base release.
+    suites=$suite
+    [ "$suite" = "${suite%-backports}" ] || suites="${suite%-backports} $suite"
+    keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | head -n 1)
+    if [ -z "$keyring" ]; then
+        say "the keys of Debian's archive are missing (package debian-archive-keyring)"
+        return 1
+    fi
+    for archive in $(archives); do
+        rm -rf "$state"
+        mkdir -p "$state/state/lists/partial" "$state/cache/archives/partial"
+        : > "$state/status"
+        printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
+            "$archive" "$suites" "$keyring" > "$state/suite.sources"
+        if private_apt "$state" update \
+            && private_apt "$state" install --download-only --no-install-recommends -y \
+                -t "$suite" "$@" > /dev/null; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# A program that starts ROOT/usr/bin/NAME through the loader and the libraries under ROOT.
+write_starter() {
+    local dir=$1 role=$2 name=$3 loader directory libraries="" program
+    cd "$dir"
+    # The real files: links of the packages are absolute and lead to the machine's own loader.
+    loader=$(find root -type f -name 'ld-linux-*.so.*' | LC_ALL=C sort | head -n 1)
+    while read -r directory; do
+        libraries+=":\$here/$directory"
+    done < <(find root -name '*.so.[0-9]*' -printf '%h\n' | LC_ALL=C sort -u)
+    program=$(find root/usr/bin -name "$name-$role")
+    [ -n "$loader" ] && [ -n "$program" ] || return 1
+    # In some releases the server is a link to the checker of RDB files, which is the same program.
+    program=root/usr/bin/$(basename "$(readlink -f "$program")")
+    cat > "$role" << STARTER
+#!/bin/sh
+here=\$(dirname "\$(readlink -f "\$0")")
+exec "\$here/$loader" --library-path "${libraries#:}" --argv0 "$name-$role" "\$here/$program" "\$@"
+STARTER
+    chmod +x "$role"
 }
 
 fetch() {
-    local name=$1 suite=$2 package=$3 binary=$4 dir=$root/$1
+    local name=$1 suite=$2 package=$3 dir=$root/$1 deb
     if [ -x "$dir/server" ] && "$dir/server" --version > /dev/null 2>&1; then
         return 0
     fi
-    echo "fetch-servers: $name from Debian $suite into target/servers/$name"
+    say "$name from Debian $suite into target/servers/$name"
     rm -rf "$dir"
-    local state=$dir/apt
-    mkdir -p "$state/state/lists/partial" "$state/cache/archives/partial" "$dir/root"
-    : > "$state/status"
-    write_sources "$suite" "$state/suite.sources" || return 1
-    # Backports stand on their base release.
-    [ "$suite" = "${suite%-backports}" ] || sed -i "s/^Suites: .*/Suites: ${suite%-backports} $suite/" "$state/suite.sources"
-    private_apt "$state" apt-get update || return 1
-    private_apt "$state" apt-get install --download-only --no-install-recommends -y \
-        -t "$suite" "$package-server" "$package-tools" > /dev/null || return 1
-    local deb
-    for deb in "$state"/cache/archives/*.deb; do
-        case $(basename "$deb") in
-            # Of the whole dependency closure only the servers and their libraries are wanted.
-            redis*|valkey*|lib*) dpkg -x "$deb" "$dir/root" ;;
-        esac
+    mkdir -p "$dir/root"
+    download "$dir/apt" "$suite" "$package-server" "$package-tools" || return 1
+    # Of all that was downloaded only the programs and their libraries are wanted.
+    for deb in "$dir"/apt/cache/archives/{"$package",lib}*.deb; do
+        dpkg -x "$deb" "$dir/root" || return 1
     done
-    rm -rf "$state"
-    local loader libs
-    loader=$(find "$dir/root" -name 'ld-linux-*.so.*' | sort | head -n 1)
-    libs=$(find "$dir/root" -name 'libc.so.6' -printf '%h\n' | head -n 1)
-    [ -n "$loader" ] && [ -n "$libs" ] || return 1
-    libs=$libs:${libs/\/usr\/lib\//\/lib\/}
-    local role program
-    for role in server cli; do
-        program=$dir/root/usr/bin/$binary-$role
-        [ "$role" != server ] || [ ! -e "$dir/root/usr/bin/$binary-check-rdb" ] || program=$(readlink -f "$dir/root/usr/bin/$binary-server")
-        printf '#!/bin/sh\nexec "%s" --library-path "%s" --argv0 "%s" "%s" "$@"\n' \
-            "$loader" "$libs" "$binary-$role" "$program" > "$dir/$role"
-        chmod +x "$dir/$role"
-    done
-    "$dir/server" --version
+    rm -rf "$dir/apt"
+    (write_starter "$dir" cli "$package" && write_starter "$dir" server "$package") || return 1
+    "$dir/server" --version >&2
 }
 
+if [ "${1:-}" = --list ]; then
+    matrix | cut -d ' ' -f 1
+    exit
+fi
+if ! command -v apt-get > /dev/null || ! command -v dpkg > /dev/null; then
+    say "this works with Debian's packages, and there is no apt-get or dpkg here"
+    exit 1
+fi
 wanted=("$@")
+[ ${#wanted[@]} -gt 0 ] || mapfile -t wanted < <(matrix | cut -d ' ' -f 1)
 missing=()
-while read -r name suite package binary; do
-    if [ ${#wanted[@]} -gt 0 ] && ! printf '%s\n' "${wanted[@]}" | grep -qx "$name"; then
-        continue
-    fi
-    if ! fetch "$name" "$suite" "$package" "$binary"; then
+for name in "${wanted[@]}"; do
+    read -r _ suite package < <(matrix | grep "^$name ") || {
+        say "no server is called $name"
+        exit 2
+    }
+    if ! fetch "$name" "$suite" "$package"; then
         rm -rf "${root:?}/$name"
         missing+=("$name")
     fi
-done < <(matrix)
+done
 if [ ${#missing[@]} -gt 0 ]; then
-    echo "fetch-servers: not to be had here: ${missing[*]}" >&2
+    say "not to be had here: ${missing[*]}"
+    exit 1
 fi
-[ ${#missing[@]} -eq 0 ]

@@ -3,10 +3,10 @@
 //!
 //! Small safe types over the module API of Redis and Valkey. A family sees a [`call::Call`] (arguments
 //! as byte slices, replies, keys, replication), implements [`datatype::DataType`] for what it stores,
-//! and describes its commands and settings in static tables; [`module::load`] registers all of it.
+//! and describes its commands and settings in static tables; [`module::Module::load`] registers all of it.
 //!
 //! The API is a table of function pointers that the server fills when the module is loaded; one that
-//! the server lacks stays null. [`api`] is how one is called.
+//! the server lacks stays null. `api!` is how one is called.
 
 /// The function of the module API with this name.
 ///

@@ -1,0 +1,34 @@
+# Each target is a script of the same name in scripts/, or one line of cargo.
+
+.PHONY: help run test test-matrix tour bench lint build fmt
+.DEFAULT_GOAL := help
+export PORT
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start a server with the module, on PORT (6379)
+	@scripts/run.sh
+
+test: ## all tests, on the server that is found or installed
+	@scripts/test.sh
+
+test-matrix: ## the server tests on every server that can be had
+	@scripts/test-matrix.sh
+
+tour: ## see the module at work on a real list of words
+	@scripts/tour.sh
+
+bench: ## measure
+	@scripts/install.sh build
+	cargo bench
+
+lint: ## formatting, clippy, documentation, the floors, the scripts
+	@scripts/lint.sh
+
+build: ## the release module, target/release/libroughly.so
+	@scripts/install.sh build
+	cargo build --release --lib
+
+fmt: ## format the sources
+	cargo fmt

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Installs what a task needs and this machine lacks, as Debian packages, and says so first.
+#
+#   scripts/install.sh build server     what each of these needs:
+#       build    a C compiler and libclang (the module's bindings are made from the server's header)
+#       server   redis-server or valkey-server with its command line client
+#       words    a list of words for the tour
+#       lint     the formatter and the linter of the Rust toolchain
+#
+# Nothing is touched where all is there. Rust itself is not installed here.
+set -euo pipefail
+
+say() {
+    echo "install: $*" >&2
+}
+
+on_path() {
+    command -v "$1" > /dev/null 2>&1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif on_path sudo; then
+        sudo "$@"
+    else
+        say "this needs root, and there is no sudo: $*"
+        return 1
+    fi
+}
+
+# Keeps Debian from starting a new server as a service, which would take port 6379: the services of
+# packages are not started while /usr/sbin/policy-rc.d forbids it.
+policy=/usr/sbin/policy-rc.d
+made_policy=no
+forbid_services() {
+    if [ ! -e "$policy" ]; then
+        # shellcheck disable=SC2016
+        as_root sh -c 'printf "#!/bin/sh\nexit 101\n" > "$1" && chmod +x "$1"' sh "$policy"
+        made_policy=yes
+    fi
+}
+allow_services() {
+    if [ "$made_policy" = yes ]; then
+        as_root rm -f "$policy"
+        made_policy=no
+    fi
+}
+trap allow_services EXIT
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@" < /dev/null
+}
+
+# install WHY PACKAGE...
+install() {
+    local why=$1
+    shift
+    if ! on_path apt-get; then
+        say "$why: please install the equivalent of Debian's $* (there is no apt-get here)"
+        return 1
+    fi
+    say "$why: installing the Debian packages $*"
+    forbid_services
+    # The lists of packages may be missing or old.
+    apt_install "$@" || { as_root apt-get update -qq && apt_install "$@"; }
+    allow_services
+}
+
+has_c_compiler() {
+    on_path cc && echo '#include <stdlib.h>' | cc -E - > /dev/null 2>&1
+}
+
+# The library, and the headers of its own that it parses C with.
+has_libclang() {
+    [ -n "${LIBCLANG_PATH:-}" ] && return 0
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' > /dev/null \
+        && compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stddef.h' > /dev/null
+}
+
+need_build() {
+    if ! on_path cargo; then
+        say "no cargo on the PATH: install Rust first (https://rustup.rs)"
+        return 1
+    fi
+    has_c_compiler || install "a C compiler is missing" gcc libc6-dev
+    has_libclang || install "libclang is missing" libclang-dev
+}
+
+knows() {
+    apt-cache show "$1" > /dev/null 2>&1
+}
+
+need_server() {
+    if [ -n "${ROUGHLY_SERVER:-}" ] || on_path redis-server || on_path valkey-server; then
+        return 0
+    fi
+    # What Debian has differs by release.
+    if on_path apt-cache && ! knows redis-server && ! knows valkey-server; then
+        as_root apt-get update -qq
+    fi
+    if knows redis-server || ! knows valkey-server; then
+        install "no Redis or Valkey server on the PATH" redis-server redis-tools
+    else
+        install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
+    fi
+}
+
+need_words() {
+    [ -e /usr/share/dict/american-english ] || install "a list of words is missing" wamerican
+}
+
+need_lint() {
+    local component
+    for component in rustfmt clippy; do
+        if ! cargo "${component/rustfmt/fmt}" --version > /dev/null 2>&1; then
+            say "the toolchain has no $component: adding it with rustup"
+            rustup component add "$component"
+        fi
+    done
+}
+
+for need in "$@"; do
+    case $need in
+        build | server | words | lint) "need_$need" ;;
+        *)
+            say "unknown need: $need"
+            exit 2
+            ;;
+    esac
+done

@@ -1,0 +1,487 @@
+//! Single replies that differ from the recording on purpose, each with its reason.
+//!
+//! An entry is as narrow as it can be, and one that lets nothing through in a transcript it names is a
+//! failure: the list cannot outlive its reasons. Differences that spread through what keys hold are in
+//! [`super::wanted`].
+
+use super::recorded::show;
+use crate::support::resp::{Protocol, Reply, Text};
+use crate::support::server::Version;
+
+/// A wanted difference. In patterns `*` stands for any text.
+#[derive(Debug)]
+pub struct Difference {
+    /// Why it is wanted.
+    pub reason: &'static str,
+    /// The transcripts it occurs in.
+    pub transcripts: &'static [&'static str],
+    /// On which servers, and over which protocol, it occurs.
+    occurs: fn(Version, Protocol) -> bool,
+    /// Patterns of the commands, their words separated by spaces.
+    commands: &'static [&'static str],
+    change: Change,
+    /// What it means for the key that the command names first.
+    effect: Effect,
+}
+
+/// How our reply differs; replies are in the notation of [`Reply`]'s text.
+#[derive(Debug)]
+enum Change {
+    /// Patterns of the recorded reply and of ours.
+    Whole(&'static str, &'static str),
+    /// A part of the recorded reply (a pattern), and what we have in its place; the rest is the same.
+    Part(&'static str, &'static str),
+}
+
+/// What a difference means for the rest of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: only the reply differs.
+    ReplyOnly,
+    /// The peer has the key now and we do not: later replies may be that it is not found.
+    KeyIsMissing,
+    /// We have the key now and the peer does not: it is deleted, and all is the same again.
+    KeyIsExtra,
+    /// The key holds something else than the peer's: of later replies only the type is compared.
+    KeyDiffers,
+}
+
+use Change::{Part, Whole};
+use Effect::{KeyDiffers, KeyIsExtra, KeyIsMissing, ReplyOnly};
+
+fn everywhere(_: Version, _: Protocol) -> bool {
+    true
+}
+
+/// Redis 7.0 has no way to give a module's command its categories.
+fn without_categories(server: Version, _: Protocol) -> bool {
+    !server.is_valkey() && !server.is_redis_at_least(7, 2)
+}
+
+fn valkey_9(server: Version, _: Protocol) -> bool {
+    server.is_valkey_at_least(9, 0)
+}
+
+fn valkey_9_over_resp3(server: Version, protocol: Protocol) -> bool {
+    server.is_valkey_at_least(9, 0) && protocol == Protocol::Resp3
+}
+
+const BLOOM_2_8: &[&str] = &["2.8/bf-102"];
+const ERRORS_2_8: &[&str] = &["2.8/errors-102"];
+const COMMAND_INFO: &[&str] = &["8.10/meta-101"];
+
+/// The list.
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        reason: "COPY works for all types; RedisBloom has no copy callback",
+        transcripts: &[
+            "2.8/bf-102",
+            "2.8/cf-102",
+            "2.8/cms-102",
+            "2.8/mixed-102",
+            "2.8/tdigest-102",
+            "2.8/topk-102",
+            "8.10/bf-101",
+            "8.10/cf-101",
+            "8.10/cms-101",
+            "8.10/mixed-101",
+            "8.10/tdigest-101",
+            "8.10/topk-101",
+        ],
+        occurs: everywhere,
+        commands: &["COPY * *"],
+        change: Whole("-ERR not supported for this module key", ":1"),
+        effect: ReplyOnly,
+    },
+    // COMMAND INFO
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &[
+            "COMMAND INFO bf.card",
+            "COMMAND INFO bf.debug",
+            "COMMAND INFO bf.exists",
+            "COMMAND INFO bf.info",
+            "COMMAND INFO bf.mexists",
+        ],
+        change: Part("[+RO]", "[+RO +access]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key; SCANDUMP only reads it",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO bf.scandump"],
+        change: Part("[+RW]", "[+RO +access]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &[
+            "COMMAND INFO bf.add",
+            "COMMAND INFO bf.insert",
+            "COMMAND INFO bf.madd",
+        ],
+        change: Part("[+RW]", "[+RW +access +insert]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO bf.loadchunk", "COMMAND INFO bf.reserve"],
+        change: Part("[+RW]", "[+RW +insert]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server takes no ACL categories from modules",
+        transcripts: COMMAND_INFO,
+        occurs: without_categories,
+        commands: &["COMMAND INFO *"],
+        change: Part("[+@*]", "[]"),
+        effect: ReplyOnly,
+    },
+    // What servers differ in
+    Difference {
+        reason: "on this server the list of subcommands is an array, not a set",
+        transcripts: COMMAND_INFO,
+        occurs: valkey_9_over_resp3,
+        commands: &["COMMAND INFO *"],
+        change: Part(" ~[]]]", " *[]]]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["BF.RESERVE * 0x1p-4 10"],
+        change: Whole("+OK", "-ERR bad error rate"),
+        effect: KeyIsMissing,
+    },
+    // What RedisBloom 8 changed in Bloom filters after 2.8
+    Difference {
+        reason: "an error rate above 0.25 is taken as 0.25",
+        transcripts: BLOOM_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * 0.3 1 EXPANSION 1"],
+        change: Whole("+OK", "+OK"),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "an error rate above 0.25 is taken as 0.25",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * 0.2500001 10", "BF.RESERVE * 0.999999 10"],
+        change: Whole("+OK", "+OK"),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "the text about the error rate is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * * 10"],
+        change: Whole(
+            "-ERR (0 < error rate range < 1) ",
+            "-ERR error rate must be in the range (0.000000, 1.000000)",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the capacity is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * 0.01 0", "BF.RESERVE * 0.01 -1"],
+        change: Whole(
+            "-ERR (capacity should be larger than 0)",
+            "-ERR capacity must be in the range [1, 1073741824]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the capacity is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.INSERT * CAPACITY 0 *", "BF.INSERT * CAPACITY -1 *"],
+        change: Whole("-Bad argument received", "-Bad capacity"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "BF.RESERVE * 0.01 1073741825",
+            "BF.RESERVE * 0.01 1073741824000",
+            "BF.RESERVE * 0.01 9223372036854775807",
+        ],
+        change: Whole("+OK", "-ERR capacity must be in the range [1, 1073741824]"),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "BF.INSERT * CAPACITY 1073741825 ITEMS a",
+            "BF.INSERT * CAPACITY 1073741824000 ITEMS a",
+            "BF.INSERT * CAPACITY 9223372036854775807 ITEMS a",
+        ],
+        change: Whole("*[*]", "-Bad capacity"),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "the text about the expansion is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * 0.01 10 EXPANSION -1"],
+        change: Whole(
+            "-ERR expansion should be greater or equal to 1",
+            "-ERR expansion must be in the range [0, 32768]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the expansion is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.INSERT * EXPANSION -1 ITEMS a"],
+        change: Whole("-Bad argument received", "-Bad expansion"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the expansion is parsed before it is held against NONSCALING",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "BF.RESERVE * 0.01 10 EXPANSION x NONSCALING",
+            "BF.RESERVE * 0.01 10 EXPANSION  NONSCALING",
+            "BF.RESERVE * 0.01 10 EXPANSION 1.5 NONSCALING",
+        ],
+        change: Whole("-Nonscaling filters cannot expand", "-ERR bad expansion"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "an expansion of 0 means a filter that does not scale",
+        transcripts: &["2.8/bf-102", "2.8/errors-102"],
+        occurs: everywhere,
+        commands: &["BF.RESERVE * EXPANSION 0"],
+        change: Whole("-ERR expansion should be greater or equal to 1", "+OK"),
+        effect: KeyIsExtra,
+    },
+    Difference {
+        reason: "an expansion of 0 means a filter that does not scale",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.RESERVE * EXPANSION 0 NONSCALING"],
+        change: Whole("-Nonscaling filters cannot expand", "+OK"),
+        effect: KeyIsExtra,
+    },
+    Difference {
+        reason: "an expansion of 0 means a filter that does not scale",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["BF.INSERT * EXPANSION 0 ITEMS a"],
+        change: Whole("-Bad argument received", "*[*]"),
+        effect: KeyIsExtra,
+    },
+    Difference {
+        reason: "an expansion of 0 is taken, so the items get into a key that is there",
+        transcripts: BLOOM_2_8,
+        occurs: everywhere,
+        commands: &["BF.INSERT bf:b102:2 CZZ 77 e 0 it 531 531"],
+        change: Whole("-Bad argument received", "*[*]"),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "an expansion above 32768 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "BF.RESERVE * 0.01 10 EXPANSION 32769",
+            "BF.RESERVE * 0.01 10 EXPANSION 65536",
+        ],
+        change: Whole("+OK", "-ERR expansion must be in the range [0, 32768]"),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "an expansion above 32768 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "BF.INSERT * EXPANSION 32769 ITEMS a",
+            "BF.INSERT * EXPANSION 65536 ITEMS a",
+        ],
+        change: Whole("*[*]", "-Bad expansion"),
+        effect: KeyIsMissing,
+    },
+];
+
+/// The differences that may occur in one run, and those that have not yet.
+#[derive(Debug)]
+pub struct Listed {
+    listed: Vec<&'static Difference>,
+    unmet: Vec<&'static Difference>,
+}
+
+impl Listed {
+    /// Those of a transcript on a server, over a protocol.
+    pub fn of(transcript: &str, server: Version, protocol: Protocol) -> Self {
+        let listed: Vec<_> = DIFFERENCES
+            .iter()
+            .filter(|difference| difference.transcripts.contains(&transcript))
+            .filter(|difference| (difference.occurs)(server, protocol))
+            .collect();
+        Self {
+            unmet: listed.clone(),
+            listed,
+        }
+    }
+
+    /// What the listed difference between a recorded reply and ours means, if it is one. (The replies
+    /// may be equal, and only the keys behind them differ.)
+    pub fn explain(
+        &mut self,
+        command: &[Vec<u8>],
+        recorded: &serde_json::Value,
+        got: &Reply,
+    ) -> Option<Effect> {
+        let words: Vec<_> = command.iter().map(|word| Text(word).to_string()).collect();
+        let command = words.join(" ");
+        let mut candidates = self.listed.clone();
+        candidates.retain(|d| d.commands.iter().any(|pattern| matches(pattern, &command)));
+        if candidates.is_empty() {
+            return None;
+        }
+        let (recorded, got) = (show(recorded), got.to_string());
+        let is_whole = |d: &&Difference| match d.change {
+            Whole(theirs, ours) => matches(theirs, &recorded) && matches(ours, &got),
+            Part(..) => false,
+        };
+        if let Some(whole) = candidates.iter().copied().find(is_whole) {
+            self.meet(whole);
+            return Some(whole.effect);
+        }
+        // Several parts of one reply may differ.
+        let mut changed = recorded;
+        let mut met = Vec::new();
+        for difference in candidates {
+            if let Part(theirs, ours) = difference.change
+                && let Some(replaced) = replace(&changed, theirs, ours)
+            {
+                changed = replaced;
+                met.push(difference);
+            }
+        }
+        (changed == got && !met.is_empty()).then(|| {
+            met.iter().for_each(|difference| self.meet(difference));
+            ReplyOnly
+        })
+    }
+
+    /// The reasons of those that have not occurred.
+    pub fn unmet(&self) -> Vec<&'static str> {
+        self.unmet
+            .iter()
+            .map(|difference| difference.reason)
+            .collect()
+    }
+
+    fn meet(&mut self, met: &Difference) {
+        self.unmet
+            .retain(|difference| !std::ptr::eq(*difference, met));
+    }
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    text.strip_prefix(head).is_some_and(|text| {
+        (0..=text.len())
+            .filter(|&skip| text.is_char_boundary(skip))
+            .any(|skip| matches(rest, &text[skip..]))
+    })
+}
+
+/// The text with the first part that fits a pattern replaced. `*` stands for as little as it can, and
+/// may occur once.
+fn replace(text: &str, pattern: &str, with: &str) -> Option<String> {
+    let (head, tail) = pattern.split_once('*').unwrap_or((pattern, ""));
+    let start = text.find(head)?;
+    let rest = &text[start + head.len()..];
+    let end = text.len() - rest.len() + rest.find(tail)? + tail.len();
+    Some([&text[..start], with, &text[end..]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_pattern_is_a_text_with_gaps() {
+        assert!(matches("COPY * *", "COPY a b"));
+        assert!(!matches("COPY * *", "COPY a"));
+        assert!(!matches("COPY", "COPY a"));
+        assert!(!matches("a*b", "ab "));
+        assert!(matches("a*b*", "a b b c"));
+        assert!(!matches("", "a"));
+    }
+
+    #[test]
+    fn a_part_is_replaced_once_and_whole() {
+        assert_eq!(replace("a[+RO]b", "[+RO]", "[+RW]").unwrap(), "a[+RW]b");
+        assert_eq!(replace("a[+@x +@y] []", "[+@*]", "[]").unwrap(), "a[] []");
+        assert_eq!(replace("[+x]", "[+@*]", "[]"), None);
+    }
+
+    fn explain(listed: &mut Listed, command: &str, recorded: &str, got: Reply) -> Option<Effect> {
+        let words: Vec<_> = command.split(' ').map(|word| word.into()).collect();
+        listed.explain(&words, &json!(["err", recorded]), &got)
+    }
+
+    fn listed(difference: &'static Difference) -> Listed {
+        Listed {
+            listed: vec![difference],
+            unmet: vec![difference],
+        }
+    }
+
+    #[test]
+    fn a_difference_covers_only_what_it_says() {
+        let mut copy = listed(&DIFFERENCES[0]);
+        let refusal = "ERR not supported for this module key";
+        let one = || Reply::Integer(1);
+        assert_eq!(
+            explain(&mut copy, "COPY a b", refusal, Reply::Integer(0)),
+            None
+        );
+        assert_eq!(explain(&mut copy, "COPY a b", "ERR", one()), None);
+        assert_eq!(explain(&mut copy, "RENAME a b", refusal, one()), None);
+        assert_eq!(copy.unmet().len(), 1);
+        let met = explain(&mut copy, "COPY a b", refusal, one());
+        assert_eq!(met, Some(ReplyOnly));
+        assert!(copy.unmet().is_empty());
+    }
+
+    #[test]
+    fn beside_a_part_all_must_be_the_same() {
+        static PART: Difference = Difference {
+            reason: "",
+            transcripts: &[],
+            occurs: everywhere,
+            commands: &["X"],
+            change: Part("[*]", "()"),
+            effect: ReplyOnly,
+        };
+        let mut part = listed(&PART);
+        let error = |text: &str| Reply::Error(text.into());
+        assert_eq!(explain(&mut part, "X", "a [b] c", error("a () d")), None);
+        assert_eq!(explain(&mut part, "X", "a c", error("a c")), None);
+        assert!(explain(&mut part, "X", "a [b] c", error("a () c")).is_some());
+    }
+}

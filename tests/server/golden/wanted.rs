@@ -1,0 +1,383 @@
+//! Keys whose later replies differ from the recording on purpose.
+//!
+//! Two of the wanted differences change what a key holds, so that everything read from it later may
+//! differ too: reading a t-digest compresses the peer's and leaves ours as it is, and count-min
+//! sketches follow RedisBloom 8.12 where the recorded 8.10 and 2.8 do otherwise. So do some of the
+//! single differences in [`super::differences`]. Such keys are followed here, through renames, copies, dumps and merges, and of their
+//! replies only the type is compared.
+
+use super::compare::{is_same_shape, is_same_type};
+use super::differences::Effect;
+use crate::support::resp::Reply;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// What a key is known to be.
+#[derive(Debug, Default, Clone, Copy)]
+struct State {
+    /// A t-digest that was read: the peer compressed it at that moment, we did not.
+    is_read: bool,
+    /// Its content differs from the peer's.
+    is_off: bool,
+}
+
+/// The keys of one run.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    read: HashSet<Vec<u8>>,
+    off: HashSet<Vec<u8>>,
+    /// Keys that the peer has and we do not.
+    missing: HashSet<Vec<u8>>,
+    /// Of each DUMP and SCANDUMP, by the command's number: the state of the key.
+    dumped: HashMap<usize, State>,
+    /// The transcript never writes to a digest that was read, so that merges agree.
+    merges_agree: bool,
+}
+
+impl Wanted {
+    /// For a transcript of this family.
+    pub fn new(family: &str) -> Self {
+        Self {
+            merges_agree: family == "tdfresh",
+            ..Self::default()
+        }
+    }
+
+    /// Follows a key that a listed difference changed.
+    pub fn follow(&mut self, key: &[u8], effect: Effect) {
+        match effect {
+            Effect::ReplyOnly | Effect::KeyIsExtra => {}
+            Effect::KeyIsMissing => drop(self.missing.insert(key.to_vec())),
+            Effect::KeyDiffers => drop(self.off.insert(key.to_vec())),
+        }
+    }
+
+    /// Whether a difference in this reply is wanted. To be called for every command, in order.
+    ///
+    /// `number` is the command's place in the transcript, `references` the commands whose replies are
+    /// among its arguments.
+    pub fn allows(
+        &mut self,
+        number: usize,
+        references: &[usize],
+        command: &str,
+        arguments: &[Vec<u8>],
+        recorded: &Value,
+        got: &Reply,
+    ) -> bool {
+        let key = arguments.first().cloned().unwrap_or_default();
+        let state = self.state(&key);
+        match command {
+            "FLUSHALL" | "FLUSHDB" | "SWAPDB" | "DEBUG" => {
+                *self = Self {
+                    merges_agree: self.merges_agree,
+                    dumped: std::mem::take(&mut self.dumped),
+                    ..Self::default()
+                };
+                false
+            }
+            "EXEC" => !self.is_clear(),
+            "EVAL" | "EVAL_RO" | "FCALL" | "FCALL_RO" => {
+                let speaks_of = |family: &[u8]| {
+                    arguments.iter().any(|argument| {
+                        let argument = argument.to_ascii_uppercase();
+                        argument.windows(family.len()).any(|part| part == family)
+                    })
+                };
+                !self.is_clear() && (speaks_of(b"TDIGEST") || speaks_of(b"CMS"))
+            }
+            "DEL" | "UNLINK" | "TDIGEST.RESET" => {
+                for key in arguments {
+                    self.set(key, State::default());
+                    self.missing.remove(key);
+                }
+                false
+            }
+            "RESTORE" => {
+                let source = references
+                    .first()
+                    .and_then(|number| self.dumped.get(number));
+                self.set(&key, source.copied().unwrap_or_default());
+                false
+            }
+            "RENAME" | "COPY" if arguments.len() > 1 => {
+                self.set(&arguments[1], state);
+                false
+            }
+            "DUMP" => {
+                let is_digest = recorded[0] == "tdump";
+                if is_digest {
+                    self.read.insert(key.clone());
+                }
+                self.dumped.insert(number, self.state(&key));
+                is_digest || state.is_off
+            }
+            "BF.SCANDUMP" | "CF.SCANDUMP" => {
+                self.dumped.insert(number, state);
+                self.is_follow_up(&key, recorded, got)
+            }
+            // Each chunk of a dump may be the one that differs.
+            "BF.LOADCHUNK" | "CF.LOADCHUNK" => {
+                let mut sources = references
+                    .iter()
+                    .filter_map(|number| self.dumped.get(number));
+                if sources.any(|source| source.is_off) {
+                    self.off.insert(key.clone());
+                }
+                self.is_follow_up(&key, recorded, got)
+            }
+            "TDIGEST.MERGE" => self.merge_digests(&key, arguments, recorded, got),
+            "CMS.MERGE" if arguments.iter().any(|key| self.off.contains(key)) => {
+                self.off.insert(key);
+                true
+            }
+            // The peer applied what 8.12 refuses, or the other way round.
+            "CMS.INCRBY"
+                if mentions(recorded, "INCRBY overflow")
+                    || mentions(recorded, "cannot be negative") =>
+            {
+                self.off.insert(key);
+                true
+            }
+            // 8.12 appends a field.
+            "CMS.INFO" if matches!(got, Reply::Array(_) | Reply::Map(_)) => {
+                state.is_off || is_beginning(recorded, got)
+            }
+            // The counts of nodes tell whether the digest was compressed.
+            "TDIGEST.INFO" if state.is_read || state.is_off => is_same_shape(recorded, got),
+            _ => {
+                if command == "TDIGEST.ADD" && state.is_read {
+                    self.off.insert(key.clone());
+                } else if reads_digest(command) {
+                    self.read.insert(key.clone());
+                }
+                self.is_follow_up(&key, recorded, got)
+                    || command == "CMS.INCRBY" && self.off.contains(&key)
+            }
+        }
+    }
+
+    /// Whether the reply is one that a key followed here may give.
+    fn is_follow_up(&self, key: &[u8], recorded: &Value, got: &Reply) -> bool {
+        self.off.contains(key) && is_same_type(recorded, got)
+            || self.missing.contains(key) && *got == Reply::Error(b"ERR not found".to_vec())
+    }
+
+    fn merge_digests(
+        &mut self,
+        key: &[u8],
+        arguments: &[Vec<u8>],
+        recorded: &Value,
+        got: &Reply,
+    ) -> bool {
+        let differs = |key: &Vec<u8>| self.off.contains(key) || self.read.contains(key);
+        if !self.merges_agree || arguments.iter().any(differs) {
+            self.off.insert(key.to_vec());
+        }
+        // The peer compresses what it merges from.
+        self.read.extend(arguments.iter().cloned());
+        self.off.contains(key) && is_same_type(recorded, got)
+    }
+
+    fn is_clear(&self) -> bool {
+        self.read.is_empty() && self.off.is_empty()
+    }
+
+    fn state(&self, key: &[u8]) -> State {
+        State {
+            is_read: self.read.contains(key),
+            is_off: self.off.contains(key),
+        }
+    }
+
+    fn set(&mut self, key: &[u8], state: State) {
+        for (set, is_in) in [
+            (&mut self.read, state.is_read),
+            (&mut self.off, state.is_off),
+        ] {
+            if is_in {
+                set.insert(key.to_vec());
+            } else {
+                set.remove(key);
+            }
+        }
+    }
+}
+
+/// Commands that make the peer compress a digest.
+fn reads_digest(command: &str) -> bool {
+    matches!(
+        command,
+        "TDIGEST.QUANTILE"
+            | "TDIGEST.CDF"
+            | "TDIGEST.RANK"
+            | "TDIGEST.REVRANK"
+            | "TDIGEST.BYRANK"
+            | "TDIGEST.BYREVRANK"
+            | "TDIGEST.TRIMMED_MEAN"
+    )
+}
+
+fn mentions(recorded: &Value, text: &str) -> bool {
+    recorded.to_string().contains(text)
+}
+
+/// Whether the reply begins with the recorded one and goes on.
+fn is_beginning(recorded: &Value, got: &Reply) -> bool {
+    let Some(items) = recorded[1].as_array() else {
+        return false;
+    };
+    let begins = match got {
+        Reply::Array(got) if got.len() > items.len() => Reply::Array(got[..items.len()].to_vec()),
+        Reply::Map(got) if got.len() > items.len() => Reply::Map(got[..items.len()].to_vec()),
+        _ => return false,
+    };
+    super::compare::is_same(recorded, &begins, "CMS.INFO", &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Run {
+        wanted: Wanted,
+        number: usize,
+    }
+
+    impl Run {
+        fn new(family: &str) -> Self {
+            Self {
+                wanted: Wanted::new(family),
+                number: 0,
+            }
+        }
+
+        /// Whether an answer of the same type is let through, and one of another type.
+        fn step(&mut self, command: &str, references: &[usize], recorded: &Value) -> [bool; 2] {
+            let mut words = command.split(' ');
+            let name = words.next().unwrap();
+            let arguments: Vec<_> = words.map(|word| word.as_bytes().to_vec()).collect();
+            let mut twin = Wanted {
+                read: self.wanted.read.clone(),
+                off: self.wanted.off.clone(),
+                missing: self.wanted.missing.clone(),
+                dumped: self.wanted.dumped.clone(),
+                merges_agree: self.wanted.merges_agree,
+            };
+            let allows = |wanted: &mut Wanted, got| {
+                wanted.allows(self.number, references, name, &arguments, recorded, &got)
+            };
+            let other = allows(&mut twin, Reply::Push(vec![]));
+            let same = allows(&mut self.wanted, Reply::Array(vec![]));
+            self.number += 1;
+            [same, other]
+        }
+
+        fn array(&mut self, command: &str) -> [bool; 2] {
+            self.step(command, &[], &json!(["arr", []]))
+        }
+    }
+
+    #[test]
+    fn a_digest_differs_once_it_is_written_after_a_read() {
+        let mut run = Run::new("tdigest");
+        assert_eq!(run.array("TDIGEST.ADD a 1"), [false, false]);
+        assert_eq!(run.array("TDIGEST.QUANTILE a 0.5"), [false, false]);
+        assert_eq!(run.array("TDIGEST.QUANTILE a 0.5"), [false, false]);
+        assert_eq!(run.array("TDIGEST.INFO a"), [true, false]);
+        run.array("TDIGEST.ADD a 2");
+        assert_eq!(run.array("TDIGEST.QUANTILE a 0.5"), [true, false]);
+        assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [false, false]);
+        run.array("RENAME a b");
+        assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [true, false]);
+        run.array("TDIGEST.RESET b");
+        assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [false, false]);
+    }
+
+    #[test]
+    fn a_difference_travels_through_dumps() {
+        let mut run = Run::new("tdigest");
+        for command in ["TDIGEST.CDF a 1", "TDIGEST.ADD a 2", "DUMP a", "FLUSHALL"] {
+            run.array(command);
+        }
+        assert_eq!(run.array("TDIGEST.CDF b 1"), [false, false]);
+        run.step("RESTORE b 0 payload", &[2], &json!(["str", "OK"]));
+        assert_eq!(run.array("TDIGEST.CDF b 1"), [true, false]);
+        run.step("RESTORE b 0 payload", &[], &json!(["str", "OK"]));
+        assert_eq!(run.array("TDIGEST.MIN b"), [false, false]);
+    }
+
+    #[test]
+    fn a_key_that_differs_takes_its_chunks_along() {
+        let mut run = Run::new("bf");
+        run.wanted.follow(b"a", Effect::KeyDiffers);
+        assert_eq!(run.array("BF.MADD a x"), [true, false]);
+        run.array("BF.SCANDUMP a 0");
+        run.step("BF.LOADCHUNK b 1 data", &[1], &json!(["str", "OK"]));
+        assert_eq!(run.array("BF.MADD b x"), [true, false]);
+        run.array("DEL a b");
+        assert_eq!(run.array("BF.MADD a x"), [false, false]);
+        assert_eq!(run.array("BF.MADD b x"), [false, false]);
+    }
+
+    #[test]
+    fn a_missing_key_may_only_not_be_found() {
+        let mut wanted = Wanted::new("errors");
+        wanted.follow(b"k", Effect::KeyIsMissing);
+        let mut allows = |key: &[u8], got: &str| {
+            let got = Reply::Error(got.into());
+            wanted.allows(
+                0,
+                &[],
+                "BF.INFO",
+                &[key.to_vec()],
+                &json!(["arr", []]),
+                &got,
+            )
+        };
+        assert!(allows(b"k", "ERR not found"));
+        assert!(!allows(b"k", "ERR"));
+        assert!(!allows(b"l", "ERR not found"));
+    }
+
+    #[test]
+    fn merges_of_fresh_digests_agree_where_the_transcript_says_so() {
+        let mut run = Run::new("tdfresh");
+        run.array("TDIGEST.MERGE d 1 a");
+        assert_eq!(run.array("TDIGEST.MIN d"), [false, false]);
+        let mut run = Run::new("tdigest");
+        run.array("TDIGEST.MERGE d 1 a");
+        assert_eq!(run.array("TDIGEST.MIN d"), [true, false]);
+    }
+
+    #[test]
+    fn a_sketch_differs_after_an_increment_that_8_12_treats_otherwise() {
+        let mut run = Run::new("cms");
+        assert_eq!(run.array("CMS.INCRBY s a 1"), [false, false]);
+        let overflow = json!(["arr", [["err", "CMS: INCRBY overflow"]]]);
+        assert_eq!(run.step("CMS.INCRBY s a 9", &[], &overflow), [true, true]);
+        assert_eq!(run.array("CMS.QUERY s a"), [true, false]);
+        assert_eq!(run.array("CMS.QUERY t a"), [false, false]);
+        run.array("CMS.MERGE t 1 s");
+        assert_eq!(run.array("CMS.QUERY t a"), [true, false]);
+        assert_eq!(run.array("BF.EXISTS u a"), [false, false]);
+    }
+
+    #[test]
+    fn a_fourth_field_of_cms_info_is_allowed_and_a_changed_third_is_not() {
+        let recorded = json!(["arr", [["str", "count"], ["int", 3]]]);
+        let info = |count, more: &[Reply]| {
+            let known = [Reply::Simple(b"count".to_vec()), Reply::Integer(count)];
+            Reply::Array([&known[..], more].concat())
+        };
+        let more = [Reply::Simple(b"saturated".to_vec()), Reply::Integer(0)];
+        let allows = |got: &Reply| {
+            let key = [b"s".to_vec()];
+            Wanted::new("cms").allows(0, &[], "CMS.INFO", &key, &recorded, got)
+        };
+        assert!(allows(&info(3, &more)));
+        assert!(!allows(&info(4, &more)));
+        assert!(!allows(&info(4, &[])));
+    }
+}

@@ -1,0 +1,299 @@
+//! Keys that RedisBloom made: its DUMPs and chunks load, answer the same, and come out again the same;
+//! and the commands that made them make the same bytes here.
+
+use crate::golden::compare::{clear_pointers, is_close, is_same};
+use crate::golden::landed;
+use crate::golden::recorded::{self, Step};
+use crate::golden::wanted::Wanted;
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::Server;
+use crc::{CRC_64_REDIS, Crc};
+use roughly::sketch::format::dump::{Value as Stored, Values};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+/// RDB version that every server takes.
+const RDB_VERSION: u16 = 9;
+/// Bytes at the end of a payload: RDB version and CRC64.
+const FOOTER_BYTES: usize = 10;
+
+/// The keys of one family in one folder.
+struct Golden {
+    folder: &'static str,
+    keys: Vec<Key>,
+}
+
+struct Key {
+    name: String,
+    family: String,
+    /// With a footer of our own, so that every server takes it.
+    payload: Vec<u8>,
+    /// Iterator and data of each chunk; `None` where there are no chunks of this key.
+    chunks: Option<Vec<(i64, Vec<u8>)>>,
+    /// The commands that made it.
+    built: Vec<Vec<Vec<u8>>>,
+    /// What was asked after a RESTORE.
+    reads: Vec<Step>,
+}
+
+impl Golden {
+    fn load(folder: &'static str, family: &str) -> Self {
+        let directory = recorded::directory().join("dumps").join(folder);
+        let read = |name: &str| {
+            let path = directory.join(name);
+            fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        let manifest: Value = serde_json::from_slice(&read("manifest.json")).expect("JSON");
+        let list = |value: &Value| value.as_array().expect("a list").clone();
+        let keys = manifest["keys"].as_object().expect("keys");
+        let keys: Vec<_> = keys
+            .iter()
+            .filter(|(_, key)| key["family"] == family)
+            .map(|(name, key)| Key {
+                name: name.clone(),
+                family: family.to_owned(),
+                payload: with_footer(read(key["dump"].as_str().expect("a file"))),
+                chunks: key["chunks"].as_str().map(|file| chunks(&read(file))),
+                built: list(&key["built"])
+                    .iter()
+                    .map(|command| list(command).iter().map(argument).collect())
+                    .collect(),
+                reads: list(&key["reads"]).iter().map(Step::new).collect(),
+            })
+            .collect();
+        assert!(!keys.is_empty(), "no keys of {family} in {folder}");
+        Self { folder, keys }
+    }
+
+    /// Runs a check on each key, on an empty server, over one protocol.
+    fn each(&self, protocol: Protocol, check: impl Fn(&Key, &mut Connection)) {
+        let server = Server::start();
+        let mut connection = server.connect(protocol);
+        for key in &self.keys {
+            println!("{} {} over {protocol:?}", self.folder, key.name);
+            assert!(connection.call("FLUSHALL").is_ok());
+            check(key, &mut connection);
+        }
+    }
+}
+
+impl Key {
+    fn restore(&self, connection: &mut Connection) {
+        let reply = connection.send(&[b"RESTORE", self.name.as_bytes(), b"0", &self.payload]);
+        assert!(reply.is_ok(), "RESTORE {}: {reply}", self.name);
+    }
+
+    /// Whether DUMPs of the same state are the same, value by value. A top-k decays by random numbers
+    /// and a t-digest holds sums of doubles.
+    fn is_exact(&self) -> bool {
+        matches!(self.family.as_str(), "bf" | "cf" | "cms")
+    }
+
+    fn assert_dump(&self, connection: &mut Connection) {
+        let reply = connection.send(&["DUMP", &self.name]);
+        let Reply::Bulk(payload) = reply else {
+            panic!("DUMP {}: {reply}", self.name);
+        };
+        let (id, got) = values(&payload);
+        let (expected_id, mut expected) = values(&self.payload);
+        if self.family == "topk" {
+            clear_pointers(&mut expected);
+        }
+        assert_eq!(id, expected_id, "type of {}", self.name);
+        if self.is_exact() || self.family == "topk" {
+            // The values may be megabytes: a failure shows the first that differs.
+            assert_eq!(got.values.len(), expected.values.len(), "{}", self.name);
+            for (i, (got, expected)) in got.values.iter().zip(&expected.values).enumerate() {
+                assert!(
+                    got == expected,
+                    "value {i} of {}: {}",
+                    self.name,
+                    pair(got, expected)
+                );
+            }
+        } else {
+            assert!(are_close(&got, &expected), "{got:?}\n{expected:?}");
+        }
+    }
+
+    fn assert_reads(&self, connection: &mut Connection, protocol: Protocol) {
+        let mut wanted = Wanted::new(&self.family);
+        for (number, step) in self.reads.iter().enumerate() {
+            let command: Vec<_> = step.command.iter().map(argument).collect();
+            let got = connection.send(&command);
+            let expected = step.expected(protocol);
+            let name = step.name();
+            let is_wanted = wanted.allows(number, &[], &name, &command[1..], expected, &got);
+            assert!(
+                is_same(expected, &got, &name, &command[1..]) || is_wanted,
+                "{name} (read {number} of {})\nrecorded {}\ngot      {got}",
+                self.name,
+                recorded::show(expected),
+            );
+        }
+    }
+
+    fn command(&self, name: &str) -> String {
+        format!("{}.{name}", self.family.to_uppercase())
+    }
+
+    fn scan(&self, connection: &mut Connection) -> Vec<(i64, Vec<u8>)> {
+        let mut position = 0;
+        let mut chunks = Vec::new();
+        loop {
+            let words = [&self.command("SCANDUMP"), &self.name, &position.to_string()];
+            let reply = connection.send(&words);
+            match reply.items() {
+                Some([Reply::Integer(0), _]) => return chunks,
+                Some([Reply::Integer(next), Reply::Bulk(data)]) => {
+                    position = *next;
+                    chunks.push((position, data.clone()));
+                }
+                _ => panic!("SCANDUMP {}: {reply}", self.name),
+            }
+        }
+    }
+
+    fn assert_chunks(&self, connection: &mut Connection) {
+        let Some(chunks) = &self.chunks else { return };
+        for (position, data) in chunks {
+            let (command, position) = (self.command("LOADCHUNK"), position.to_string());
+            let reply = connection.send(&[
+                command.as_bytes(),
+                self.name.as_bytes(),
+                position.as_bytes(),
+                data,
+            ]);
+            assert!(reply.is_ok(), "LOADCHUNK {} {position}: {reply}", self.name);
+        }
+        assert!(self.scan(connection) == *chunks, "chunks of {}", self.name);
+        self.assert_dump(connection);
+    }
+}
+
+/// The tests of one family with the recordings of one version.
+fn check(folder: &'static str, family: &str) {
+    let golden = Golden::load(folder, family);
+    for protocol in Protocol::BOTH {
+        golden.each(protocol, |key, connection| {
+            key.restore(connection);
+            key.assert_dump(connection);
+            // A DUMP counts as a read for the peer's t-digest, so the reads get a fresh copy.
+            assert_eq!(connection.send(&["DEL", &key.name]), Reply::Integer(1));
+            key.restore(connection);
+            key.assert_reads(connection, protocol);
+        });
+    }
+    golden.each(Protocol::Resp2, |key, connection| {
+        key.assert_chunks(connection)
+    });
+    golden.each(Protocol::Resp2, |key, connection| {
+        if !key.is_exact() {
+            return;
+        }
+        for command in &key.built {
+            let reply = connection.send(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{}: {reply}", key.name);
+        }
+        key.assert_dump(connection);
+    });
+}
+
+#[test]
+fn bloom_filters_of_2_8_are_at_home_here() {
+    check("2.8", "bf");
+}
+
+#[test]
+fn bloom_filters_of_8_10_are_at_home_here() {
+    check("8.10", "bf");
+}
+
+#[test]
+fn every_family_is_checked_or_awaited() {
+    let checked = HashSet::from(["bf"]);
+    for folder in ["2.8", "8.10"] {
+        let path = recorded::directory()
+            .join("dumps")
+            .join(folder)
+            .join("manifest.json");
+        let manifest: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        for (name, key) in manifest["keys"].as_object().unwrap() {
+            let family = key["family"].as_str().unwrap();
+            assert_eq!(
+                landed::is_landed(family),
+                checked.contains(family),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rewritten_footer_is_one_that_servers_take() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("SET k v").is_ok());
+    let Reply::Bulk(dump) = connection.call("DUMP k") else {
+        panic!("DUMP")
+    };
+    let rewritten = with_footer(dump.clone());
+    assert_eq!(rewritten[..rewritten.len() - 10], dump[..dump.len() - 10]);
+    let restore = |payload: &[u8], key: &str| {
+        server
+            .resp2()
+            .send(&[b"RESTORE", key.as_bytes(), b"0", payload])
+    };
+    assert!(restore(&rewritten, "copy").is_ok());
+    let mut broken = rewritten;
+    broken[1] ^= 1;
+    assert!(matches!(restore(&broken, "broken"), Reply::Error(_)));
+}
+
+/// The payload with another footer: [`RDB_VERSION`], and the CRC64 of all bytes before it.
+fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
+    payload.truncate(payload.len() - FOOTER_BYTES);
+    payload.extend_from_slice(&RDB_VERSION.to_le_bytes());
+    let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&payload);
+    payload.extend_from_slice(&checksum.to_le_bytes());
+    payload
+}
+
+fn values(payload: &[u8]) -> (u64, Values) {
+    Values::from_dump(payload).expect("a module's payload")
+}
+
+/// The lines `{"pos": iterator, "data": base64}`.
+fn chunks(lines: &[u8]) -> Vec<(i64, Vec<u8>)> {
+    let lines = serde_json::Deserializer::from_slice(lines).into_iter::<Value>();
+    lines
+        .map(|line| {
+            let line = line.expect("JSON");
+            let data = serde_json::json!({"b64": line["data"]});
+            (
+                line["pos"].as_i64().expect("an iterator"),
+                recorded::bytes(&data),
+            )
+        })
+        .collect()
+}
+
+/// An argument of a manifest: it refers to no reply.
+fn argument(argument: &Value) -> Vec<u8> {
+    recorded::argument(argument, &HashMap::new())
+}
+
+fn are_close(one: &Values, other: &Values) -> bool {
+    one.values.len() == other.values.len()
+        && one.values.iter().zip(&other.values).all(|pair| match pair {
+            (Stored::Double(one), Stored::Double(other)) => is_close(*one, *other),
+            (one, other) => one == other,
+        })
+}
+
+/// Two stored values for the eye, long ones cut.
+fn pair(one: &Stored, other: &Stored) -> String {
+    let short = |value| format!("{value:?}").chars().take(200).collect::<String>();
+    format!("{}\n{}", short(one), short(other))
+}

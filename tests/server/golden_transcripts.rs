@@ -1,0 +1,171 @@
+//! Replays what RedisBloom was asked, and wants its answers.
+//!
+//! Each transcript goes to a fresh server over RESP2, and to another over RESP3.
+
+use crate::golden::compare::is_same;
+use crate::golden::differences::{self, Effect, Listed};
+use crate::golden::landed;
+use crate::golden::recorded::{self, Step};
+use crate::golden::wanted::Wanted;
+use crate::support::resp::{Connection, Protocol, Reply, Text};
+use crate::support::server::{Server, Version};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+/// Differences that a failure shows, and how much of each text.
+const SHOWN: usize = 20;
+const SHOWN_CHARACTERS: usize = 300;
+
+/// A test for each transcript, and one that no file is forgotten.
+macro_rules! transcripts {
+    ($($test:ident: $transcript:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                for protocol in Protocol::BOTH {
+                    replay($transcript, protocol);
+                }
+            }
+        )*
+
+        #[test]
+        fn every_transcript_is_replayed_or_awaited() {
+            let mut listed: HashSet<_> = [$($transcript),*].map(str::to_owned).into();
+            listed.extend(landed::AWAITED.iter().map(ToString::to_string));
+            let mut found = HashSet::new();
+            let root = recorded::directory().join("transcripts");
+            for version in root.read_dir().unwrap() {
+                for file in version.unwrap().path().read_dir().unwrap() {
+                    let path = file.unwrap().path();
+                    let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
+                    found.insert(name.strip_suffix(".jsonl.gz").unwrap().to_owned());
+                }
+            }
+            assert_eq!(found, listed);
+            for difference in differences::DIFFERENCES {
+                for transcript in difference.transcripts {
+                    assert!(listed.contains(*transcript), "{transcript}: {}", difference.reason);
+                }
+            }
+        }
+    };
+}
+
+transcripts! {
+    bloom_of_2_8: "2.8/bf-102",
+    bloom_of_8_10: "8.10/bf-101",
+    configuration_of_8_10: "8.10/config-101",
+    errors_of_2_8: "2.8/errors-102",
+    errors_of_8_10: "8.10/errors-101",
+    rare_cases_of_8_10: "8.10/gaps-101",
+    command_info_of_8_10: "8.10/meta-101",
+}
+
+fn replay(transcript: &str, protocol: Protocol) {
+    let (family, steps) = recorded::transcript(transcript);
+    let kept = landed::replayable(&steps);
+    let needed: HashSet<usize> = steps.iter().flat_map(Step::references).collect();
+    let server = Server::start();
+    let version = server.version();
+    let mut connection = server.connect(protocol);
+    let mut replies = HashMap::new();
+    let mut wanted = Wanted::new(&family);
+    let mut listed = Listed::of(transcript, version, protocol);
+    let mut report = Report::default();
+    for (number, step) in steps.iter().enumerate().filter(|(number, _)| kept[*number]) {
+        let command: Vec<_> = step
+            .command
+            .iter()
+            .map(|argument| recorded::argument(argument, &replies))
+            .collect();
+        let got = send(&mut connection, &command, version);
+        let name = step.name();
+        let expected = step.expected(protocol);
+        let references: Vec<_> = step.references().collect();
+        let arguments = &command[1..];
+        let is_wanted = wanted.allows(number, &references, &name, arguments, expected, &got);
+        match listed.explain(&command, expected, &got) {
+            Some(Effect::KeyIsExtra) => {
+                let deleted = connection.send(&[b"DEL", &command[1][..]]);
+                assert_eq!(deleted, Reply::Integer(1), "{name}");
+            }
+            Some(effect) => wanted.follow(&command[1], effect),
+            None if is_same(expected, &got, &name, arguments) || is_wanted => {}
+            None => report.add(number, &command, &recorded::show(expected), &got),
+        }
+        if needed.contains(&number) {
+            replies.insert(number, got);
+        }
+    }
+    assert!(
+        report.count == 0,
+        "{transcript} over {protocol:?}: {} of {} replies differ\n{}",
+        report.count,
+        steps.len(),
+        report.text
+    );
+    // With families left out, some differences cannot occur.
+    assert!(
+        listed.unmet().is_empty() || kept.contains(&false),
+        "{transcript} over {protocol:?}: listed differences that did not occur: {:?}",
+        listed.unmet()
+    );
+}
+
+/// Sends a command. Where the server allows no option names without prefix, CONFIG gets the prefixed
+/// ones, and the prefix is taken out of the reply.
+fn send(connection: &mut Connection, command: &[Vec<u8>], server: Version) -> Reply {
+    if !command[0].eq_ignore_ascii_case(b"CONFIG") || server.is_redis_at_least(8, 0) {
+        return connection.send(command);
+    }
+    let mut command = command.to_vec();
+    command[2].splice(0..0, *b"bf.");
+    without_prefix(connection.send(&command))
+}
+
+fn without_prefix(reply: Reply) -> Reply {
+    let strip = |text: Vec<u8>| {
+        let text = String::from_utf8(text).expect("text");
+        text.replace("bf.bf-", "bf-")
+            .replace("bf.cf-", "cf-")
+            .into_bytes()
+    };
+    match reply {
+        Reply::Bulk(text) => Reply::Bulk(strip(text)),
+        Reply::Error(text) => Reply::Error(strip(text)),
+        Reply::Array(items) => Reply::Array(items.into_iter().map(without_prefix).collect()),
+        Reply::Map(pairs) => Reply::Map(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (without_prefix(key), without_prefix(value)))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+/// What a failed replay shows.
+#[derive(Default)]
+struct Report {
+    count: usize,
+    text: String,
+}
+
+impl Report {
+    fn add(&mut self, number: usize, command: &[Vec<u8>], expected: &str, got: &Reply) {
+        self.count += 1;
+        if self.count > SHOWN {
+            return;
+        }
+        let words: Vec<_> = command.iter().map(|word| Text(word).to_string()).collect();
+        let short = |text: &str| text.chars().take(SHOWN_CHARACTERS).collect::<String>();
+        writeln!(
+            self.text,
+            "#{number} {}\n   recorded {}\n   got      {}",
+            short(&words.join(" ")),
+            short(expected),
+            short(&got.to_string())
+        )
+        .expect("a string takes all");
+    }
+}

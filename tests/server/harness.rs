@@ -1,0 +1,131 @@
+//! The harness itself, on servers without the module: what the other tests lean on holds.
+
+use crate::support::resp::{Protocol, Reply};
+use crate::support::server::{Options, Server};
+
+fn plain() -> Server {
+    Options::new().without_module().start()
+}
+
+#[test]
+fn replies_keep_their_types_in_both_protocols() {
+    let server = plain();
+    let (mut resp2, mut resp3) = (server.resp2(), server.resp3());
+    let shown = [
+        ("PING", "+PONG", "+PONG"),
+        ("NOSUCH", "-ERR unknown command 'NOSUCH'", ""),
+        ("STRLEN nothing", ":0", ":0"),
+        ("GET nothing", "$-1", "_"),
+        ("ECHO a\x01\u{e9}", "$a\\x01\\xc3\\xa9", "$a\\x01\\xc3\\xa9"),
+        ("HSET h a 1", ":1", ":0"),
+        ("HGETALL h", "*[$a $1]", "%{$a $1}"),
+        ("ZADD z 1.5 m", ":1", ":0"),
+        ("ZSCORE z m", "$1.5", ",1.5"),
+        ("SADD s m", ":1", ":0"),
+        ("SMEMBERS s", "*[$m]", "~[$m]"),
+        ("BLPOP nothing 0.001", "*-1", "_"),
+        ("DEBUG PROTOCOL true", ":1", "#t"),
+        (
+            "DEBUG PROTOCOL bignum",
+            "",
+            "(1234567999999999999999999999999999999",
+        ),
+        (
+            "DEBUG PROTOCOL verbatim",
+            "",
+            "=txt:This is a verbatim\\nstring",
+        ),
+    ];
+    for (command, in_resp2, in_resp3) in shown {
+        let (two, three) = (resp2.call(command), resp3.call(command));
+        assert!(two.to_string().starts_with(in_resp2), "{command}: {two}");
+        assert!(
+            three.to_string().starts_with(in_resp3),
+            "{command}: {three}"
+        );
+    }
+}
+
+#[test]
+fn arguments_of_any_bytes_go_and_come() {
+    let server = plain();
+    let mut connection = server.resp2();
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert!(connection.send(&[b"SET", &b"k\0\r\n"[..], &bytes]).is_ok());
+    assert_eq!(
+        connection.send(&[b"GET", &b"k\0\r\n"[..]]),
+        Reply::Bulk(bytes)
+    );
+}
+
+#[test]
+fn the_redis_crate_connects_in_both_protocols() {
+    let server = plain();
+    for protocol in Protocol::BOTH {
+        let mut client = server.client(protocol);
+        let length: i64 = redis::cmd("STRLEN").arg("k").query(&mut client).unwrap();
+        assert_eq!(length, 0);
+    }
+}
+
+#[test]
+fn a_restart_keeps_the_directory_and_a_shutdown_saves_where_it_is_asked_to() {
+    let mut server = Options::new()
+        .without_module()
+        .arguments(&["--save", "3600 1"])
+        .start();
+    assert!(server.call("SET k v").is_ok());
+    server.restart();
+    assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
+    assert!(server.call("SET k w").is_ok());
+    server.kill_and_restart();
+    assert_eq!(server.call("GET k"), Reply::Bulk(b"v".to_vec()));
+}
+
+#[test]
+fn without_save_points_a_restart_is_empty() {
+    let mut server = plain();
+    assert!(server.call("SET k v").is_ok());
+    server.restart();
+    assert_eq!(server.call("GET k"), Reply::Null('$'));
+}
+
+#[test]
+fn a_replica_follows() {
+    let mut primary = plain();
+    let mut replica = plain();
+    assert!(primary.call("SET before 1").is_ok());
+    replica.replicate(&primary);
+    assert!(primary.call("SET after 2").is_ok());
+    primary.wait_for_replica(&replica);
+    assert_eq!(replica.call("MGET before after").to_string(), "*[$1 $2]");
+}
+
+#[test]
+fn a_server_that_does_not_start_shows_its_log() {
+    let log = Options::new()
+        .without_module()
+        .arguments(&["--maxmemory-policy", "no-such-policy"])
+        .try_start()
+        .unwrap_err();
+    assert!(log.contains("no-such-policy"), "{log}");
+}
+
+#[test]
+fn a_dropped_server_is_gone_with_its_directory() {
+    let server = plain();
+    let (port, dir) = (server.port(), server.dir().to_owned());
+    assert!(dir.is_dir());
+    drop(server);
+    assert!(!dir.exists());
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn the_version_is_one_that_the_module_supports() {
+    let version = plain().version();
+    assert_ne!(
+        version.is_valkey_at_least(7, 2),
+        version.is_redis_at_least(7, 0)
+    );
+}

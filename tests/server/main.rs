@@ -1,0 +1,10 @@
+//! All tests that speak to a real server, in one program, so that it is linked once.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod golden;
+
+mod golden_dumps;
+mod golden_transcripts;
+mod harness;

@@ -1,0 +1,282 @@
+//! A RESP client that keeps the type of every reply, in RESP2 and RESP3.
+//!
+//! Client libraries turn replies into values of their own, so that `0`, `false` and a bulk string `0`
+//! may look the same. Here nothing is converted: tests compare what came over the wire.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// How long a reply may take. A server under a sanitizer, on a busy machine, is slow.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Version of the protocol, the argument of HELLO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// What a connection speaks at first.
+    Resp2,
+    /// Maps, booleans and doubles have types of their own.
+    Resp3,
+}
+
+impl Protocol {
+    /// Both, for tests that go through all they check twice.
+    pub const BOTH: [Self; 2] = [Self::Resp2, Self::Resp3];
+}
+
+/// A reply as it came. Texts are bytes: nothing says that they are UTF-8.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// `+`
+    Simple(Vec<u8>),
+    /// `-`
+    Error(Vec<u8>),
+    /// `:`
+    Integer(i64),
+    /// `$`
+    Bulk(Vec<u8>),
+    /// Nothing: `$` and `*` (of length -1) in RESP2, `_` in RESP3.
+    Null(char),
+    /// `*`
+    Array(Vec<Reply>),
+    /// `%`
+    Map(Vec<(Reply, Reply)>),
+    /// `~`
+    Set(Vec<Reply>),
+    /// `>`
+    Push(Vec<Reply>),
+    /// `#`
+    Boolean(bool),
+    /// `,`: the digits as sent.
+    Double(String),
+    /// `(`: the digits as sent.
+    BigNumber(String),
+    /// `=`: format and text.
+    Verbatim(Vec<u8>),
+}
+
+impl Reply {
+    /// The simple string `OK`.
+    pub fn is_ok(&self) -> bool {
+        *self == Self::Simple(b"OK".to_vec())
+    }
+
+    /// The items of an array, set or push.
+    pub fn items(&self) -> Option<&[Reply]> {
+        match self {
+            Self::Array(items) | Self::Set(items) | Self::Push(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The bytes of any kind of text but an error.
+    pub fn text(&self) -> Option<&[u8]> {
+        match self {
+            Self::Simple(text) | Self::Bulk(text) | Self::Verbatim(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer reply.
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Integer(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// The wire's own type characters, with containers in brackets: `+OK`, `-ERR no`, `:1`, `$text`, `_`
+/// (or `$-1`, `*-1`), `#t`, `,0.5`, `*[:1 $a]`, `%{+Size :3}`, `~[..]`. See [`Text`] for the bytes.
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Simple(text) => write!(f, "+{}", Text(text)),
+            Self::Error(text) => write!(f, "-{}", Text(text)),
+            Self::Integer(value) => write!(f, ":{value}"),
+            Self::Bulk(text) => write!(f, "${}", Text(text)),
+            Self::Null('_') => write!(f, "_"),
+            Self::Null(form) => write!(f, "{form}-1"),
+            Self::Array(items) => write!(f, "*[{}]", Joined(items)),
+            Self::Set(items) => write!(f, "~[{}]", Joined(items)),
+            Self::Push(items) => write!(f, ">[{}]", Joined(items)),
+            Self::Map(pairs) => {
+                write!(f, "%{{")?;
+                for (i, (key, value)) in pairs.iter().enumerate() {
+                    write!(f, "{}{key} {value}", if i > 0 { " " } else { "" })?;
+                }
+                write!(f, "}}")
+            }
+            Self::Boolean(value) => write!(f, "#{}", if *value { "t" } else { "f" }),
+            Self::Double(text) => write!(f, ",{text}"),
+            Self::BigNumber(text) => write!(f, "({text}"),
+            Self::Verbatim(text) => write!(f, "={}", Text(text)),
+        }
+    }
+}
+
+/// Bytes for the eye: printable ASCII as it is, all else (and the backslash) escaped as in Rust.
+#[derive(Debug)]
+pub struct Text<'a>(pub &'a [u8]);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            match byte {
+                b'\'' | b'"' => write!(f, "{}", char::from(*byte))?,
+                _ => write!(f, "{}", byte.escape_ascii())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Joined<'a>(&'a [Reply]);
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if i > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    /// Connects to a port of this machine; with RESP3 it says HELLO first.
+    ///
+    /// # Errors
+    /// What the socket says, or [`io::ErrorKind::InvalidData`] if the server refuses the protocol.
+    pub fn open(port: u16, protocol: Protocol) -> io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+        let mut connection = Self {
+            stream: BufReader::new(stream),
+        };
+        if protocol == Protocol::Resp3 {
+            let hello = connection.try_send(&["HELLO", "3"])?;
+            if !matches!(hello, Reply::Map(_)) {
+                return Err(invalid(&format!("HELLO 3 was answered {hello}")));
+            }
+        }
+        Ok(connection)
+    }
+
+    /// Sends one command, its words separated by spaces, and waits for its reply.
+    ///
+    /// # Panics
+    /// If the connection breaks or no reply comes in time; so for [`Connection::send`].
+    pub fn call(&mut self, command: &str) -> Reply {
+        self.send(&command.split(' ').collect::<Vec<_>>())
+    }
+
+    /// Sends one command of any bytes and waits for its reply.
+    pub fn send(&mut self, arguments: &[impl AsRef<[u8]>]) -> Reply {
+        self.try_send(arguments).unwrap_or_else(|error| {
+            let name = arguments.first().map_or(&b""[..], AsRef::as_ref);
+            panic!("no reply to {}: {error}", Text(name))
+        })
+    }
+
+    /// As [`Connection::send`], for commands after which the server may be gone.
+    ///
+    /// # Errors
+    /// What the socket says, or [`io::ErrorKind::InvalidData`] if the reply is not RESP.
+    pub fn try_send(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
+        self.write(arguments)?;
+        self.read()
+    }
+
+    /// Sends one command without waiting for its reply.
+    ///
+    /// # Errors
+    /// What the socket says.
+    pub fn write(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<()> {
+        let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
+        for argument in arguments {
+            let argument = argument.as_ref();
+            request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
+            request.extend_from_slice(argument);
+            request.extend_from_slice(b"\r\n");
+        }
+        self.stream.get_mut().write_all(&request)
+    }
+
+    /// Waits for the next reply.
+    ///
+    /// # Errors
+    /// As [`Connection::try_send`].
+    pub fn read(&mut self) -> io::Result<Reply> {
+        let line = self.line()?;
+        let Some((kind, rest)) = line.split_first() else {
+            return Err(invalid("an empty line"));
+        };
+        Ok(match kind {
+            b'+' => Reply::Simple(rest.to_vec()),
+            b'-' => Reply::Error(rest.to_vec()),
+            b':' => Reply::Integer(number(rest)?),
+            b'$' if rest == b"-1" => Reply::Null('$'),
+            b'*' if rest == b"-1" => Reply::Null('*'),
+            b'_' => Reply::Null('_'),
+            b'$' => Reply::Bulk(self.bytes(number(rest)?)?),
+            b'=' => Reply::Verbatim(self.bytes(number(rest)?)?),
+            b'*' => Reply::Array(self.replies(number(rest)?)?),
+            b'~' => Reply::Set(self.replies(number(rest)?)?),
+            b'>' => Reply::Push(self.replies(number(rest)?)?),
+            b'%' => Reply::Map(
+                (0..number::<usize>(rest)?)
+                    .map(|_| Ok((self.read()?, self.read()?)))
+                    .collect::<io::Result<_>>()?,
+            ),
+            b'#' => Reply::Boolean(rest == b"t"),
+            b',' => Reply::Double(rest.escape_ascii().to_string()),
+            b'(' => Reply::BigNumber(rest.escape_ascii().to_string()),
+            _ => return Err(invalid(&format!("unknown reply {}", line.escape_ascii()))),
+        })
+    }
+
+    fn replies(&mut self, len: usize) -> io::Result<Vec<Reply>> {
+        (0..len).map(|_| self.read()).collect()
+    }
+
+    /// A line without its end.
+    fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        self.stream.read_until(b'\n', &mut line)?;
+        if !line.ends_with(b"\r\n") {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection",
+            ));
+        }
+        line.truncate(line.len() - 2);
+        Ok(line)
+    }
+
+    fn bytes(&mut self, len: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len + 2];
+        self.stream.read_exact(&mut bytes)?;
+        bytes.truncate(len);
+        Ok(bytes)
+    }
+}
+
+fn number<N: std::str::FromStr>(digits: &[u8]) -> io::Result<N> {
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| invalid(&format!("{} where a number belongs", digits.escape_ascii())))
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
