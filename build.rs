@@ -3,22 +3,23 @@
 use std::process::Command;
 
 fn main() {
-    let revision = Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok())
-        .map_or_else(
-            || "unknown".to_owned(),
-            |revision| revision.trim().to_owned(),
-        );
+    let revision = git(&["rev-parse", "--short=12", "HEAD"]);
+    let revision = revision.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=ROUGHLY_REVISION={revision}");
     println!("cargo:rerun-if-changed=build.rs");
-    // A packaged source tree has no .git; a missing path would rerun this at every build.
-    for path in [".git/HEAD", ".git/logs/HEAD"] {
-        if std::path::Path::new(path).exists() {
+    // Git knows where these are, in a work tree of its own too. A packaged source tree has none; a
+    // missing path would rerun this at every build.
+    for file in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", file]);
+        if let Some(path) = path.filter(|path| std::path::Path::new(path).exists()) {
             println!("cargo:rerun-if-changed={path}");
         }
     }
+}
+
+/// What git prints, if it succeeds.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }

@@ -3,6 +3,7 @@
 use super::argument::Argument;
 use super::memory;
 use redis_module::raw;
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_int};
 use std::slice;
 
@@ -35,6 +36,8 @@ pub struct Call<'a> {
     owed: usize,
     /// Elements so far of an array of unknown length.
     open: Option<usize>,
+    /// Most bytes that may be asked for at once; found out once a command, when it is first needed.
+    most_bytes: OnceCell<u64>,
 }
 
 impl<'a> Call<'a> {
@@ -54,6 +57,7 @@ impl<'a> Call<'a> {
             args: unsafe { slice::from_raw_parts(argv, len) },
             owed: 1,
             open: None,
+            most_bytes: OnceCell::new(),
         }
     }
 
@@ -65,12 +69,17 @@ impl<'a> Call<'a> {
     #[inline]
     pub(super) fn paid(&mut self, elements: usize) {
         match &mut self.open {
-            Some(len) => *len += 1,
+            Some(len) => {
+                debug_assert_eq!(elements, 0, "no arrays in an array of unknown length");
+                *len += 1;
+            }
             None => self.owed = (self.owed + elements).saturating_sub(1),
         }
     }
 
+    /// Begins an array of unknown length. Its elements are plain replies: none of them is an array.
     pub(super) fn open_array(&mut self) {
+        assert!(self.open.is_none(), "arrays of unknown length do not nest");
         self.paid(0);
         self.open = Some(0);
     }
@@ -140,7 +149,10 @@ impl<'a> Call<'a> {
     /// Whether so many bytes may be asked for at once, see [`memory`].
     #[must_use]
     pub fn allows_bytes(&self, bytes: u64) -> bool {
-        memory::allows(self.ctx, self.must_obey(), bytes)
+        bytes < memory::LOOKED_AT_BYTES || {
+            let most = || memory::most_bytes(self.ctx, self.must_obey());
+            bytes <= *self.most_bytes.get_or_init(most)
+        }
     }
 
     /// Replicates the command as it came, to replicas and the AOF.

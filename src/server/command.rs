@@ -166,30 +166,22 @@ impl KeySpec {
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
     /// Word 1 is looked at, but nothing of what users put there is told.
     pub const INSPECT: Self = Self::first(raw::REDISMODULE_CMD_KEY_RO);
-    /// Word 1 is made, or something is added to it.
+    /// Word 1 is made, or something is added to it. As with the server's own SADD, a reply that tells
+    /// whether it was there already asks for no permission to read.
     pub const INSERT: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
-    /// Word 1 is added to, and what was in it shows in the reply.
-    pub const ACCESS_INSERT: Self = Self::first(
-        raw::REDISMODULE_CMD_KEY_RW
-            | raw::REDISMODULE_CMD_KEY_ACCESS
-            | raw::REDISMODULE_CMD_KEY_INSERT,
-    );
     /// Word 1 is changed.
     pub const UPDATE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE);
-    /// Word 1 is changed, and what was in it shows in the reply.
+    /// Word 1 is read and changed.
     pub const ACCESS_UPDATE: Self = Self::first(
         raw::REDISMODULE_CMD_KEY_RW
             | raw::REDISMODULE_CMD_KEY_ACCESS
             | raw::REDISMODULE_CMD_KEY_UPDATE,
     );
-    /// Something of word 1 is taken away, and what was in it shows in the reply.
-    pub const ACCESS_DELETE: Self = Self::first(
-        raw::REDISMODULE_CMD_KEY_RW
-            | raw::REDISMODULE_CMD_KEY_ACCESS
-            | raw::REDISMODULE_CMD_KEY_DELETE,
-    );
+    /// Something of word 1 is taken away.
+    pub const DELETE: Self =
+        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
     /// Word 1 is overwritten.
     pub const OVERWRITE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_OW | raw::REDISMODULE_CMD_KEY_INSERT);
@@ -345,7 +337,8 @@ fn raw_args(
     start
 }
 
-/// Registers a command. An error says what the server refused.
+/// Registers a command; says whether it is in all of its ACL categories, as far as the server has such
+/// things. An error says what the server refused.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
@@ -353,7 +346,7 @@ pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
     command: &Command,
     category: &CStr,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
     // SAFETY: all texts live until the return, and the server copies what it keeps.
@@ -375,17 +368,16 @@ pub(super) unsafe fn register(
         }
         set_info(proxy, command)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
-            let both = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
-            // A server out of room for categories keeps its own, of the flags.
-            if set_categories(proxy, both.as_ptr().cast()) != ok {
-                super::log::notice(&format!(
-                    "ACL categories of {} stay the server's own",
-                    command.name.to_string_lossy()
-                ));
+            let family = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
+            // A server that has no category of ours refuses all that are named with it.
+            let taken = set_categories(proxy, family.as_ptr().cast()) == ok;
+            if !taken {
+                set_categories(proxy, command.acl.as_ptr());
             }
+            return Ok(taken);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// # Safety

@@ -1,10 +1,12 @@
 //! A type of value of the module's own, and the callbacks by which the server handles it.
 
+use super::allocator::NATURAL_ALIGNMENT;
 use super::aof::AofWriter;
+use super::defrag;
 use super::guard::guarded;
+use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use super::{defrag, memory};
 use crate::blocks::Blocks;
 use redis_module::raw;
 use std::ffi::{CStr, c_int, c_void};
@@ -14,31 +16,32 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// What the server keeps of a type: its handle, and our counters of its family.
 #[derive(Debug)]
 pub struct Registration {
+    name: &'static CStr,
     handle: AtomicPtr<raw::RedisModuleType>,
     /// The family's counters.
     pub stats: Stats,
 }
 
 impl Registration {
-    /// Of a type that is not registered yet.
+    /// Of the type of this name, not registered yet.
     #[must_use]
-    #[allow(clippy::new_without_default)] // a static, made once a type
-    pub const fn new() -> Self {
+    pub const fn new(name: &'static CStr) -> Self {
         Self {
+            name,
             handle: AtomicPtr::new(ptr::null_mut()),
             stats: Stats::new(),
         }
     }
 }
 
-/// A type of value.
-pub trait DataType: Blocks + Sized + 'static {
+/// A type of value. It may be freed on another thread than it was made on.
+pub trait DataType: Blocks + Send + Sized + 'static {
     /// Its name in the server: nine characters.
     const NAME: &'static CStr;
     /// The encoding version that is written; higher ones are refused.
     const ENCODING_VERSION: i32;
 
-    /// The one registration of this type.
+    /// The one registration of this type, a static of its own with the type's name.
     fn registration() -> &'static Registration;
 
     /// Reads a value.
@@ -70,6 +73,7 @@ pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
 pub struct Held<T: DataType> {
     pub(super) value: T,
     counted_bytes: usize,
+    counted_blocks: usize,
 }
 
 impl<T: DataType> Held<T> {
@@ -78,26 +82,41 @@ impl<T: DataType> Held<T> {
         let mut held = Box::new(Self {
             value,
             counted_bytes: 0,
+            counted_blocks: 0,
         });
-        held.counted_bytes = held.bytes();
-        T::registration().stats.count_value(1, held.counted_bytes);
+        T::registration().stats.count_value(1, 0);
+        held.recount();
         held
     }
 
-    /// Bytes of all its blocks, its own included.
-    fn bytes(&self) -> usize {
-        let mut bytes = memory::block_bytes(ptr::from_ref(self).cast());
-        self.value
-            .for_each_block(&mut |block| bytes += memory::block_bytes(block));
-        bytes
+    /// Weighs all its blocks, its own included.
+    fn weigh(&self) -> Weighed {
+        const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
+        let mut weighed = Weighed::default();
+        // SAFETY: every `Held` is in a box of its own (see `new`).
+        unsafe { weighed.add(ptr::from_ref(self).cast()) };
+        self.value.for_each_block(&mut weighed);
+        weighed
     }
 
+    /// Counts its blocks anew. Cost: one call of the server's for each.
     pub(super) fn recount(&mut self) {
-        let bytes = self.bytes();
+        let Weighed { bytes, blocks } = self.weigh();
+        self.counted_blocks = blocks;
         #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
-        let change = bytes as i64 - self.counted_bytes as i64;
-        self.counted_bytes = bytes;
+        self.count_change(bytes as i64 - self.counted_bytes as i64);
+    }
+
+    /// Counts bytes that came (or went) since the last count.
+    pub(super) fn count_change(&mut self, change: i64) {
+        let signed = isize::try_from(change).unwrap_or(0);
+        self.counted_bytes = self.counted_bytes.saturating_add_signed(signed);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// What it takes to free it, and to defragment it, in the server's units.
+    fn effort(&self) -> usize {
+        self.counted_blocks + self.counted_bytes / EFFORT_BYTES
     }
 }
 
@@ -107,15 +126,24 @@ impl<T: DataType> Drop for Held<T> {
     }
 }
 
-/// Bytes that count as one unit of the effort to free a value: more than 64 units, a quarter of a
-/// mebibyte, are freed in the background.
+/// Bytes that count as one unit of the effort to free a value, as a block does: more than 64 units are
+/// freed in the background, and defragmented in steps.
 const EFFORT_BYTES: usize = 4096;
 
 /// Registers `T`. False where the server refuses it (another module owns the name).
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
+///
+/// # Panics
+/// If the type's registration is that of another type.
 pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
+    // Values are told apart by their handles, so each type must have one of its own.
+    let registration = T::registration();
+    assert!(
+        registration.name == T::NAME && handle::<T>().is_null(),
+        "two types share a registration"
+    );
     let mut methods = raw::RedisModuleTypeMethods {
         version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
         rdb_load: Some(rdb_load::<T>),
@@ -147,7 +175,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
             &raw mut methods,
         )
     };
-    T::registration().handle.store(handle, Ordering::Relaxed);
+    registration.handle.store(handle, Ordering::Relaxed);
     !handle.is_null()
 }
 
@@ -207,7 +235,7 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
     // SAFETY: the value is a `Held<T>`.
-    guarded("mem_usage", || unsafe { held::<T>(value) }.bytes()).unwrap_or(0)
+    guarded("mem_usage", || unsafe { held::<T>(value) }.weigh().bytes).unwrap_or(0)
 }
 
 unsafe extern "C" fn free_effort<T: DataType>(
@@ -215,7 +243,7 @@ unsafe extern "C" fn free_effort<T: DataType>(
     value: *const c_void,
 ) -> usize {
     // SAFETY: the value is a `Held<T>`.
-    1 + unsafe { held::<T>(value) }.counted_bytes / EFFORT_BYTES
+    unsafe { held::<T>(value) }.effort()
 }
 
 unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {

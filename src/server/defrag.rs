@@ -1,9 +1,11 @@
 //! Active defragmentation: moving a value's blocks to fuller pages, some at a time.
 
+use super::allocator::NATURAL_ALIGNMENT;
 use super::datatype::{DataType, Held};
 use crate::blocks::BlockMover;
 use redis_module::raw;
 use std::ffi::{c_int, c_ulong, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 /// The server's defragmenter, for one value.
@@ -11,13 +13,35 @@ struct Defragmenter {
     ctx: *mut raw::RedisModuleDefragCtx,
 }
 
-// SAFETY: DefragAlloc either returns null and leaves the block alone, or returns a new block with the
-// old one's size and contents and has freed the old one.
-unsafe impl BlockMover for Defragmenter {
-    fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
-        // SAFETY: the context is the running callback's; the block is one of the server's allocator.
+impl Defragmenter {
+    /// Moves a block of the server's allocator; `None` where it stays.
+    ///
+    /// # Safety
+    /// `block` must be a live block of the global allocator without more than its natural alignment.
+    /// It is gone if another is returned, which has its size and contents.
+    unsafe fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
+        // SAFETY: the context is the running callback's; the block is as promised.
         let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
         NonNull::new(moved.cast())
+    }
+}
+
+impl BlockMover for Defragmenter {
+    fn relocate<T>(&mut self, vec: &mut Vec<T>) {
+        const { assert!(align_of::<T>() <= NATURAL_ALIGNMENT) };
+        if vec.capacity() == 0 || size_of::<T>() == 0 {
+            return;
+        }
+        let mut old = ManuallyDrop::new(std::mem::take(vec));
+        let (start, len, capacity) = (old.as_mut_ptr(), old.len(), old.capacity());
+        // SAFETY: a vector with capacity has a block of the global allocator, here of natural
+        // alignment. Whichever block there is afterwards has the vector's layout and contents and no
+        // other owner, since the old vector is not dropped.
+        unsafe {
+            let moved = NonNull::new(start.cast()).and_then(|block| self.moved(block));
+            let start = moved.map_or(start, |block| block.cast().as_ptr());
+            *vec = Vec::from_raw_parts(start, len, capacity);
+        }
     }
 }
 

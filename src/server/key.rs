@@ -72,17 +72,20 @@ impl<T: DataType> Opened<T> {
     /// If the key would be open for writing beside another one.
     fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
         let open = OPEN.load(Ordering::Relaxed);
-        if mode & raw::REDISMODULE_WRITE == 0 {
+        let opened = if mode & raw::REDISMODULE_WRITE == 0 {
             assert!(open >= 0, "a key is open for writing");
-            OPEN.store(open + 1, Ordering::Relaxed);
+            open + 1
         } else {
             assert!(open == 0, "a key is open");
-            OPEN.store(WRITER, Ordering::Relaxed);
-        }
+            WRITER
+        };
         // SAFETY: context and name are the running command's.
         let key = unsafe {
             api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
         };
+        // Only now: opening a key may run another module, and through it a command of ours, which
+        // leaves the count as it was.
+        OPEN.store(opened, Ordering::Relaxed);
         Self {
             key,
             of: PhantomData,
@@ -161,18 +164,70 @@ impl<T: DataType> WriteKey<T> {
     pub fn set(&mut self, value: T) -> &mut T {
         let held = Box::into_raw(Held::new(value));
         // SAFETY: the key is open for writing (so not null), and the type's callbacks take a `Held<T>`
-        // from a box; from here on the server owns it, and it lives while the key is open.
+        // from a box; from here on the server owns it, and it lives while the key is open. Where the
+        // server does not take it, it is ours again.
         unsafe {
-            api!(RedisModule_ModuleTypeSetValue)(self.0.key, datatype::handle::<T>(), held.cast());
+            let set = api!(RedisModule_ModuleTypeSetValue);
+            if set(self.0.key, datatype::handle::<T>(), held.cast()) != raw::REDISMODULE_OK as c_int
+            {
+                drop(Box::from_raw(held));
+                panic!("the server did not take a value");
+            }
             &mut (*held).value
         }
     }
 
-    /// Counts the value's memory anew, for INFO: after a change that took or gave back a block.
+    /// The value, made and put there if there is none; and whether it was.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type, or what `make` answers.
+    pub fn get_or_create(
+        &mut self,
+        make: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<(&mut T, bool), Error> {
+        match self.0.value() {
+            // SAFETY: as in `get`.
+            Slot::Found(held) => Ok((unsafe { &mut (*held).value }, false)),
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Missing => Ok((self.set(make()?), true)),
+        }
+    }
+
+    /// Puts a value in place of the one of this type that is there, whose time to live stays; or sets
+    /// it, where there is none.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    pub fn replace(&mut self, value: T) -> Result<(), Error> {
+        match self.0.value() {
+            Slot::WrongType => return Err(Error::WrongType),
+            Slot::Missing => {
+                self.set(value);
+            }
+            // SAFETY: as in `get`.
+            Slot::Found(held) => unsafe {
+                (*held).value = value;
+                (*held).recount();
+            },
+        }
+        Ok(())
+    }
+
+    /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
+    /// one call of the server's a block; where there are many and they change often, see
+    /// [`WriteKey::count_bytes`].
     pub fn recount(&mut self) {
         if let Slot::Found(held) = self.0.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).recount() }
+        }
+    }
+
+    /// Counts bytes that the value took (or gave back) since it was last counted, for INFO.
+    pub fn count_bytes(&mut self, change: i64) {
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).count_change(change) }
         }
     }
 }

@@ -89,7 +89,10 @@ impl Module {
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
         // SAFETY: by the promise above; so in this whole function.
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
+        // SAFETY: see above.
+        unsafe { log::name_module(ctx) };
         log_missing();
+        let mut all_categories = true;
         for family in self.families {
             // SAFETY: see above.
             if !unsafe { (family.data_type.register)(ctx) } {
@@ -105,8 +108,11 @@ impl Module {
             }
             for command in family.commands {
                 // SAFETY: see above.
-                unsafe { command::register(ctx, command, family.category)? };
+                all_categories &= unsafe { command::register(ctx, command, family.category)? };
             }
+        }
+        if !all_categories {
+            log::notice("this server took some ACL categories only: see ACL CAT");
         }
         let settings: Vec<_> = self.families.iter().map(|family| family.settings).collect();
         // SAFETY: see above.
@@ -200,10 +206,13 @@ macro_rules! export_module {
         ) -> std::ffi::c_int {
             unsafe extern "C" fn info(
                 ctx: *mut redis_module::raw::RedisModuleInfoCtx,
-                _for_crash_report: std::ffi::c_int,
+                for_crash_report: std::ffi::c_int,
             ) {
-                // SAFETY: the context is this callback's.
-                unsafe { $module.write_info(ctx) }
+                // A crash report is written in a signal handler, where nothing may be allocated.
+                if for_crash_report == 0 {
+                    // SAFETY: the context is this callback's.
+                    unsafe { $module.write_info(ctx) }
+                }
             }
             // SAFETY: the pointers are those of the server.
             unsafe { $module.load(ctx, argv, argc, Some(info)) }

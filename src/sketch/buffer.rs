@@ -1,10 +1,10 @@
 //! Memory whose size a user chose: zeroed, and refused rather than fatal when it cannot be had.
 //!
-//! One of the two places in `sketch` with `unsafe`. Also here: the visit of a structure's heap
-//! blocks, which memory accounting and active defragmentation need and which keeps the server out of
-//! this floor.
+//! One of the two places in `sketch` with `unsafe`.
 
-pub use crate::blocks::{BlockMover, Blocks};
+#[cfg(test)]
+pub use crate::blocks::{Addresses, MovesAll};
+pub use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -61,9 +61,14 @@ impl Buffer {
         Ok(Self { bytes: copy })
     }
 
+    /// Shows `visitor` the block.
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.bytes);
+    }
+
     /// Lets `mover` put the block elsewhere; the contents stay the same.
-    pub fn relocate(&mut self, mover: &mut dyn BlockMover) {
-        relocate_vec(&mut self.bytes, mover);
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.bytes);
     }
 }
 
@@ -85,66 +90,6 @@ impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
-    }
-}
-
-/// Lets `mover` put a vector's block elsewhere. An empty vector has none.
-pub fn relocate_vec<T>(vec: &mut Vec<T>, mover: &mut dyn BlockMover) {
-    if vec.capacity() == 0 || size_of::<T>() == 0 {
-        return;
-    }
-    let mut old = std::mem::take(vec);
-    let (len, capacity) = (old.len(), old.capacity());
-    let Some(block) = NonNull::new(old.as_mut_ptr()) else {
-        return;
-    };
-    match mover.moved(block.cast()) {
-        None => *vec = old,
-        Some(new) => {
-            std::mem::forget(old);
-            // SAFETY: by BlockMover's contract the new block has the old one's layout and contents
-            // and is ours; the old vector was forgotten, so nothing is freed or dropped twice.
-            *vec = unsafe { Vec::from_raw_parts(new.cast().as_ptr(), len, capacity) };
-        }
-    }
-}
-
-/// Calls `visit` with a vector's block, if it has one.
-pub fn visit_vec<T>(vec: &Vec<T>, visit: &mut dyn FnMut(*const u8)) {
-    if vec.capacity() > 0 && size_of::<T>() > 0 {
-        visit(vec.as_ptr().cast());
-    }
-}
-
-impl Buffer {
-    /// Calls `visit` with the buffer's block, if it has one.
-    pub fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit_vec(&self.bytes, visit);
-    }
-}
-
-/// A mover for tests: moves every block it is offered, and counts them.
-#[cfg(test)]
-#[derive(Debug, Default)]
-pub struct MovesAll {
-    /// Blocks moved.
-    pub moves: usize,
-}
-
-// SAFETY: tests run on the system's allocator, which is malloc: the new block has at least the old
-// one's usable size, its natural alignment and its contents, and the old one is freed.
-#[cfg(test)]
-unsafe impl BlockMover for MovesAll {
-    fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
-        self.moves += 1;
-        // SAFETY: `block` is a live block of malloc's; the two are distinct.
-        unsafe {
-            let size = libc::malloc_usable_size(block.as_ptr().cast());
-            let new = NonNull::new(libc::malloc(size))?.cast::<u8>();
-            std::ptr::copy_nonoverlapping(block.as_ptr(), new.as_ptr(), size);
-            libc::free(block.as_ptr().cast());
-            Some(new)
-        }
     }
 }
 

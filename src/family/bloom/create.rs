@@ -18,7 +18,8 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(c"ERR item exists".into()),
     }
-    create(call, &mut key, &parameters)?;
+    let chain = key.set(make(call, &parameters)?);
+    replicate(call, chain, &parameters);
     drop(key);
     call.signal_changed(1, c"bf.reserve");
     call.reply_ok();
@@ -68,19 +69,25 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     }
 }
 
-/// Makes the filter, puts it at the open, empty key and replicates that.
-pub fn create<'key>(
+fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
+    let chain = Chain::new(parameters, &|bytes| call.allows_bytes(bytes));
+    chain.map_err(|error| match error {
+        bloom::Error::OutOfMemory(_) => c"ERR Insufficient memory to create filter".into(),
+        bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter".into(),
+    })
+}
+
+/// The filter at the open key, made and replicated if there is none; and whether it was made.
+pub fn find_or_create<'key>(
     call: &mut Call<'_>,
     key: &'key mut WriteKey<Chain>,
     parameters: &Parameters,
-) -> Result<&'key mut Chain, Error> {
-    let chain = Chain::new(parameters, &|bytes| call.allows_bytes(bytes));
-    let chain = key.set(chain.map_err(|error| match error {
-        bloom::Error::OutOfMemory(_) => c"ERR Insufficient memory to create filter",
-        bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter",
-    })?);
-    replicate(call, chain, parameters);
-    Ok(chain)
+) -> Result<(&'key mut Chain, bool), Error> {
+    let (chain, created) = key.get_or_create(|| make(call, parameters))?;
+    if created {
+        replicate(call, chain, parameters);
+    }
+    Ok((chain, created))
 }
 
 /// Replicates the creation with every parameter spelled out, since the settings of who receives it may

@@ -8,7 +8,7 @@ use crate::sketch::format::chunks::CHUNK_BYTES;
 use crate::sketch::format::dump::{DumpWriter, type_id};
 use std::ffi::CStr;
 
-static REGISTRATION: Registration = Registration::new();
+static REGISTRATION: Registration = Registration::new(Chain::NAME);
 
 impl DataType for Chain {
     const NAME: &'static CStr = c"MBbloom--";

@@ -3,9 +3,9 @@
 use super::create::{self, InsertOptions};
 use super::{NOT_FOUND, config, stats};
 use crate::server::call::{Call, Error};
-use crate::server::key::{Slot, WriteKey};
+use crate::server::key::WriteKey;
 use crate::sketch::bloom::filter::{BLOCK, ItemHash};
-use crate::sketch::bloom::{self, Chain, Parameters};
+use crate::sketch::bloom::{self, Chain};
 use std::ffi::CStr;
 
 const FULL: &CStr = c"ERR non scaling filter is full";
@@ -18,25 +18,10 @@ fn error_text(error: bloom::Error) -> &'static CStr {
     }
 }
 
-/// The filter at the open key, made if there is none; and whether it was made.
-fn find_or_create<'key>(
-    call: &mut Call<'_>,
-    key: &'key mut WriteKey<Chain>,
-    parameters: impl FnOnce() -> Parameters,
-) -> Result<(&'key mut Chain, bool), Error> {
-    match key.get() {
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Missing => return Ok((create::create(call, key, &parameters())?, true)),
-        // Asked again below, because the borrow would otherwise outlive this match.
-        Slot::Found(_) => {}
-    }
-    Ok((key.get().or_missing(NOT_FOUND)?, false))
-}
-
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<Chain>(1);
-    let (chain, created) = find_or_create(call, &mut key, config::defaults)?;
+    let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
     let filters = chain.filters().len();
     let hash = chain.hash(call.arg(2).bytes());
     let added = chain.add(hash, &|bytes| call.allows_bytes(bytes));
@@ -66,7 +51,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<Chain>(1);
-    let (chain, created) = find_or_create(call, &mut key, config::defaults)?;
+    let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
     let outcome = add_all(call, chain, 2);
     finish(call, key, &outcome, created, c"bf.madd");
     Ok(())
@@ -83,7 +68,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     if !create {
         key.get().or_missing(NOT_FOUND)?;
     }
-    let (chain, created) = find_or_create(call, &mut key, || parameters)?;
+    let (chain, created) = create::find_or_create(call, &mut key, &parameters)?;
     let outcome = add_all(call, chain, first_item);
     finish(call, key, &outcome, created, c"bf.insert");
     Ok(())

@@ -34,7 +34,7 @@ const READ: Command = Command {
 const WRITE: Command = Command {
     flags: WRITES,
     acl: c"write",
-    keys: &[KeySpec::ACCESS_INSERT],
+    keys: &[KeySpec::INSERT],
     ..READ
 };
 
@@ -45,7 +45,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(create::reserve),
         acl: c"write fast",
         arity: -4,
-        keys: &[KeySpec::INSERT],
         summary: c"Creates a new Bloom filter",
         args: &[
             Arg::key(),
@@ -159,7 +158,6 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.loadchunk",
         handler: handler(chunks::loadchunk),
         arity: 4,
-        keys: &[KeySpec::INSERT],
         summary: c"Loads a piece of a Bloom filter that BF.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
         args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],

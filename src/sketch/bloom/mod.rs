@@ -9,7 +9,7 @@ pub mod options;
 pub mod parts;
 pub mod shape;
 
-use crate::sketch::buffer::{BlockMover, Blocks, Buffer, OutOfMemory, relocate_vec, visit_vec};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use crate::sketch::format::chunks::{self, ChunkError};
 use crate::sketch::hash::{murmur2, murmur64a};
 use filter::{BLOCK, Filter, ItemHash};
@@ -22,6 +22,9 @@ const SEED_32: u32 = 0x9747_b28c;
 
 /// Error rates above this one are taken as this one.
 pub const MAX_ERROR_RATE: f64 = 0.25;
+
+/// Most items that a chain counts: more would not fit a reply.
+const MAX_ITEMS: u64 = i64::MAX as u64;
 
 /// Why a chain could not be made or an item not be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -236,6 +239,10 @@ impl Chain {
         if self.filters.last().is_none_or(Filter::is_full) {
             self.grow(allows)?;
         }
+        // Found only in crafted payloads: one more, and what is saved could not be loaded.
+        if self.items >= MAX_ITEMS {
+            return Err(Error::Shape);
+        }
         if let Some(newest) = self.filters.last_mut() {
             newest.insert(hash);
             self.items += 1;
@@ -315,16 +322,16 @@ impl Chain {
 }
 
 impl Blocks for Chain {
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit_vec(&self.filters, visit);
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.filters);
         for filter in &self.filters {
-            filter.bits().visit(visit);
+            filter.bits().visit(visitor);
         }
     }
 
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         let Some(filter) = index.checked_sub(1) else {
-            relocate_vec(&mut self.filters, mover);
+            mover.relocate(&mut self.filters);
             return true;
         };
         match self.filters.get_mut(filter) {

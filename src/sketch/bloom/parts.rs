@@ -4,7 +4,7 @@
 
 use super::filter::Filter;
 use super::shape::{Shape, hashes_for};
-use super::{Allows, Chain, options};
+use super::{Allows, Chain, MAX_ITEMS, options};
 use crate::sketch::buffer::{Buffer, OutOfMemory};
 use crate::sketch::format::{Fields, FormatError, Sink, Source};
 
@@ -14,6 +14,9 @@ pub const ENCODING_VERSION: u32 = 4;
 const OLD_EXPANSION: u64 = 2;
 /// Most that a scaling chain may grow by.
 const MAX_EXPANSION: u64 = 32768;
+/// Most filters that a chain may have. No chain grows to so many: the error rate halves with each, and
+/// is 0 after some 1,075. More would let a payload ask for any amount of work an item.
+const MAX_FILTERS: u64 = 2048;
 /// Bits per entry of the smallest rate above 0 (2^-1074), rounded up. More would come from no rate, and
 /// would let a payload ask for billions of probes an item.
 const MAX_BITS_PER_ENTRY: f64 = 1550.0;
@@ -117,7 +120,7 @@ fn validate_items(
     mut of_filters: impl Iterator<Item = u64>,
 ) -> Result<(), FormatError> {
     let sum = of_filters.try_fold(0u64, u64::checked_add);
-    if sum != Some(items) || i64::try_from(items).is_err() {
+    if sum != Some(items) || items > MAX_ITEMS {
         return Err(FormatError::Invalid("items do not add up"));
     }
     Ok(())
@@ -147,8 +150,8 @@ pub fn load(source: &mut impl Source, encoding_version: u32) -> Result<Chain, Fo
         expansion,
     };
     let mut chain = parts.validate()?;
-    if filters == 0 {
-        return Err(FormatError::Invalid("no filters"));
+    if !(1..=MAX_FILTERS).contains(&filters) {
+        return Err(FormatError::Invalid("number of filters out of range"));
     }
     for _ in 0..filters {
         let (parts, bits) = load_filter(source, encoding_version)?;
@@ -226,7 +229,10 @@ pub fn load_header(header: &[u8], allows: Allows<'_>) -> Result<Chain, FormatErr
         expansion: u64::from(fields.u32()?),
     };
     let described = (filters as usize).checked_mul(HEADER_FILTER_BYTES);
-    if filters == 0 || described != Some(fields.rest().len()) {
+    if !(1..=MAX_FILTERS).contains(&u64::from(filters)) {
+        return Err(FormatError::Invalid("number of filters out of range"));
+    }
+    if described != Some(fields.rest().len()) {
         return Err(FormatError::Invalid("length does not fit the filters"));
     }
     let mut chain = parts.validate()?;

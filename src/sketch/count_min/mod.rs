@@ -39,7 +39,7 @@ pub use merge::Weighted;
 pub use shape::{Shape, dimensions_for};
 pub use stored::LoadChunkError;
 
-use super::buffer::{BlockMover, Blocks, Buffer, OutOfMemory};
+use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use super::rows::Columns;
 
 /// The greatest total that a sketch counts to.
@@ -162,11 +162,11 @@ impl CountMin {
 }
 
 impl Blocks for CountMin {
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
-        self.cells.visit(visit);
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        self.cells.visit(visitor);
     }
 
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         if index == 0 {
             self.cells.relocate(mover);
         }
@@ -178,6 +178,7 @@ impl Blocks for CountMin {
 mod tests {
     use super::cell::ALL_SIZES;
     use super::*;
+    use crate::sketch::buffer::{Addresses, MovesAll};
     use std::cell::Cell;
 
     #[test]
@@ -243,9 +244,13 @@ mod tests {
 
     #[test]
     fn there_is_one_block() {
-        let sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
-        let mut blocks = Vec::new();
-        sketch.for_each_block(&mut |block| blocks.push(block));
-        assert_eq!(blocks, [sketch.cells.as_ptr()]);
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        sketch.increment(b"a", 5).unwrap();
+        let mut blocks = Addresses::default();
+        sketch.for_each_block(&mut blocks);
+        assert_eq!(blocks.0, [sketch.cells.as_ptr().addr()]);
+        let mut mover = MovesAll::default();
+        assert!(sketch.relocate_block(0, &mut mover) && !sketch.relocate_block(1, &mut mover));
+        assert_eq!((mover.moves, sketch.query(b"a")), (1, 5));
     }
 }

@@ -7,7 +7,7 @@
 
 use super::centroid::{clamp, join};
 use super::{Centroid, TDigest, try_push, try_reserve};
-use crate::sketch::buffer::{BlockMover, OutOfMemory, relocate_vec, visit_vec};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
 
 /// A centroid and the sum of the weights before it.
 #[derive(Debug, Clone, Copy)]
@@ -281,12 +281,12 @@ impl Compressed {
         }
     }
 
-    pub(super) fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit_vec(&self.ranked, visit);
+    pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.ranked);
     }
 
-    pub(super) fn relocate(&mut self, mover: &mut dyn BlockMover) {
-        relocate_vec(&mut self.ranked, mover);
+    pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.ranked);
     }
 }
 

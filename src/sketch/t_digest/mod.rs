@@ -26,7 +26,7 @@ pub use centroid::Centroid;
 pub use compressed::Compressed;
 pub use stored::ENCODING_VERSION;
 
-use super::buffer::{BlockMover, Blocks, OutOfMemory, relocate_vec, visit_vec};
+use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use centroid::{in_order, joined, make_room};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
@@ -379,17 +379,17 @@ impl PartialEq for TDigest {
 }
 
 impl Blocks for TDigest {
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit_vec(&self.centroids, visit);
-        self.samples.borrow().visit(visit);
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.centroids);
+        self.samples.borrow().visit(visitor);
         if let Some(compressed) = self.compressed.get() {
-            compressed.visit(visit);
+            compressed.visit(visitor);
         }
     }
 
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
-            0 => relocate_vec(&mut self.centroids, mover),
+            0 => mover.relocate(&mut self.centroids),
             1 => self.samples.get_mut().relocate(mover),
             2 => {
                 if let Some(compressed) = self.compressed.get_mut() {

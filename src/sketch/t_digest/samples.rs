@@ -1,7 +1,7 @@
 //! The buffer of samples that no compression has seen: plain doubles of weight 1.
 
 use super::{Centroid, try_reserve};
-use crate::sketch::buffer::{BlockMover, OutOfMemory, relocate_vec, visit_vec};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
 
 /// Samples in order of arrival, or already in stable order as far as a read or a compression has
 /// sorted them. Sorting in place changes no state, since only the order among equal samples counts,
@@ -82,12 +82,12 @@ impl Samples {
         self.sorted = len;
     }
 
-    pub(super) fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
-        visit_vec(&self.values, visit);
+    pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.values);
     }
 
-    pub(super) fn relocate(&mut self, mover: &mut dyn BlockMover) {
-        relocate_vec(&mut self.values, mover);
+    pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.values);
     }
 }
 

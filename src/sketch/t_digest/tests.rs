@@ -6,6 +6,7 @@ mod model;
 mod mutation;
 
 use super::*;
+use crate::sketch::buffer::Addresses;
 use crate::sketch::format::dump::{Value, Values};
 
 fn digest(compression: i64) -> TDigest {
@@ -443,9 +444,9 @@ fn a_merge_with_empty_digests_is_that_of_the_others() {
 #[test]
 fn blocks_are_those_of_the_nodes_and_of_the_kept_answers() {
     let count = |digest: &TDigest| {
-        let mut count = 0;
-        digest.for_each_block(&mut |_| count += 1);
-        count
+        let mut blocks = Addresses::default();
+        digest.for_each_block(&mut blocks);
+        blocks.0.len()
     };
     let mut filled = digest(100);
     assert_eq!(count(&filled), 0);

@@ -7,7 +7,7 @@
 
 use super::index::Index;
 use super::pairs::Pairs;
-use crate::sketch::buffer::{BlockMover, Blocks, OutOfMemory, relocate_vec, visit_vec};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use std::cmp::Reverse;
 
 /// An expelled item's memory is kept for the next one up to this many bytes.
@@ -336,24 +336,24 @@ impl Heap {
 
 /// Blocks 0 to 3 are the arrays and the spare memory; block 4 + i is that of the item in slot i.
 impl Blocks for Heap {
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
-        self.elements.visit(visit);
-        visit_vec(&self.slots, visit);
-        self.index.visit(visit);
-        visit_vec(&self.spare, visit);
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        self.elements.visit(visitor);
+        visitor.visit(&self.slots);
+        self.index.visit(visitor);
+        visitor.visit(&self.spare);
         for slot in &self.slots {
-            visit_vec(&slot.item, visit);
+            visitor.visit(&slot.item);
         }
     }
 
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
             0 => self.elements.relocate(mover),
-            1 => relocate_vec(&mut self.slots, mover),
+            1 => mover.relocate(&mut self.slots),
             2 => self.index.relocate(mover),
-            3 => relocate_vec(&mut self.spare, mover),
+            3 => mover.relocate(&mut self.spare),
             _ => match self.slots.get_mut(index - 4) {
-                Some(slot) => relocate_vec(&mut slot.item, mover),
+                Some(slot) => mover.relocate(&mut slot.item),
                 None => return false,
             },
         }

@@ -5,7 +5,7 @@
 //! from; it stands in the entry, so an item's bytes are compared only where it matches.
 
 use super::pairs::{PAIR_BYTES, Pairs};
-use crate::sketch::buffer::{BlockMover, OutOfMemory};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
 use crate::sketch::prefetch::prefetch;
 
 /// Entries of the smallest table: one cache line.
@@ -122,12 +122,12 @@ impl Index {
     }
 
     /// Calls `visit` with the heap block, if there is one.
-    pub fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
-        self.entries.visit(visit);
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        self.entries.visit(visitor);
     }
 
     /// Lets `mover` put the block elsewhere.
-    pub fn relocate(&mut self, mover: &mut dyn BlockMover) {
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.entries.relocate(mover);
     }
 

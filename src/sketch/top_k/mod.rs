@@ -24,7 +24,7 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::buffer::{BlockMover, Blocks, OutOfMemory};
+use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
 use decay::{Contest, Decay};
@@ -467,12 +467,12 @@ impl PartialEq for TopK {
 
 /// Block 0 is the bucket array; the heap's follow.
 impl Blocks for TopK {
-    fn for_each_block(&self, visit: &mut dyn FnMut(*const u8)) {
-        self.buckets.visit(visit);
-        self.heap.for_each_block(visit);
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        self.buckets.visit(visitor);
+        self.heap.for_each_block(visitor);
     }
 
-    fn relocate_block(&mut self, index: usize, mover: &mut dyn BlockMover) -> bool {
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index.checked_sub(1) {
             None => {
                 self.buckets.relocate(mover);

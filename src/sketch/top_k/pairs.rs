@@ -1,7 +1,7 @@
 //! An array of pairs of 32-bit numbers in zeroed memory: buckets, heap elements and index entries all
 //! have this form, and for the buckets it is the stored form as well.
 
-use crate::sketch::buffer::{BlockMover, Buffer, OutOfMemory};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, Buffer, OutOfMemory};
 
 /// Bytes of one pair.
 pub(super) const PAIR_BYTES: u64 = 8;
@@ -61,12 +61,12 @@ impl Pairs {
     }
 
     /// Calls `visit` with the heap block, if there is one.
-    pub fn visit(&self, visit: &mut dyn FnMut(*const u8)) {
-        self.bytes.visit(visit);
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        self.bytes.visit(visitor);
     }
 
     /// Lets `mover` put the block elsewhere.
-    pub fn relocate(&mut self, mover: &mut dyn BlockMover) {
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.bytes.relocate(mover);
     }
 }

@@ -123,16 +123,10 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &[
             "COMMAND INFO bf.add",
             "COMMAND INFO bf.insert",
+            "COMMAND INFO bf.loadchunk",
             "COMMAND INFO bf.madd",
+            "COMMAND INFO bf.reserve",
         ],
-        change: Part("[+RW]", "[+RW +access +insert]"),
-        effect: ReplyOnly,
-    },
-    Difference {
-        reason: "key specs say what is done with the key",
-        transcripts: COMMAND_INFO,
-        occurs: everywhere,
-        commands: &["COMMAND INFO bf.loadchunk", "COMMAND INFO bf.reserve"],
         change: Part("[+RW]", "[+RW +insert]"),
         effect: ReplyOnly,
     },

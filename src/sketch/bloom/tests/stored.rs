@@ -66,6 +66,47 @@ fn a_header_of_any_other_length_is_refused() {
     assert!(parts::load_header(&header, ANY).is_ok());
 }
 
+/// A header's filters are searched by every item, so their number has an end.
+#[test]
+fn more_filters_than_a_chain_can_grow_are_refused() {
+    let header = |filters: u32| {
+        let one = parts::header(&chain(1, 0.25, 1));
+        let mut header = one[..20].to_vec();
+        header[8..12].copy_from_slice(&filters.to_le_bytes());
+        for _ in 0..filters {
+            header.extend_from_slice(&one[20..]);
+        }
+        header
+    };
+    assert!(parts::load_header(&header(2048), ANY).is_ok());
+    assert!(parts::load_header(&header(2049), ANY).is_err());
+    // The longest chain that grows: each new filter halves the rate until it is 0.
+    let mut longest = chain(1, 0.25, 1);
+    let mut item = 0u64;
+    while longest.filters().len() < 2000 {
+        item += 1;
+        if add(&mut longest, &item.to_le_bytes()) == Err(Error::Shape) {
+            break;
+        }
+    }
+    assert_eq!(longest.filters().len(), 1072);
+    assert!(parts::load(&mut saved(&longest), 4).is_ok());
+}
+
+/// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
+#[test]
+fn a_count_at_its_end_is_not_passed() {
+    let mut values = old_payload(4);
+    let end = i64::MAX as u64;
+    values.values[0] = Value::Integer(end);
+    values.values[4] = Value::Integer(u64::MAX);
+    values.values[11] = Value::Integer(end);
+    let mut chain = parts::load(&mut values, 4).unwrap();
+    assert_eq!(add(&mut chain, b"one more"), Err(Error::Shape));
+    assert_eq!(saved(&chain).values[0], Value::Integer(end));
+    assert!(parts::load(&mut saved(&chain), 4).is_ok());
+}
+
 #[test]
 fn a_header_asks_for_its_memory_before_it_takes_it() {
     let header = parts::header(&chain(1 << 20, 0.01, 2));

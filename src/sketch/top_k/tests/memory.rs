@@ -2,6 +2,7 @@
 
 use super::super::{TopK, TopKError};
 use super::sketch;
+use crate::sketch::buffer::Addresses;
 use crate::sketch::buffer::{Blocks, OutOfMemory};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -30,10 +31,10 @@ fn refused_or_impossible_memory_is_an_error() {
     }
 }
 
-fn blocks(sketch: &TopK) -> Vec<*const u8> {
-    let mut blocks = Vec::new();
-    sketch.for_each_block(&mut |block| blocks.push(block));
-    blocks
+fn blocks(sketch: &TopK) -> Vec<usize> {
+    let mut blocks = Addresses::default();
+    sketch.for_each_block(&mut blocks);
+    blocks.0
 }
 
 #[test]
