@@ -4,7 +4,10 @@
 mod support;
 
 mod golden;
+mod samples;
 
+mod bloom;
+mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;

@@ -1,0 +1,372 @@
+//! Bloom filters on a real server: what the recordings do not show.
+
+use crate::samples::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+fn numbered(from: u32, to: u32) -> Vec<String> {
+    (from..to).map(|i| format!("item:{i}")).collect()
+}
+
+fn madd(connection: &mut Connection, key: &str, from: u32, to: u32) {
+    for start in (from..to).step_by(1000) {
+        let mut command = vec!["BF.MADD".to_owned(), key.to_owned()];
+        command.extend(numbered(start, to.min(start + 1000)));
+        assert!(matches!(connection.send(&command), Reply::Array(_)));
+    }
+}
+
+fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> usize {
+    let mut present = 0;
+    for start in (from..to).step_by(1000) {
+        let mut command = vec!["BF.MEXISTS".to_owned(), key.to_owned()];
+        command.extend(numbered(start, to.min(start + 1000)));
+        let reply = connection.send(&command);
+        let items = reply.items().expect("an array");
+        present += items
+            .iter()
+            .filter(|&item| *item == Reply::Integer(1))
+            .count();
+    }
+    present
+}
+
+#[test]
+fn a_reservation_of_a_thousand_million_takes_address_space_only() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    let resident = |server: &Server| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .unwrap();
+        let kilobytes = line.split_whitespace().nth(1).unwrap();
+        kilobytes.parse::<u64>().unwrap() << 10
+    };
+    let before = resident(&server);
+    assert!(connection.call("BF.RESERVE big 0.01 1073741824").is_ok());
+    assert!(connection.call("MEMORY USAGE big").integer() > Some(1 << 30));
+    assert!(resident(&server) - before < 16 << 20);
+    assert_eq!(connection.call("BF.ADD big a"), Reply::Integer(1));
+    assert_eq!(connection.call("BF.EXISTS big a"), Reply::Integer(1));
+    assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));
+    server.wait_until("the memory back", |server| {
+        server.info("bf_bloom_bytes").as_deref() == Some("0")
+    });
+}
+
+#[test]
+fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let refused = "-ERR Insufficient memory to create filter";
+    // 200 GB.
+    let reply = connection.call("BF.RESERVE huge 1e-300 1073741824");
+    assert_eq!(reply.to_string(), refused);
+    assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
+    let offset = server.info("master_repl_offset");
+    for command in [
+        "BF.RESERVE huge 0.01 1073741824",
+        "BF.INSERT huge CAPACITY 1073741824 ITEMS a",
+    ] {
+        assert_eq!(connection.call(command).to_string(), refused);
+    }
+    assert_eq!(connection.call("EXISTS huge"), Reply::Integer(0));
+    assert_eq!(server.info("master_repl_offset"), offset);
+    assert!(connection.call("BF.RESERVE fits 0.01 10000000").is_ok());
+}
+
+/// Growth that is refused makes elements of the reply errors; only what went in is replicated.
+#[test]
+fn refused_growth_is_an_error_at_its_place_and_is_not_replicated() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert!(
+        connection
+            .call("BF.RESERVE k 0.01 3 EXPANSION 32768")
+            .is_ok()
+    );
+    // The next filter takes 128 KB for 98,304 entries, the one after it 4 GB.
+    madd(&mut connection, "k", 0, 98_000);
+    assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
+    let mut refused = 0;
+    for start in (98_000..100_000).step_by(100) {
+        let mut command = vec!["BF.MADD".to_owned(), "k".to_owned()];
+        command.extend(numbered(start, start + 100));
+        let reply = connection.send(&command);
+        let items = reply.items().expect("an array");
+        assert_eq!(items.len(), 100);
+        for item in items {
+            if let Reply::Error(text) = item {
+                assert_eq!(text, b"ERR problem inserting into filter");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+    assert!(
+        primary
+            .info("bf_bloom_refusals")
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+            >= refused
+    );
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    assert_eq!(dump(&mut on_replica, "k"), dump(&mut connection, "k"));
+}
+
+#[test]
+fn memory_and_its_count_follow_growth() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut last = 0;
+    for round in 0..6 {
+        madd(&mut connection, "k", round * 20_000, (round + 1) * 20_000);
+        let usage = connection.call("MEMORY USAGE k").integer().unwrap();
+        assert!(usage >= last);
+        last = usage;
+    }
+    assert!(last > 300_000, "{last}");
+    let counted: i64 = server.info("bf_bloom_bytes").unwrap().parse().unwrap();
+    assert!(
+        (counted - last).abs() < 1000,
+        "{counted} in INFO, {last} said"
+    );
+    assert!(
+        server
+            .info("bf_bloom_growths")
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+            >= 9
+    );
+}
+
+/// 100,000 probes at the promised rate of 1 % make 1,000 false positives on average; more than 1,200,
+/// six standard deviations above, come with a probability below 1e-8.
+#[test]
+fn false_positives_stay_below_the_promise_after_six_expansions() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE k 0.01 1000").is_ok());
+    madd(&mut connection, "k", 0, 127_000);
+    let filters = connection.call("BF.INFO k FILTERS").to_string();
+    assert_eq!(filters, "*[:7]");
+    assert_eq!(count_present(&mut connection, "k", 0, 127_000), 127_000);
+    let found = count_present(&mut connection, "k", 1_000_000, 1_100_000);
+    assert!(found < 1_200, "{found}");
+}
+
+#[test]
+fn a_filter_above_16_mebibytes_goes_over_in_chunks() {
+    let server = Server::start();
+    let other = Server::start();
+    let (mut from, mut to) = (server.resp2(), other.resp2());
+    assert!(from.call("BF.RESERVE k 0.0001 8000000").is_ok());
+    madd(&mut from, "k", 0, 20_000);
+    let mut iterator = "0".to_owned();
+    let mut chunks = 0;
+    loop {
+        let reply = from.send(&["BF.SCANDUMP", "k", &iterator]);
+        let [next, chunk] = reply.items().unwrap() else {
+            panic!("{reply}");
+        };
+        iterator = next.integer().unwrap().to_string();
+        if iterator == "0" {
+            break;
+        }
+        let chunk = chunk.text().unwrap();
+        assert!(chunk.len() <= 16 << 20);
+        let loaded = to.send(&[b"BF.LOADCHUNK", &b"k"[..], iterator.as_bytes(), chunk]);
+        assert!(loaded.is_ok(), "{loaded}");
+        chunks += 1;
+    }
+    assert_eq!(chunks, 3);
+    assert_eq!(dump(&mut to, "k"), dump(&mut from, "k"));
+}
+
+/// Creation is spelled out, so that a replica's settings do not matter; each form of it.
+#[test]
+fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
+    let mut primary = Options::new()
+        .module_arguments(&["bf-expansion-factor", "4"])
+        .start();
+    let mut replica = Options::new()
+        .module_arguments(&["bf-expansion-factor", "0", "bf-error-rate", "0.2"])
+        .start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let commands = [
+        "BF.ADD auto a",
+        "BF.RESERVE plain 0.001 50",
+        "BF.RESERVE fixed 0.001 50 NONSCALING",
+        "BF.RESERVE zero 0.001 50 EXPANSION 0",
+        "BF.RESERVE loose 0.9 50",
+        "BF.RESERVE tiny 1e-290 1 EXPANSION 1",
+        "BF.INSERT ins ITEMS a b",
+        "BF.INSERT ins-fixed NONSCALING EXPANSION 7 ITEMS a b",
+        "BF.INSERT ins-all CAPACITY 3 ERROR 0.003 EXPANSION 9 ITEMS a b c d e f",
+        "CONFIG SET bf-expansion-factor 2",
+        "BF.RESERVE fixed2 0.001 50 NONSCALING",
+    ];
+    let names_prefixed = server_prefixes_settings(&mut connection);
+    for command in commands {
+        let command = if names_prefixed {
+            command.replace("SET bf-", "SET bf.bf-")
+        } else {
+            command.to_owned()
+        };
+        let reply = connection.call(&command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for command in commands.iter().filter(|command| command.starts_with("BF.")) {
+        let key = command.split(' ').nth(1).unwrap();
+        assert_eq!(
+            dump(&mut on_replica, key),
+            dump(&mut connection, key),
+            "{key}"
+        );
+    }
+}
+
+fn server_prefixes_settings(connection: &mut Connection) -> bool {
+    let reply = connection.call("CONFIG GET bf-error-rate");
+    reply.items().is_some_and(<[Reply]>::is_empty)
+}
+
+/// A key that a command made stays, on replicas too, when its first item is refused.
+#[test]
+fn a_key_made_for_a_refused_item_is_everywhere() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
+    let reply = connection.call("BF.INSERT fixed CAPACITY 1 NONSCALING ITEMS a b c");
+    assert_eq!(reply.to_string(), "*[:1 -ERR non scaling filter is full]");
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for key in ["k", "fixed"] {
+        assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
+    }
+}
+
+#[test]
+fn load_arguments_set_what_they_name_and_bad_ones_stop_the_load() {
+    let server = Options::new()
+        .module_arguments(&["ERROR_RATE", "0.05", "bf-initial-size", "33"])
+        .start();
+    let mut connection = server.resp2();
+    assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
+    assert_eq!(connection.call("BF.INFO k CAPACITY").to_string(), "*[:33]");
+    assert!(server.log().contains("ERROR_RATE is deprecated"));
+    for (arguments, named) in [
+        (&["bf-error-rate"][..], "a name without a value"),
+        (&["no-such-name", "1"], "no-such-name"),
+        (&["bf-initial-size", "0"], "bf-initial-size"),
+        (&["bf-error-rate", "x"], "bf-error-rate"),
+    ] {
+        let log = Options::new()
+            .module_arguments(arguments)
+            .try_start()
+            .expect_err("a server that does not start");
+        assert!(log.contains(named), "{log}");
+    }
+    // One empty argument counts as none.
+    Options::new().module_arguments(&[""]).start();
+}
+
+#[test]
+fn settings_are_read_set_and_rewritten() {
+    let mut server = Server::start();
+    let config = server.dir().join("redis.conf");
+    std::fs::write(&config, "").unwrap();
+    let mut connection = server.resp2();
+    let prefix = if server_prefixes_settings(&mut connection) {
+        "bf."
+    } else {
+        ""
+    };
+    let name = format!("{prefix}bf-initial-size");
+    assert!(connection.send(&["CONFIG", "SET", &name, "55"]).is_ok());
+    let reply = connection.send(&["CONFIG", "GET", &name]).to_string();
+    assert_eq!(reply, format!("*[${name} $55]"));
+    let reply = connection.send(&["CONFIG", "SET", &name, "x"]).to_string();
+    assert!(
+        reply.contains("Invalid value for `bf-initial-size`"),
+        "{reply}"
+    );
+    // Existing keys keep what they were made with.
+    assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
+    assert!(connection.send(&["CONFIG", "SET", &name, "99"]).is_ok());
+    assert_eq!(connection.call("BF.INFO k CAPACITY").to_string(), "*[:55]");
+    server.shut_down();
+}
+
+#[test]
+fn commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for command in [
+        "reserve",
+        "add",
+        "madd",
+        "insert",
+        "exists",
+        "mexists",
+        "card",
+        "info",
+        "debug",
+        "scandump",
+        "loadchunk",
+    ] {
+        let name = format!("bf.{command}");
+        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
+        for part in [
+            "summary",
+            "since",
+            "complexity",
+            "arguments",
+            "$bf",
+            "key_spec_index",
+        ] {
+            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
+        }
+        let keys = connection.send(&["COMMAND", "GETKEYS", &name, "k", "1", "2", "3"]);
+        let keys = keys.to_string();
+        // Where the words do not fit the arity the server says so instead.
+        assert!(keys == "*[$k]" || keys.contains("Invalid number"), "{keys}");
+    }
+}
+
+#[test]
+fn users_get_what_their_categories_allow() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    let version = server.version();
+    assert_eq!(admin.call("BF.ADD shop:1 a"), Reply::Integer(1));
+    let mut user = |rules: &str, command: &str| {
+        let set = format!("ACL SETUSER u reset on nopass {rules}");
+        assert!(admin.call(&set).is_ok(), "{set}");
+        let mut connection = server.resp2();
+        assert!(connection.call("AUTH u x").is_ok());
+        connection.call(command).to_string()
+    };
+    assert_eq!(user("~* +@read", "BF.EXISTS shop:1 a"), ":1");
+    assert!(user("~* +@read", "BF.ADD shop:1 b").starts_with("-NOPERM"));
+    assert!(user("~other:* +@all", "BF.EXISTS shop:1 a").starts_with("-NOPERM"));
+    assert_eq!(user("%R~shop:* +@all", "BF.EXISTS shop:1 a"), ":1");
+    assert!(user("%R~shop:* +@all", "BF.ADD shop:1 b").starts_with("-NOPERM"));
+    // Redis 7.0 and 7.2 have no categories of modules.
+    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+        assert_eq!(user("~* +@bloom", "BF.ADD shop:1 c"), ":1");
+        assert!(user("~* +@all -@bloom", "BF.EXISTS shop:1 a").starts_with("-NOPERM"));
+    }
+}

@@ -1,0 +1,357 @@
+//! What holds for every type: it is saved, replicated, copied, counted, freed and watched like a
+//! built-in one.
+
+use crate::samples::{SAMPLES, Sample};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::time::{Duration, Instant};
+
+fn info_number(server: &Server, field: &str) -> i64 {
+    let text = server.info(field);
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("no number {field} in INFO"))
+}
+
+/// Builds every sample at a key named after its type, in database `db`.
+fn build_all(connection: &mut Connection, db: u32) {
+    assert!(connection.call(&format!("SELECT {db}")).is_ok());
+    for sample in SAMPLES {
+        sample.build(connection, sample.type_name);
+    }
+}
+
+fn view_all(connection: &mut Connection, db: u32) -> Vec<Vec<Reply>> {
+    assert!(connection.call(&format!("SELECT {db}")).is_ok());
+    SAMPLES
+        .iter()
+        .map(|sample| sample.view(connection, sample.type_name))
+        .collect()
+}
+
+#[test]
+fn the_type_has_its_name() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    for sample in SAMPLES {
+        let reply = connection.send(&["TYPE", sample.type_name]);
+        assert_eq!(reply.text(), Some(sample.type_name.as_bytes()));
+    }
+}
+
+#[test]
+fn reads_change_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    let before = view_all(&mut connection, 0);
+    assert_eq!(view_all(&mut connection, 0), before);
+}
+
+#[test]
+fn a_reload_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 3);
+    let before = view_all(&mut connection, 3);
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    assert_eq!(view_all(&mut connection, 3), before);
+}
+
+#[test]
+fn a_restart_from_rdb_changes_nothing() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    build_all(&mut connection, 5);
+    let before = (view_all(&mut connection, 0), view_all(&mut connection, 5));
+    assert!(connection.call("SAVE").is_ok());
+    server.restart();
+    let mut connection = server.resp2();
+    let after = (view_all(&mut connection, 0), view_all(&mut connection, 5));
+    assert_eq!(after, before);
+}
+
+/// Once with the commands as they were sent, once rewritten with and once without an RDB preamble.
+#[test]
+fn a_restart_from_aof_changes_nothing() {
+    for (rewrite, preamble) in [(false, "no"), (true, "no"), (true, "yes")] {
+        let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
+        let mut server = Options::new().arguments(&options).start();
+        let mut connection = server.resp2();
+        build_all(&mut connection, 0);
+        build_all(&mut connection, 3);
+        for sample in SAMPLES {
+            assert_eq!(
+                connection.send(&["EXPIRE", sample.type_name, "10000"]),
+                Reply::Integer(1)
+            );
+        }
+        if rewrite {
+            connection.call("BGREWRITEAOF");
+            server.wait_until("the rewrite", |server| {
+                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+            });
+            assert_eq!(
+                server.info("aof_last_bgrewrite_status").as_deref(),
+                Some("ok")
+            );
+        }
+        // Written after the rewrite, to the new part.
+        for sample in SAMPLES {
+            sample.change(&mut connection, sample.type_name, "1");
+        }
+        let before = (view_all(&mut connection, 0), view_all(&mut connection, 3));
+        server.restart();
+        let mut connection = server.resp2();
+        let after = (view_all(&mut connection, 0), view_all(&mut connection, 3));
+        assert_eq!(after, before, "rewrite {rewrite}, preamble {preamble}");
+        for sample in SAMPLES {
+            let left = connection.send(&["TTL", sample.type_name]).integer();
+            assert!(left > Some(9000), "{left:?}");
+        }
+    }
+}
+
+/// Settings unlike the primary's: what is replicated must not depend on them.
+fn odd_settings() -> Options {
+    Options::new().module_arguments(&[
+        "bf-error-rate",
+        "0.2",
+        "bf-initial-size",
+        "7",
+        "bf-expansion-factor",
+        "0",
+    ])
+}
+
+#[test]
+fn a_replica_with_other_settings_has_the_same() {
+    let mut primary = Server::start();
+    let mut replica = odd_settings().start();
+    let mut on_primary = primary.resp2();
+    build_all(&mut on_primary, 0);
+    replica.replicate(&primary);
+    // After the full synchronisation, command by command.
+    build_all(&mut on_primary, 4);
+    for sample in SAMPLES {
+        for i in 0..100 {
+            sample.change(&mut on_primary, sample.type_name, &i.to_string());
+        }
+    }
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for db in [0, 4] {
+        assert_eq!(view_all(&mut on_replica, db), view_all(&mut on_primary, db));
+    }
+}
+
+#[test]
+fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
+    let mut primary = Options::new()
+        .arguments(&["--notify-keyspace-events", "KEA"])
+        .start();
+    // A replica makes the primary count what it replicates; its own pings must not come in between.
+    primary.call("CONFIG SET repl-ping-replica-period 3600");
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    build_all(&mut connection, 0);
+    primary.wait_for_replica(&replica);
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        let mut watcher = primary.resp2();
+        let mut listener = primary.resp2();
+        listener.send(&["PSUBSCRIBE", &format!("__keyspace@0__:{key}")]);
+        assert!(watcher.send(&["WATCH", key]).is_ok());
+        let offset = info_number(&primary, "master_repl_offset");
+        Sample::run(&mut connection, sample.idle, key);
+        Sample::run(&mut connection, sample.reads, key);
+        assert_eq!(
+            info_number(&primary, "master_repl_offset"),
+            offset,
+            "{key} replicated what changed nothing"
+        );
+        assert!(watcher.call("MULTI").is_ok());
+        watcher.call("PING");
+        assert!(matches!(watcher.call("EXEC"), Reply::Array(_)), "{key}");
+
+        assert!(watcher.send(&["WATCH", key]).is_ok());
+        sample.change(&mut connection, key, "of");
+        assert!(info_number(&primary, "master_repl_offset") > offset);
+        assert!(watcher.call("MULTI").is_ok());
+        watcher.call("PING");
+        assert!(matches!(watcher.call("EXEC"), Reply::Null(_)), "{key}");
+        // The one event is that of the change.
+        let event = listener.read().expect("an event").to_string();
+        assert!(
+            event.ends_with(&format!("${}]", sample.change.1)),
+            "{event}"
+        );
+    }
+}
+
+#[test]
+fn clients_that_cache_are_told_of_changes_only() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        let mut caching = server.resp3();
+        assert!(caching.call("CLIENT TRACKING ON").is_ok());
+        Sample::run(&mut caching, &sample.reads[..1], key);
+        Sample::run(&mut connection, sample.idle, key);
+        assert_eq!(caching.call("PING").to_string(), "+PONG");
+        sample.change(&mut connection, key, "cached");
+        let told = caching.read().expect("an invalidation").to_string();
+        assert!(told.contains("invalidate") && told.contains(key), "{told}");
+    }
+}
+
+#[test]
+fn a_copy_is_equal_and_independent() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        let copied = connection.send(&["COPY", key, "copy", "REPLACE"]);
+        assert_eq!(copied, Reply::Integer(1));
+        let view = sample.view(&mut connection, key);
+        assert_eq!(sample.view(&mut connection, "copy"), view);
+        sample.change(&mut connection, "copy", "other");
+        assert_eq!(sample.view(&mut connection, key), view);
+        assert_ne!(sample.view(&mut connection, "copy"), view);
+        sample.change(&mut connection, key, "other");
+        let both = sample.view(&mut connection, key);
+        assert_eq!(sample.view(&mut connection, "copy"), both);
+    }
+}
+
+#[test]
+fn transactions_and_scripts_work() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let plain = {
+            sample.build(&mut connection, "plain");
+            sample.view(&mut connection, "plain")
+        };
+        assert!(connection.call("MULTI").is_ok());
+        for command in sample.build {
+            connection.call(&command.replace("KEY", "multi"));
+        }
+        assert!(matches!(connection.call("EXEC"), Reply::Array(_)));
+        for command in sample.build {
+            let words = command.replace("KEY", "lua");
+            let words: Vec<_> = words.split(' ').collect();
+            let mut call = vec!["EVAL", "return redis.call(unpack(ARGV))", "0"];
+            call.extend(words);
+            let reply = connection.send(&call);
+            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        }
+        for key in ["multi", "lua"] {
+            assert_eq!(sample.view(&mut connection, key), plain, "{key}");
+        }
+        assert!(connection.call("FLUSHALL").is_ok());
+    }
+}
+
+#[test]
+fn memory_usage_is_what_the_server_gave() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let before = info_number(&server, "used_memory");
+        Sample::run(&mut connection, sample.build_large, "large");
+        let taken = info_number(&server, "used_memory") - before;
+        let usage = connection.call("MEMORY USAGE large").integer().unwrap();
+        assert!(usage > 4 << 20, "{usage}");
+        let off = (usage - taken).abs() as f64 / taken as f64;
+        assert!(
+            off < 0.05,
+            "{}: {usage} said, {taken} taken",
+            sample.type_name
+        );
+        let counted = info_number(&server, &format!("{}bytes", sample.info_prefix));
+        let off = (counted - taken).abs() as f64 / taken as f64;
+        assert!(
+            off < 0.05,
+            "{}: {counted} in INFO, {taken} taken",
+            sample.type_name
+        );
+        assert!(connection.call("FLUSHALL").is_ok());
+    }
+}
+
+#[test]
+fn nothing_is_left_when_all_is_gone() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    for way in ["UNLINK", "DEL", "FLUSHALL", "FLUSHALL ASYNC"] {
+        for sample in SAMPLES {
+            let key = sample.type_name;
+            sample.build(&mut connection, key);
+            Sample::run(&mut connection, sample.build_large, "large");
+            let keys = format!("{}keys", sample.info_prefix);
+            let bytes = format!("{}bytes", sample.info_prefix);
+            assert_eq!(info_number(&server, &keys), 2);
+            assert!(info_number(&server, &bytes) > 4 << 20);
+            if way.starts_with("FLUSH") {
+                assert!(connection.call(way).is_ok());
+            } else {
+                assert_eq!(connection.send(&[way, key, "large"]), Reply::Integer(2));
+            }
+            // In the background, where there is much.
+            server.wait_until("memory to be given back", |server| {
+                info_number(server, &keys) == 0 && info_number(server, &bytes) == 0
+            });
+        }
+    }
+}
+
+#[test]
+fn a_key_that_expires_is_missing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        assert_eq!(connection.send(&["PEXPIRE", key, "1"]), Reply::Integer(1));
+        let start = Instant::now();
+        while connection.send(&["EXISTS", key]) != Reply::Integer(0) {
+            assert!(start.elapsed() < Duration::from_secs(10));
+        }
+        sample.build(&mut connection, key);
+        assert_eq!(connection.send(&["TTL", key]), Reply::Integer(-1));
+    }
+}
+
+/// A change of a value that is there leaves its time to live alone.
+#[test]
+fn a_change_keeps_the_time_to_live() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        assert_eq!(connection.send(&["EXPIRE", key, "1000"]), Reply::Integer(1));
+        sample.change(&mut connection, key, "1");
+        assert!(connection.send(&["TTL", key]).integer() > Some(900));
+    }
+}
+
+#[test]
+fn other_types_and_other_keys_are_left_alone() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("SET string x").is_ok());
+    for sample in SAMPLES {
+        let command = sample.change.0.replace("KEY", "string");
+        let reply = connection.call(&command).to_string();
+        assert!(reply.starts_with("-WRONGTYPE"), "{command}: {reply}");
+        assert_eq!(connection.call("GET string").text(), Some(&b"x"[..]));
+    }
+}

@@ -1,0 +1,91 @@
+//! One sample of each type, for the tests that hold for every type alike.
+
+use crate::support::resp::{Connection, Reply};
+
+/// How to make a value of a type, look at it and change it. Commands are words between spaces; `KEY`
+/// stands for the key.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// The type, as TYPE names it.
+    pub type_name: &'static str,
+    /// The prefix of the family's fields in INFO.
+    pub info_prefix: &'static str,
+    /// Makes a value of some size at a missing key.
+    pub build: &'static [&'static str],
+    /// Read-only commands whose replies tell the value.
+    pub reads: &'static [&'static str],
+    /// A write that changes the value every time, with its keyspace event.
+    pub change: (&'static str, &'static str),
+    /// Write commands that change nothing once `build` has run.
+    pub idle: &'static [&'static str],
+    /// Makes a value of more than 4 MiB at a missing key.
+    pub build_large: &'static [&'static str],
+}
+
+/// All types that the module has.
+pub const SAMPLES: &[Sample] = &[Sample {
+    type_name: "MBbloom--",
+    info_prefix: "bf_bloom_",
+    build: &[
+        "BF.RESERVE KEY 0.001 4 EXPANSION 3",
+        "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+    ],
+    reads: &[
+        "BF.INFO KEY",
+        "BF.DEBUG KEY",
+        "BF.MEXISTS KEY a b z nothing 1 2 3",
+        "BF.CARD KEY",
+        "BF.SCANDUMP KEY 1",
+    ],
+    change: ("BF.ADD KEY NEW", "bf.add"),
+    idle: &[
+        "BF.ADD KEY a",
+        "BF.MADD KEY a b c",
+        "BF.INSERT KEY ITEMS a b",
+    ],
+    build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
+}];
+
+impl Sample {
+    /// Runs commands on a key; none may fail.
+    pub fn run(connection: &mut Connection, commands: &[&str], key: &str) -> Vec<Reply> {
+        commands
+            .iter()
+            .map(|command| {
+                let command = command.replace("KEY", key);
+                let reply = connection.call(&command);
+                assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+                reply
+            })
+            .collect()
+    }
+
+    /// Makes the value at `key`.
+    pub fn build(&self, connection: &mut Connection, key: &str) {
+        Self::run(connection, self.build, key);
+    }
+
+    /// All that can be seen of the value: its reads, its DUMP without the footer, its digest.
+    pub fn view(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
+        let mut view = Self::run(connection, self.reads, key);
+        view.push(dump(connection, key));
+        view.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+        view
+    }
+
+    /// Changes the value; `new` makes each change another one.
+    pub fn change(&self, connection: &mut Connection, key: &str, new: &str) {
+        Self::run(connection, &[&self.change.0.replace("NEW", new)], key);
+    }
+}
+
+/// The DUMP of a key without its last ten bytes, which are the server's.
+pub fn dump(connection: &mut Connection, key: &str) -> Reply {
+    match connection.send(&["DUMP", key]) {
+        Reply::Bulk(mut payload) => {
+            payload.truncate(payload.len().saturating_sub(10));
+            Reply::Bulk(payload)
+        }
+        other => other,
+    }
+}
