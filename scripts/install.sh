@@ -64,7 +64,10 @@ install() {
     say "$why: installing the Debian packages $*"
     forbid_services
     # The lists of packages may be missing or old.
-    apt_install "$@" || { as_root apt-get update -qq && apt_install "$@"; }
+    if ! apt_install "$@"; then
+        as_root apt-get update -qq
+        apt_install "$@"
+    fi
     allow_services
 }
 
