@@ -8,6 +8,7 @@
 pub mod bloom;
 pub mod buffer;
 pub mod count_min;
+pub mod cuckoo;
 pub mod format;
 pub mod hash;
 pub mod prefetch;

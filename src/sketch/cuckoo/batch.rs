@@ -1,0 +1,104 @@
+//! Several items at once: hashed and fetched a block ahead.
+//!
+//! One item after another would wait for memory twice a sub-filter. A block's buckets are asked for
+//! before the first of them is needed, so that the processor has many misses under way.
+
+use super::item::HashedItem;
+use super::{CuckooError, CuckooFilter};
+
+/// Items hashed ahead. Twice this many cache lines are asked for a sub-filter: more than processors
+/// keep under way (10 to 48), and few enough to stay in a first-level cache.
+const BLOCK_ITEMS: usize = 16;
+
+/// Slots from which on fetching ahead pays. Below, they are in a second-level cache, and the
+/// instructions for asking cost more than they save.
+const PREFETCH_FROM_BYTES: u64 = 1 << 20;
+
+/// Insertions ask for the buckets of this many sub-filters, from the newest: an insertion that looks
+/// further finds the others by the processor's own speculation.
+const PREFETCHED_SUB_FILTERS: usize = 4;
+
+impl CuckooFilter {
+    /// [`CuckooFilter::contains`] of each item, in order.
+    pub fn contains_each<'a>(
+        &self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        mut answer: impl FnMut(bool),
+    ) {
+        let large = self.slot_bytes() >= PREFETCH_FROM_BYTES;
+        for_each_block(items, |block| {
+            let mut found = [false; BLOCK_ITEMS];
+            for sub_filter in self.sub_filters.iter().rev() {
+                if large {
+                    block.iter().for_each(|item| sub_filter.prefetch(item));
+                }
+                for (item, found) in block.iter().zip(&mut found) {
+                    *found = *found || sub_filter.contains(item);
+                }
+            }
+            found[..block.len()].iter().for_each(|&found| answer(found));
+        });
+    }
+
+    /// [`CuckooFilter::insert`] of each item, in order; an item that fails does not stop the rest.
+    pub fn insert_each<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        allows: &dyn Fn(u64) -> bool,
+        mut answer: impl FnMut(Result<(), CuckooError>),
+    ) {
+        for_each_block(items, |block| {
+            self.prefetch_newest(block);
+            block
+                .iter()
+                .for_each(|item| answer(self.insert_hashed(item, allows)));
+        });
+    }
+
+    /// [`CuckooFilter::insert_unique`] of each item, in order; an item that fails does not stop the
+    /// rest.
+    pub fn insert_unique_each<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        allows: &dyn Fn(u64) -> bool,
+        mut answer: impl FnMut(Result<bool, CuckooError>),
+    ) {
+        for_each_block(items, |block| {
+            self.prefetch_newest(block);
+            block
+                .iter()
+                .for_each(|item| answer(self.insert_unique_hashed(item, allows)));
+        });
+    }
+
+    fn prefetch_newest(&self, block: &[HashedItem]) {
+        if block.len() == 1 || self.slot_bytes() < PREFETCH_FROM_BYTES {
+            return;
+        }
+        for sub_filter in self.sub_filters.iter().rev().take(PREFETCHED_SUB_FILTERS) {
+            block.iter().for_each(|item| sub_filter.prefetch(item));
+        }
+    }
+}
+
+/// Hands the hashes of all items to `work`, [`BLOCK_ITEMS`] at a time and in order.
+fn for_each_block<'a>(
+    items: impl IntoIterator<Item = &'a [u8]>,
+    mut work: impl FnMut(&[HashedItem]),
+) {
+    let mut items = items.into_iter().map(HashedItem::of);
+    loop {
+        let mut block = [HashedItem::default(); BLOCK_ITEMS];
+        let mut filled = 0;
+        for (place, item) in block.iter_mut().zip(&mut items) {
+            *place = item;
+            filled += 1;
+        }
+        if filled > 0 {
+            work(&block[..filled]);
+        }
+        if filled < BLOCK_ITEMS {
+            return;
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Looking for a byte in a bucket: a fingerprint, or 0 for an empty slot.
+//!
+//! A bucket of 1, 2, 4 or 8 slots is loaded as one word and its bytes are compared at once within the
+//! register (SWAR; Warren, "Hacker's Delight", section 6-1). Other sizes are scanned in blocks that
+//! the compiler compares as vectors.
+
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+/// Bytes that a scan compares at once: a vector register of every x86-64 and arm64.
+const SCAN_BYTES: usize = 16;
+
+/// The high bit of each byte of `word` that equals `byte`, all other bits 0. Exact: no borrow crosses
+/// from one byte into the next.
+#[inline]
+fn equal_bytes(word: u64, byte: u8) -> u64 {
+    let difference = word ^ (LOW_BITS * u64::from(byte));
+    !(((difference & !HIGH_BITS) + !HIGH_BITS) | difference | !HIGH_BITS)
+}
+
+/// [`equal_bytes`] of a bucket of 1, 2, 4 or 8 slots, the first slot lowest; `None` for other sizes.
+#[inline]
+fn equal_slots(bucket: &[u8], byte: u8) -> Option<u64> {
+    match *bucket {
+        [a] => Some(u64::from(a == byte) << 7),
+        [a, b] => Some(equal_bytes(u64::from(u16::from_le_bytes([a, b])), byte) & 0x8080),
+        [a, b, c, d] => {
+            let word = u32::from_le_bytes([a, b, c, d]);
+            Some(equal_bytes(u64::from(word), byte) & 0x8080_8080)
+        }
+        [a, b, c, d, e, f, g, h] => {
+            let word = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            Some(equal_bytes(word, byte))
+        }
+        _ => None,
+    }
+}
+
+/// The first slot that holds `byte`.
+#[inline]
+pub(super) fn position(bucket: &[u8], byte: u8) -> Option<usize> {
+    match equal_slots(bucket, byte) {
+        Some(0) => None,
+        Some(equal) => Some(equal.trailing_zeros() as usize / 8),
+        None => scan(bucket, byte),
+    }
+}
+
+/// Whether a slot holds `byte`.
+#[inline]
+pub(super) fn contains(bucket: &[u8], byte: u8) -> bool {
+    match equal_slots(bucket, byte) {
+        Some(equal) => equal != 0,
+        None => scan(bucket, byte).is_some(),
+    }
+}
+
+/// Number of slots that hold `byte`.
+#[inline]
+pub(super) fn count(bucket: &[u8], byte: u8) -> u64 {
+    match equal_slots(bucket, byte) {
+        Some(equal) => u64::from(equal.count_ones()),
+        None => bucket.iter().map(|&slot| u64::from(slot == byte)).sum(),
+    }
+}
+
+/// Eight buckets of one slot in a word, the first lowest: a bit for each that has an empty slot. The
+/// multiplication moves the flags side by side into the top byte.
+#[inline]
+pub(super) fn empty_1(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0) >> 7;
+    flags.wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Four buckets of two slots, as [`empty_1`].
+#[inline]
+pub(super) fn empty_2(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0) >> 7;
+    let flags = (flags | flags >> 8) & 0x0001_0001_0001_0001;
+    flags.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xf
+}
+
+/// Two buckets of four slots, as [`empty_1`].
+#[inline]
+pub(super) fn empty_4(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0);
+    u64::from(flags as u32 != 0) | u64::from(flags >> 32 != 0) << 1
+}
+
+/// Stores `fingerprint` in the first empty slot and says whether another one is left; `None` if there
+/// is no empty slot.
+///
+/// Small buckets are written as the words they were read as: a processor makes a word that is read
+/// soon after only part of it was written wait.
+#[inline]
+pub(super) fn fill(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
+    let Some(empty) = equal_slots(bucket, 0) else {
+        let slot = scan(bucket, 0)?;
+        bucket[slot] = fingerprint;
+        return Some(scan(&bucket[slot..], 0).is_some());
+    };
+    if empty == 0 {
+        return None;
+    }
+    let stored = (u64::from(fingerprint) << (empty.trailing_zeros() - 7)).to_le_bytes();
+    match bucket {
+        [a] => *a |= stored[0],
+        [a, b] => [*a, *b] = [*a | stored[0], *b | stored[1]],
+        _ => {
+            for (slot, stored) in bucket.iter_mut().zip(stored) {
+                *slot |= stored;
+            }
+        }
+    }
+    Some(empty & (empty - 1) != 0)
+}
+
+/// [`position`] for any length: whole blocks first, each compared without a branch a byte.
+fn scan(bucket: &[u8], byte: u8) -> Option<usize> {
+    let (blocks, tail) = bucket.as_chunks::<SCAN_BYTES>();
+    for (number, block) in blocks.iter().enumerate() {
+        if block.iter().fold(false, |any, &slot| any | (slot == byte)) {
+            let within = block.iter().position(|&slot| slot == byte)?;
+            return Some(number * SCAN_BYTES + within);
+        }
+    }
+    let within = tail.iter().position(|&slot| slot == byte)?;
+    Some(blocks.len() * SCAN_BYTES + within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn empty_slots_of_several_buckets_are_those_of_each(
+            slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 8),
+        ) {
+            let word = u64::from_le_bytes(slots.as_slice().try_into().unwrap());
+            let expected = |size: usize| {
+                let rooms = slots.chunks(size).map(|bucket| bucket.contains(&0));
+                rooms.enumerate().fold(0, |bits, (number, room)| bits | u64::from(room) << number)
+            };
+            prop_assert_eq!(empty_1(word), expected(1));
+            prop_assert_eq!(empty_2(word), expected(2));
+            prop_assert_eq!(empty_4(word), expected(4));
+        }
+
+        #[test]
+        fn filling_takes_the_first_empty_slot(
+            bucket in prop::collection::vec(0u8..3, 1..40), fingerprint in 1u8..=255,
+        ) {
+            let mut filled = bucket.clone();
+            let more = fill(&mut filled, fingerprint);
+            let mut expected = bucket.clone();
+            let slot = bucket.iter().position(|&slot| slot == 0);
+            if let Some(slot) = slot {
+                expected[slot] = fingerprint;
+            }
+            prop_assert_eq!(more, slot.map(|_| expected.contains(&0)));
+            prop_assert_eq!(filled, expected);
+        }
+
+        /// Bytes that differ in one bit from the one sought are what a carry would confuse.
+        #[test]
+        fn every_size_answers_as_a_loop_does(
+            bucket in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]), 1..256),
+            size in prop::sample::select(vec![1usize, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 255]),
+            byte in prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]),
+        ) {
+            let bucket = &bucket[..size.min(bucket.len())];
+            let expected = bucket.iter().position(|&slot| slot == byte);
+            prop_assert_eq!(position(bucket, byte), expected);
+            prop_assert_eq!(contains(bucket, byte), expected.is_some());
+            let expected = bucket.iter().filter(|&&slot| slot == byte).count() as u64;
+            prop_assert_eq!(count(bucket, byte), expected);
+        }
+    }
+}
