@@ -151,12 +151,7 @@ struct Outcome {
 }
 
 /// Inserts the items from word `first` on, and replies with an array of what became of each.
-fn insert_each(
-    call: &mut Call<'_>,
-    filter: &mut CuckooFilter,
-    first: usize,
-    way: Way,
-) -> Outcome {
+fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way: Way) -> Outcome {
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::default();
     call.reply_array(call.len() - first);
