@@ -1,6 +1,6 @@
 //! Items in: CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX.
 
-use super::config::{self, MAX_CAPACITY};
+use super::config::{self, BUCKET_SIZES, MAX_CAPACITY};
 use super::create::{self, Creation};
 use super::{NOT_FOUND, stats};
 use crate::server::argument::Argument;
@@ -124,7 +124,7 @@ fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Erro
         Some(insert_each(call, filter, options.first_item, way))
     };
     if let Some(outcome) = &outcome {
-        finish(call, key, outcome, name);
+        finish(call, key, &options, outcome, name);
     } else {
         drop(key);
         stats().count_refusals(1);
@@ -208,7 +208,13 @@ fn reply(call: &mut Call<'_>, answer: Answer, way: Way) {
 }
 
 /// Counts and replicates what a command did.
-fn finish(call: &mut Call<'_>, mut key: WriteKey<CuckooFilter>, outcome: &Outcome, name: &CStr) {
+fn finish(
+    call: &mut Call<'_>,
+    mut key: WriteKey<CuckooFilter>,
+    options: &InsertOptions,
+    outcome: &Outcome,
+    name: &CStr,
+) {
     if outcome.growths > 0 {
         stats().count_growths(outcome.growths as u64);
         key.recount();
@@ -219,13 +225,17 @@ fn finish(call: &mut Call<'_>, mut key: WriteKey<CuckooFilter>, outcome: &Outcom
     if outcome.added == 0 {
         return;
     }
-    let Some(sent) = &outcome.sent else {
-        call.replicate_verbatim();
-        return;
-    };
-    let items = sent.iter().map(|&word| call.arg(word).bytes());
     let head = [call.arg(1).bytes(), b"ITEMS"];
-    let words: Vec<_> = head.into_iter().chain(items).collect();
+    let mut words = Vec::new();
+    match &outcome.sent {
+        Some(sent) => words.extend(sent.iter().map(|&word| call.arg(word).bytes())),
+        None if options.is_taken_anywhere => {
+            call.replicate_verbatim();
+            return;
+        }
+        None => words.extend(call.args_from(options.first_item).map(Argument::bytes)),
+    }
+    words.splice(0..0, head);
     call.replicate(name, &words);
 }
 
@@ -235,6 +245,9 @@ struct InsertOptions {
     creation: Creation,
     /// Whether to make it at all.
     create: bool,
+    /// Whether a server with other settings takes the options: how small a capacity may be is a matter
+    /// of the bucket size that is set there, even if the key is there already.
+    is_taken_anywhere: bool,
     /// The word where the items start.
     first_item: usize,
 }
@@ -243,6 +256,7 @@ struct InsertOptions {
 fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut creation = config::defaults();
     let mut create = true;
+    let mut is_taken_anywhere = true;
     let mut index = 2;
     if call.len() < 4 {
         return Err(Error::WrongArity);
@@ -256,13 +270,18 @@ fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                 return Ok(InsertOptions {
                     creation,
                     create,
+                    is_taken_anywhere,
                     first_item: index,
                 });
             }
             Some(b'c') if index == call.len() => return Err(Error::WrongArity),
             Some(b'c') => {
                 let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
-                let bucket_size = creation.parameters.bucket_size.into();
+                // Who sent a command that must be obeyed may have smaller buckets.
+                let bucket_size = match call.must_obey() {
+                    true => *BUCKET_SIZES.start(),
+                    false => creation.parameters.bucket_size.into(),
+                };
                 let smallest = config::smallest_capacity(bucket_size);
                 if !(smallest..=MAX_CAPACITY).contains(&capacity) {
                     return Err(
@@ -270,6 +289,7 @@ fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                     );
                 }
                 creation.capacity = capacity.unsigned_abs();
+                is_taken_anywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
                 index += 1;
             }
             Some(b'n') => create = false,
