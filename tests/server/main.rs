@@ -8,6 +8,7 @@ mod samples;
 
 mod bloom;
 mod citizens;
+mod cuckoo;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;

@@ -23,7 +23,9 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[Sample {
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO];
+
+const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
     info_prefix: "bf_bloom_",
     build: &[
@@ -44,7 +46,36 @@ pub const SAMPLES: &[Sample] = &[Sample {
         "BF.INSERT KEY ITEMS a b",
     ],
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
-}];
+};
+
+const CUCKOO: Sample = Sample {
+    type_name: "MBbloomCF",
+    info_prefix: "bf_cuckoo_",
+    build: &[
+        "CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2",
+        "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
+        "CF.DEL KEY e",
+        "CF.COMPACT KEY",
+        "CF.DEL KEY f",
+        "CF.COMPACT KEY",
+    ],
+    reads: &[
+        "CF.INFO KEY",
+        "CF.DEBUG KEY",
+        "CF.MEXISTS KEY a b z nothing 1 2 3",
+        "CF.COUNT KEY a",
+        "CF.SCANDUMP KEY 0",
+        "CF.SCANDUMP KEY 1",
+    ],
+    change: ("CF.ADD KEY NEW", "cf.add"),
+    idle: &[
+        "CF.ADDNX KEY a",
+        "CF.INSERTNX KEY ITEMS a b",
+        "CF.DEL KEY nothing",
+        "CF.COMPACT KEY",
+    ],
+    build_large: &["CF.RESERVE KEY 5000000", "CF.ADD KEY a"],
+};
 
 impl Sample {
     /// Runs commands on a key; none may fail.
