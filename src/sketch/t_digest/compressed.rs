@@ -281,6 +281,11 @@ impl Compressed {
         }
     }
 
+    /// Bytes asked for of the block.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.ranked.capacity() * size_of::<Ranked>()
+    }
+
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.ranked);
     }

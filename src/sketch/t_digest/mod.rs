@@ -240,6 +240,24 @@ impl TDigest {
         *self = Self::empty(self.compression);
     }
 
+    /// Whether it is as [`TDigest::new`] makes it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.observations() == 0 && self.compressions == 0
+    }
+
+    /// Bytes asked for of each block it holds, in the order of [`Blocks::relocate_block`]; 0 for none.
+    /// Cost: nothing to speak of, so that it can be looked at after every command.
+    #[must_use]
+    pub fn block_bytes(&self) -> [usize; 3] {
+        let compressed = self.compressed.get();
+        [
+            self.centroids.capacity() * size_of::<Centroid>(),
+            self.samples.borrow().block_bytes(),
+            compressed.map_or(0, Compressed::block_bytes),
+        ]
+    }
+
     /// The smallest sample, nan when empty.
     #[must_use]
     pub fn min(&self) -> f64 {

@@ -82,6 +82,11 @@ impl Samples {
         self.sorted = len;
     }
 
+    /// Bytes asked for of the block.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.values.capacity() * size_of::<f64>()
+    }
+
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.values);
     }
@@ -143,13 +148,6 @@ mod tests {
                 expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
                 prop_assert_eq!(bits(&samples.values), bits(&expected));
             }
-        }
-    }
-
-    impl Samples {
-        /// Bytes of the block.
-        pub(in super::super) fn block_bytes(&self) -> usize {
-            self.values.capacity() * size_of::<f64>()
         }
     }
 
