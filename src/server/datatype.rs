@@ -125,7 +125,9 @@ impl<T: DataType> Held<T> {
 
 impl<T: DataType> Drop for Held<T> {
     fn drop(&mut self) {
-        T::registration().stats.count_value(-1, self.counted_bytes.get());
+        T::registration()
+            .stats
+            .count_value(-1, self.counted_bytes.get());
     }
 }
 

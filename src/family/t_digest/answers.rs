@@ -97,8 +97,7 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(text.into());
     }
     if low >= high {
-        let text =
-            c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
+        let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
     let mean = compressed(&key, digest)?.trimmed_mean(low, high);
@@ -116,9 +115,7 @@ fn value(word: Argument<'_>) -> Result<f64, Error> {
 }
 
 fn given_rank(word: Argument<'_>) -> Result<i64, Error> {
-    let rank = word
-        .integer()
-        .ok_or(c"ERR T-Digest: error parsing rank")?;
+    let rank = word.integer().ok_or(c"ERR T-Digest: error parsing rank")?;
     if rank < 0 {
         return Err(c"ERR T-Digest: rank needs to be non negative".into());
     }
@@ -143,10 +140,7 @@ fn answer_each<T: Copy + Default>(
 }
 
 /// The compressed form of the digest at `key`; where it is made now, its memory is counted.
-fn compressed<'a>(
-    key: &ReadKey<TDigest>,
-    digest: &'a TDigest,
-) -> Result<&'a Compressed, Error> {
+fn compressed<'a>(key: &ReadKey<TDigest>, digest: &'a TDigest) -> Result<&'a Compressed, Error> {
     let blocks = digest.block_bytes();
     let compressed = digest.compressed().map_err(|_| NO_MEMORY)?;
     if digest.block_bytes() != blocks {
