@@ -141,9 +141,9 @@ fn answer_each<T: Copy + Default>(
 
 /// The compressed form of the digest at `key`; where it is made now, its memory is counted.
 fn compressed<'a>(key: &ReadKey<TDigest>, digest: &'a TDigest) -> Result<&'a Compressed, Error> {
-    let blocks = digest.block_bytes();
+    let is_kept = digest.is_compressed();
     let compressed = digest.compressed().map_err(|_| NO_MEMORY)?;
-    if digest.block_bytes() != blocks {
+    if !is_kept {
         key.recount();
     }
     Ok(compressed)

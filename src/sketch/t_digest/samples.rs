@@ -2,6 +2,7 @@
 
 use super::{Centroid, try_reserve};
 use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+use std::cmp::Ordering;
 
 /// Samples in order of arrival, or already in stable order as far as a read or a compression has
 /// sorted them. Sorting in place changes no state, since only the order among equal samples counts,
@@ -109,7 +110,9 @@ fn sort_stably(values: &mut [f64]) {
         }
     }
     let rest = &mut values[zeros..];
-    rest.sort_unstable_by(f64::total_cmp);
+    // Neither nan nor zeros are left, and for such this order is the same as that of `total_cmp`, which
+    // takes twice as long.
+    rest.sort_unstable_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     let negatives = rest.partition_point(|&value| value < 0.0);
     values[..zeros + negatives].rotate_left(zeros);
 }
