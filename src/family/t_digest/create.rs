@@ -5,10 +5,13 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use crate::sketch::t_digest::TDigest;
+use std::ffi::CStr;
 
 /// The compression of a digest that is made without one. Not a setting, so that the command means the
 /// same on every server.
 const DEFAULT_COMPRESSION: i64 = 100;
+
+const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
 
 /// TDIGEST.CREATE key [COMPRESSION compression]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
@@ -39,8 +42,6 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     call.reply_ok();
     Ok(())
 }
-
-const BAD_COMPRESSION: &std::ffi::CStr = c"ERR T-Digest: error parsing compression parameter";
 
 /// A compression as users give it: a positive integer. What is too large is found out when a digest is
 /// made.
