@@ -4,6 +4,8 @@
 pub mod bloom;
 pub mod cuckoo;
 mod info;
+mod rewrite;
 mod stream;
+pub mod t_digest;
 
 pub use info::write as write_info;

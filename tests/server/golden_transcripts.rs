@@ -61,6 +61,9 @@ transcripts! {
     errors_of_8_10: "8.10/errors-101",
     rare_cases_of_8_10: "8.10/gaps-101",
     command_info_of_8_10: "8.10/meta-101",
+    digests_of_2_8: "2.8/tdigest-102",
+    digests_of_8_10: "8.10/tdigest-101",
+    digests_of_8_10_written_before_they_are_read: "8.10/tdfresh-101",
 }
 
 fn replay(transcript: &str, protocol: Protocol) {

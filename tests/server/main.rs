@@ -13,3 +13,4 @@ mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
+mod tdigest;

@@ -23,7 +23,7 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO];
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, T_DIGEST];
 
 const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
@@ -75,6 +75,43 @@ const CUCKOO: Sample = Sample {
         "CF.COMPACT KEY",
     ],
     build_large: &["CF.RESERVE KEY 5000000", "CF.ADD KEY a"],
+};
+
+/// Merges a digest with itself, which then has 64 times its samples.
+const SIXTY_FOUR_TIMES: &str = "TDIGEST.MERGE KEY 63 \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY";
+
+const T_DIGEST: Sample = Sample {
+    type_name: "TDIS-TYPE",
+    info_prefix: "bf_tdigest_",
+    build: &[
+        "TDIGEST.CREATE KEY COMPRESSION 20",
+        "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71",
+        // Joins neighbours. Once more joins none.
+        "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
+    ],
+    reads: &[
+        "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
+        "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
+        "TDIGEST.RANK KEY 0 3 9",
+        "TDIGEST.BYREVRANK KEY 0 2 7",
+        "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
+        "TDIGEST.MIN KEY",
+        "TDIGEST.MAX KEY",
+        "TDIGEST.SCANDUMP KEY 0",
+    ],
+    change: ("TDIGEST.ADD KEY 6.25", "tdigest.add"),
+    idle: &["TDIGEST.MERGE KEY 1 KEY OVERRIDE"],
+    // Memory follows the samples: each command makes 64 times as many of them.
+    build_large: &[
+        "TDIGEST.CREATE KEY COMPRESSION 4000000",
+        "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71",
+        SIXTY_FOUR_TIMES,
+        SIXTY_FOUR_TIMES,
+        "TDIGEST.MERGE KEY 3 KEY KEY KEY",
+    ],
 };
 
 impl Sample {

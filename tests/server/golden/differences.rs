@@ -77,6 +77,7 @@ fn valkey_9_over_resp3(server: Version, protocol: Protocol) -> bool {
 const BLOOM_2_8: &[&str] = &["2.8/bf-102"];
 const ERRORS_2_8: &[&str] = &["2.8/errors-102"];
 const ERRORS: &[&str] = &["2.8/errors-102", "8.10/errors-101"];
+const QUIRKS: &[&str] = &["8.10/quirks-101"];
 const COMMAND_INFO: &[&str] = &["8.10/meta-101"];
 /// With an expansion of 32768 the second sub-filter takes 32 MiB.
 const TERABYTE: &[&str] = &[
@@ -124,6 +125,17 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO cf.exists",
             "COMMAND INFO cf.info",
             "COMMAND INFO cf.mexists",
+            "COMMAND INFO tdigest.byrank",
+            "COMMAND INFO tdigest.byrevrank",
+            "COMMAND INFO tdigest.cdf",
+            "COMMAND INFO tdigest.info",
+            "COMMAND INFO tdigest.max",
+            "COMMAND INFO tdigest.merge",
+            "COMMAND INFO tdigest.min",
+            "COMMAND INFO tdigest.quantile",
+            "COMMAND INFO tdigest.rank",
+            "COMMAND INFO tdigest.revrank",
+            "COMMAND INFO tdigest.trimmed_mean",
         ],
         change: Part("[+RO]", "[+RO +access]"),
         effect: ReplyOnly,
@@ -152,6 +164,8 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO cf.insertnx",
             "COMMAND INFO cf.loadchunk",
             "COMMAND INFO cf.reserve",
+            "COMMAND INFO tdigest.add",
+            "COMMAND INFO tdigest.create",
         ],
         change: Part("[+RW]", "[+RW +insert]"),
         effect: ReplyOnly,
@@ -160,7 +174,15 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "key specs say what is done with the key",
         transcripts: COMMAND_INFO,
         occurs: everywhere,
-        commands: &["COMMAND INFO cf.del"],
+        commands: &["COMMAND INFO tdigest.merge"],
+        change: Part("[+RW]", "[+RW +update]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO cf.del", "COMMAND INFO tdigest.reset"],
         change: Part("[+RW]", "[+RW +delete]"),
         effect: ReplyOnly,
     },
@@ -204,6 +226,91 @@ pub const DIFFERENCES: &[Difference] = &[
         commands: &["BF.RESERVE * 0x1p-4 10"],
         change: Whole("+OK", "-ERR bad error rate"),
         effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.ADD tv 1 0x10 2"],
+        change: Whole("+OK", "-ERR T-Digest: error parsing val parameter"),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.RANK tv 0x10", "TDIGEST.REVRANK tv 0x10"],
+        change: Whole("*[*]", "-ERR T-Digest: error parsing value"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.CDF tv 0x10"],
+        change: Whole("*[*]", "-ERR T-Digest: error parsing cdf"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.QUANTILE tv 0x10"],
+        change: Whole(
+            "-ERR T-Digest: quantile should be in [0,1]",
+            "-ERR T-Digest: error parsing quantile",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.TRIMMED_MEAN tv 0x10 1"],
+        change: Whole(
+            "-ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]",
+            "-ERR T-Digest: error parsing low_cut_percentile",
+        ),
+        effect: ReplyOnly,
+    },
+    // Digests of numbers near the ends of the range
+    Difference {
+        reason: "no answer is nan because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.QUANTILE e 0 0.25 0.5 0.75 1"],
+        change: Whole(
+            "*[*-1.7976931348623157e+308 *-1.7976931348623157e+308 *nan *nan *1.7976931348623157e+308]",
+            "*[*-1.7976931348623157e+308 *-1.15635396242*e+308 *9.71726018844*e+305 *1.03067739732*e+308 *1.7976931348623157e+308]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is wrong because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.CDF e 0 1e308 -1e308"],
+        change: Whole(
+            "*[*0.98* *0.98* *0.98*]",
+            "*[*0.49791666* *0.74200084* *0.28352152*]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is wrong because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.RANK e 0"],
+        change: Whole("*[:39]", "*[:20]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is nan because a sum of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.TRIMMED_MEAN e 0 1"],
+        change: Whole("*nan", "*6.2370009672*e+291"),
+        effect: ReplyOnly,
     },
     // What RedisBloom 8 changed in Bloom filters after 2.8
     Difference {
