@@ -3,6 +3,8 @@
 
 pub mod bloom;
 mod info;
+mod rewrite;
 mod stream;
+pub mod top_k;
 
 pub use info::write as write_info;

@@ -7,7 +7,7 @@ use super::guard::guarded;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -112,6 +112,13 @@ impl<T: DataType> Held<T> {
         let signed = isize::try_from(change).unwrap_or(0);
         self.counted_bytes = self.counted_bytes.saturating_add_signed(signed);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts the blocks that went and came since the last count.
+    pub(super) fn count_changes(&mut self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
+        self.counted_blocks = (self.counted_blocks + came.blocks).saturating_sub(gone.blocks);
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
     }
 
     /// What it takes to free it, and to defragment it, in the server's units.

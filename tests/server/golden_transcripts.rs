@@ -59,6 +59,8 @@ transcripts! {
     errors_of_8_10: "8.10/errors-101",
     rare_cases_of_8_10: "8.10/gaps-101",
     command_info_of_8_10: "8.10/meta-101",
+    top_k_of_2_8: "2.8/topk-102",
+    top_k_of_8_10: "8.10/topk-101",
 }
 
 fn replay(transcript: &str, protocol: Protocol) {

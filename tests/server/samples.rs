@@ -23,7 +23,9 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[Sample {
+pub const SAMPLES: &[Sample] = &[BLOOM, TOP_K];
+
+const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
     info_prefix: "bf_bloom_",
     build: &[
@@ -44,7 +46,29 @@ pub const SAMPLES: &[Sample] = &[Sample {
         "BF.INSERT KEY ITEMS a b",
     ],
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
-}];
+};
+
+/// So small that items meet in buckets, where decay is random.
+const TOP_K: Sample = Sample {
+    type_name: "TopK-TYPE",
+    info_prefix: "bf_topk_",
+    build: &[
+        "TOPK.RESERVE KEY 5 3 2 0.9",
+        "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        "TOPK.INCRBY KEY a 30 b 20 c 9 d 7 e 0 f 12",
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+    ],
+    change: ("TOPK.ADD KEY NEW", "topk.add"),
+    idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
+    build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
+};
 
 impl Sample {
     /// Runs commands on a key; none may fail.

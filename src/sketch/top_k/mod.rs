@@ -25,6 +25,7 @@ pub mod stored;
 mod tests;
 
 use super::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::format::chunks::{self, ChunkError};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
 use decay::{Contest, Decay};
@@ -362,9 +363,26 @@ impl TopK {
         self.buckets.bytes()
     }
 
-    /// The bucket array, for a chunk to be written into.
-    pub fn bucket_bytes_mut(&mut self) -> &mut [u8] {
-        self.buckets.bytes_mut()
+    /// The chunk of at most `chunk_bytes` bytes of the bucket array at `iterator` (see
+    /// [`chunks::chunk_at`]), and the iterator that goes with it; `None` past the end.
+    #[must_use]
+    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(i64, &[u8])> {
+        let bytes = self.bucket_bytes();
+        let lengths = std::iter::once(bytes.len());
+        let (place, len, next) = chunks::chunk_at(lengths, iterator, chunk_bytes)?;
+        Some((next, &bytes[place.offset..place.offset + len]))
+    }
+
+    /// Writes a chunk that came with `iterator` to its place in the bucket array.
+    ///
+    /// # Errors
+    /// [`ChunkError`] if it has none; nothing has changed then.
+    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
+        let bytes = self.buckets.bytes_mut();
+        let lengths = std::iter::once(bytes.len());
+        let place = chunks::place_for(lengths, iterator, chunk.len())?;
+        bytes[place.offset..place.offset + chunk.len()].copy_from_slice(chunk);
+        Ok(())
     }
 
     /// Feeds the logical state as bytes: equal for sketches that answer alike now and after whatever

@@ -146,6 +146,18 @@ impl TopK {
         .validate()
     }
 
+    /// Bytes of a payload of the RDB values, or a little more. Cost: one step an item.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
+        // opcode and a length of up to nine bytes) and the NUL.
+        const FIXED_BYTES: u64 = 100;
+        const STRING_BYTES: u64 = 11;
+        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
+        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
+        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
+    }
+
     /// Writes the RDB values.
     ///
     /// # Errors

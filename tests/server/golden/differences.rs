@@ -66,9 +66,19 @@ fn valkey_9_over_resp3(server: Version, protocol: Protocol) -> bool {
     server.is_valkey_at_least(9, 0) && protocol == Protocol::Resp3
 }
 
+fn over_resp2(_: Version, protocol: Protocol) -> bool {
+    protocol == Protocol::Resp2
+}
+
+fn over_resp3(_: Version, protocol: Protocol) -> bool {
+    protocol == Protocol::Resp3
+}
+
 const BLOOM_2_8: &[&str] = &["2.8/bf-102"];
 const ERRORS_2_8: &[&str] = &["2.8/errors-102"];
 const COMMAND_INFO: &[&str] = &["8.10/meta-101"];
+
+const QUIRKS: &[&str] = &["8.10/quirks-101"];
 
 /// The list.
 pub const DIFFERENCES: &[Difference] = &[
@@ -104,6 +114,10 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO bf.exists",
             "COMMAND INFO bf.info",
             "COMMAND INFO bf.mexists",
+            "COMMAND INFO topk.count",
+            "COMMAND INFO topk.info",
+            "COMMAND INFO topk.list",
+            "COMMAND INFO topk.query",
         ],
         change: Part("[+RO]", "[+RO +access]"),
         effect: ReplyOnly,
@@ -126,8 +140,17 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO bf.loadchunk",
             "COMMAND INFO bf.madd",
             "COMMAND INFO bf.reserve",
+            "COMMAND INFO topk.reserve",
         ],
         change: Part("[+RW]", "[+RW +insert]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO topk.add", "COMMAND INFO topk.incrby"],
+        change: Part("[+RW]", "[+RW +update]"),
         effect: ReplyOnly,
     },
     Difference {
@@ -136,6 +159,56 @@ pub const DIFFERENCES: &[Difference] = &[
         occurs: without_categories,
         commands: &["COMMAND INFO *"],
         change: Part("[+@*]", "[]"),
+        effect: ReplyOnly,
+    },
+    // Items with a NUL
+    Difference {
+        reason: "a NUL does not cut an item",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TOPK.LIST t *"],
+        change: Whole(
+            "*[$ :1 $plain :1 $nul :1 $ :1]",
+            "*[$ :1 $plain :1 $nul\\x00tail :1 $\\x00lead :1]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a NUL does not cut an item in a dump",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["DUMP t"],
+        change: Whole(
+            "[\"kdump\",0,*]",
+            "$\\x07*nul\\x00tail\\x00*\\x00lead\\x00*",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a NUL does not cut an item, nor is an empty one lost in a dump",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TOPK.LIST t2 WITHCOUNT"],
+        change: Whole(
+            "*[* :1 $plain :1 $nul :1 * :1]",
+            "*[$ :1 $plain :1 $nul\\x00tail :1 $\\x00lead :1]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "items with a NUL are found after a restore",
+        transcripts: QUIRKS,
+        occurs: over_resp2,
+        commands: &["TOPK.QUERY t2 nul\\x00tail nul \\x00lead  plain"],
+        change: Whole("*[:0 :0 :0 :1 :1]", "*[:1 :0 :1 :1 :1]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "items with a NUL are found after a restore",
+        transcripts: QUIRKS,
+        occurs: over_resp3,
+        commands: &["TOPK.QUERY t2 nul\\x00tail nul \\x00lead  plain"],
+        change: Whole("*[#f #f #f #t #t]", "*[#t #f #t #t #t]"),
         effect: ReplyOnly,
     },
     // What servers differ in

@@ -1,7 +1,7 @@
 //! Whatever bytes come in: refused, or a sketch that every operation works on.
 
 use super::super::TopK;
-use super::{digest, listed, saved, sketch};
+use super::{digest, listed, saved, sketch, through_chunks};
 use crate::sketch::format::FormatError;
 use crate::sketch::format::dump::{Value, Values};
 use proptest::prelude::*;
@@ -31,11 +31,7 @@ fn survives(mut sketch: TopK) {
             assert!(sketch.query(element.item));
         }
         assert_eq!(&TopK::load(&mut saved(sketch), 0).unwrap(), sketch);
-        let header = sketch.header().unwrap();
-        let mut chunked = TopK::from_header(&header, &|_| true).unwrap();
-        chunked
-            .bucket_bytes_mut()
-            .copy_from_slice(sketch.bucket_bytes());
+        let chunked = through_chunks(sketch);
         assert_eq!(&chunked, sketch);
         assert_eq!(digest(&chunked), digest(&sketch.try_clone().unwrap()));
     };

@@ -3,7 +3,7 @@
 use super::super::decay::{Contest, Decay};
 use super::super::random::Random;
 use super::super::{Added, TopK, TopKError};
-use super::{digest, listed, saved, sketch};
+use super::{digest, listed, saved, sketch, through_chunks};
 use crate::sketch::buffer::BlockChanges;
 use crate::sketch::format::dump::Value;
 use crate::sketch::hash::murmur2;
@@ -207,12 +207,10 @@ proptest! {
         for (item, increment) in &before {
             original.add(item, *increment).unwrap();
         }
-        let mut chunked = TopK::from_header(&original.header().unwrap(), &|_| true).unwrap();
-        chunked.bucket_bytes_mut().copy_from_slice(original.bucket_bytes());
         let others = [
             original.try_clone().unwrap(),
             TopK::load(&mut saved(&original), 0).unwrap(),
-            chunked,
+            through_chunks(&original),
         ];
         for mut other in others {
             prop_assert_eq!(&other, &original);
@@ -280,8 +278,7 @@ fn a_count_that_fell_leaves_the_heap_out_of_order() {
     let mut values = saved(&sketch);
     let loaded = TopK::load(&mut values.clone(), 0).unwrap();
     assert_eq!(in_heap_order(&loaded), wanted);
-    let chunked = TopK::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
-    assert_eq!(in_heap_order(&chunked), wanted);
+    assert_eq!(in_heap_order(&through_chunks(&sketch)), wanted);
     let Some(Value::Bytes(heap)) = values.values.get_mut(5) else {
         panic!("the sixth value is the heap");
     };
