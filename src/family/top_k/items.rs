@@ -60,7 +60,13 @@ fn add_all(
     let mut key = call.write::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
     let mut changes = BlockChanges::default();
-    let outcome = add_each(call, sketch, words, increment, &mut changes);
+    let items = (call.len() - FIRST_ITEM) / words;
+    call.reply_array(items);
+    let outcome = if items == 1 {
+        add_each::<1>(call, sketch, words, increment, &mut changes)
+    } else {
+        add_each::<BLOCK>(call, sketch, words, increment, &mut changes)
+    };
     key.count_changes(&changes);
     drop(key);
     stats().count_items(outcome.added);
@@ -81,7 +87,8 @@ fn add_all(
     Ok(())
 }
 
-fn add_each(
+/// Adds the items in blocks of `N`, hashed ahead.
+fn add_each<const N: usize>(
     call: &mut Call<'_>,
     sketch: &mut TopK,
     words: usize,
@@ -89,9 +96,8 @@ fn add_each(
     changes: &mut BlockChanges<Weighed>,
 ) -> Outcome {
     let items = (call.len() - FIRST_ITEM) / words;
-    call.reply_array(items);
     let mut outcome = Outcome::default();
-    let mut block = [(&[][..], ItemHash::default(), 0); BLOCK];
+    let mut block = [(&[][..], ItemHash::default(), 0); N];
     let mut start = 0;
     while start < items {
         let mut len = 0;
@@ -126,7 +132,7 @@ fn add_each(
             }
         }
         start += len;
-        if len < BLOCK && start < items {
+        if len < N && start < items {
             outcome.sent.get_or_insert_with(|| (0..start).collect());
             for _ in start..items {
                 call.reply_error(BAD_INCREMENT);

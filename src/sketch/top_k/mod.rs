@@ -46,9 +46,10 @@ pub const DEFAULT_DECAY: f64 = 0.9;
 pub const BLOCK: usize = 16;
 /// Bytes of an element of the heap in memory and in the RDB format, see [`TopK::new`].
 const ELEMENT_BYTES: u64 = PAIR_BYTES + stored::RECORD_BYTES as u64;
-/// Tables larger than this many bytes are prefetched from: they do not stay in a second-level cache,
-/// and in a cache the hints only cost.
-const PREFETCH_FROM_BYTES: usize = 1 << 20;
+/// Tables larger than this many bytes are prefetched from: they do not stay in a first-level cache.
+/// What happens in one bucket is decided by chance, so that a processor seldom gets as far ahead as
+/// to ask for the next ones by itself.
+const PREFETCH_FROM_BYTES: usize = 1 << 15;
 
 /// Why a sketch cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
