@@ -1,14 +1,15 @@
 //! The module's sections of INFO: what is loaded, and figures of each family.
 
-use super::{bloom, cuckoo, t_digest};
+use super::{bloom, cuckoo, t_digest, top_k};
 use crate::server::info::InfoWriter;
 use crate::server::stats::Stats;
 
 /// Every family with its prefix, in the order they are shown.
-fn families() -> [(&'static str, &'static Stats); 3] {
+fn families() -> [(&'static str, &'static Stats); 4] {
     [
         ("bloom", bloom::stats()),
         ("cuckoo", cuckoo::stats()),
+        ("topk", top_k::stats()),
         ("tdigest", t_digest::stats()),
     ]
 }

@@ -7,5 +7,6 @@ mod info;
 mod rewrite;
 mod stream;
 pub mod t_digest;
+pub mod top_k;
 
 pub use info::write as write_info;

@@ -7,7 +7,7 @@ use super::guard::guarded;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -115,6 +115,14 @@ impl<T: DataType> Held<T> {
         let counted = self.counted_bytes.get().saturating_add_signed(signed);
         self.counted_bytes.set(counted);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts the blocks that went and came since the last count.
+    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
+        let blocks = self.counted_blocks.get() + came.blocks;
+        self.counted_blocks.set(blocks.saturating_sub(gone.blocks));
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
     }
 
     /// What it takes to free it, and to defragment it, in the server's units.

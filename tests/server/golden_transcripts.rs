@@ -64,6 +64,8 @@ transcripts! {
     digests_of_2_8: "2.8/tdigest-102",
     digests_of_8_10: "8.10/tdigest-101",
     digests_of_8_10_written_before_they_are_read: "8.10/tdfresh-101",
+    top_k_of_2_8: "2.8/topk-102",
+    top_k_of_8_10: "8.10/topk-101",
 }
 
 fn replay(transcript: &str, protocol: Protocol) {

@@ -14,3 +14,4 @@ mod golden_dumps;
 mod golden_transcripts;
 mod harness;
 mod tdigest;
+mod top_k;

@@ -23,7 +23,7 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, T_DIGEST];
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, TOP_K, T_DIGEST];
 
 const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
@@ -112,6 +112,28 @@ const T_DIGEST: Sample = Sample {
         SIXTY_FOUR_TIMES,
         "TDIGEST.MERGE KEY 3 KEY KEY KEY",
     ],
+};
+
+/// So small that items meet in buckets, where decay is random.
+const TOP_K: Sample = Sample {
+    type_name: "TopK-TYPE",
+    info_prefix: "bf_topk_",
+    build: &[
+        "TOPK.RESERVE KEY 5 3 2 0.9",
+        "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        "TOPK.INCRBY KEY a 30 b 20 c 9 d 7 e 0 f 12",
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+    ],
+    change: ("TOPK.ADD KEY NEW", "topk.add"),
+    idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
+    build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
 };
 
 impl Sample {
