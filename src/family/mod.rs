@@ -2,7 +2,9 @@
 //! type (load, save, rewrite). The texts that users see live here only.
 
 pub mod bloom;
+pub mod count_min;
 mod info;
+mod rewrite;
 mod stream;
 
 pub use info::write as write_info;

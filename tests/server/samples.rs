@@ -23,7 +23,9 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[Sample {
+pub const SAMPLES: &[Sample] = &[BLOOM, COUNT_MIN];
+
+const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
     info_prefix: "bf_bloom_",
     build: &[
@@ -44,7 +46,32 @@ pub const SAMPLES: &[Sample] = &[Sample {
         "BF.INSERT KEY ITEMS a b",
     ],
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
-}];
+};
+
+const COUNT_MIN: Sample = Sample {
+    type_name: "CMSk-TYPE",
+    info_prefix: "bf_cms_",
+    build: &[
+        "CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2",
+        "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
+        "CMS.INCRBY KEY a -1 b 5",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 3 -2",
+    ],
+    reads: &[
+        "CMS.INFO KEY",
+        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
+        "CMS.SCANDUMP KEY 0",
+        "CMS.SCANDUMP KEY 1",
+    ],
+    change: ("CMS.INCRBY KEY NEW 1", "cms.incrby"),
+    idle: &[
+        "CMS.INCRBY KEY a 0 b 0",
+        "CMS.INCRBY KEY e 65535 nothing -1",
+        "CMS.MERGE KEY 1 KEY",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
+    ],
+    build_large: &["CMS.INITBYDIM KEY 200000 7", "CMS.INCRBY KEY a 1"],
+};
 
 impl Sample {
     /// Runs commands on a key; none may fail.
