@@ -7,6 +7,7 @@ mod golden;
 mod samples;
 
 mod bloom;
+mod count_min;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
