@@ -8,6 +8,7 @@ mod samples;
 
 mod bloom;
 mod count_min;
+mod count_min_stored;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
