@@ -7,9 +7,13 @@ mod golden;
 mod samples;
 
 mod bloom;
+mod citizens;
 mod count_min;
 mod count_min_stored;
+mod cuckoo;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
+mod tdigest;
+mod top_k;
