@@ -5,9 +5,13 @@ mod support;
 
 mod golden;
 mod samples;
+mod state;
+mod traffic;
 
 mod bloom;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
+mod kills;
+mod persistence;
