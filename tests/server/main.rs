@@ -15,3 +15,4 @@ mod golden_transcripts;
 mod harness;
 mod kills;
 mod persistence;
+mod replication;
