@@ -9,6 +9,7 @@ mod state;
 mod traffic;
 
 mod bloom;
+mod cluster;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;

@@ -387,12 +387,6 @@ impl Traffic {
         }
     }
 
-    /// Only one family.
-    pub fn of(mut self, family: Family) -> Self {
-        self.families = vec![family];
-        self
-    }
-
     fn name(&mut self, family: Family) -> String {
         format!(
             "{}{}:{}",
