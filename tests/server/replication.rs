@@ -166,6 +166,10 @@ fn chained_replicas_with_other_settings_hold_the_same() {
     // What the last one wrote to its file on the way is the same too.
     let wanted = State::of(&mut last.resp2());
     assert!(last.call("REPLICAOF NO ONE").is_ok());
+    // After a full synchronisation it makes a new file, and does not stop before that is done.
+    last.wait_until("the new file", |last| {
+        number(last, "aof_rewrite_in_progress") == 0 && number(last, "aof_rewrite_scheduled") == 0
+    });
     last.restart();
     State::of(&mut last.resp2()).assert_same(&wanted, "the file of the last");
 }
