@@ -82,7 +82,7 @@ fn every_command_is_routed_by_its_keys() {
     }
     let mergeable = families()
         .iter()
-        .filter(|f| matches!(f.prefix, "cms" | "td"))
+        .filter(|f| matches!(f.prefix, "cms" | "tdigest"))
         .count();
     assert_eq!(merges, mergeable);
 }
@@ -255,7 +255,7 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
             let key = key(tag, prefix);
             let opened = client.send_to_both(&Ledger::command(ledger.open, &key, 0));
             assert!(!matches!(opened, Reply::Error(_)) || opened.to_string().contains("exists"));
-            if *prefix == "td" {
+            if *prefix == "tdigest" {
                 client.send_to_both(&words(&format!("TDIGEST.ADD {key} 0")));
             }
         }

@@ -257,8 +257,8 @@ fn no_kill_loses_or_invents_a_write() {
         // A digest's smallest number has rank 0: this one is below all that are noted.
         let below = families()
             .into_iter()
-            .filter(|family| family.prefix == "td");
-        let below = below.map(|_| words(&format!("TDIGEST.ADD {} 0", ledger_key("td"))));
+            .filter(|family| family.prefix == "tdigest");
+        let below = below.map(|_| words(&format!("TDIGEST.ADD {} 0", ledger_key("tdigest"))));
         let mut commands: Vec<_> = opened.chain(below).collect();
         commands.extend(writer.traffic.creations());
         for command in commands {

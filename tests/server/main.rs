@@ -10,10 +10,13 @@ mod traffic;
 
 mod bloom;
 mod cluster;
+mod encodings;
 mod every_type;
+mod frozen;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
 mod kills;
+mod migration;
 mod persistence;
 mod replication;

@@ -267,10 +267,7 @@ fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
             .into_iter()
             .find(|family| key.starts_with(&format!("{}:", family.prefix)))
             .expect("a family");
-        let name = match family.prefix {
-            "td" => "TDIGEST".to_owned(),
-            prefix => prefix.to_uppercase(),
-        };
+        let name = family.prefix.to_uppercase();
         let mut position = 0;
         loop {
             let scan = [

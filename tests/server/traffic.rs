@@ -277,7 +277,7 @@ const TOP_K: Family = Family {
 
 const T_DIGEST: Family = Family {
     type_name: "TDIS-TYPE",
-    prefix: "td",
+    prefix: "tdigest",
     create: |random, key| {
         let compression = random.pick(&["100", "10", "37"]);
         words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
@@ -385,6 +385,12 @@ impl Traffic {
             prefix: prefix.to_owned(),
             keys,
         }
+    }
+
+    /// Only one family.
+    pub fn of(mut self, family: Family) -> Self {
+        self.families = vec![family];
+        self
     }
 
     fn name(&mut self, family: Family) -> String {
