@@ -11,6 +11,7 @@ mod traffic;
 mod bloom;
 mod cluster;
 mod encodings;
+mod citizens;
 mod every_type;
 mod frozen;
 mod golden_dumps;
