@@ -71,7 +71,9 @@ heading "Six nodes"
 base=$((20000 + RANDOM % 10000))
 for number in {0..5}; do
     port=$((base + number))
-    is_free "$port" && is_free $((port + 10000)) || fail "port $port is taken; run this again"
+    for wanted in "$port" $((port + 10000)); do
+        is_free "$wanted" || fail "port $wanted is taken; run this again"
+    done
     ports+=("$port")
     mkdir "$dir/$port"
     "$server" --port "$port" --bind 127.0.0.1 --daemonize no --dir "$dir/$port" --save "" \
