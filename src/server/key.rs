@@ -141,6 +141,15 @@ impl<T: DataType> ReadKey<T> {
             Slot::WrongType => Slot::WrongType,
         }
     }
+
+    /// Counts the value's memory anew, for INFO: after it has made or dropped something that it keeps
+    /// beside its state. Cost: as [`WriteKey::recount`].
+    pub fn recount(&self) {
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).recount() }
+        }
+    }
 }
 
 /// A key that is open for writing.

@@ -211,8 +211,28 @@ fn bloom_filters_of_8_10_are_at_home_here() {
 }
 
 #[test]
+fn cuckoo_filters_of_2_8_are_at_home_here() {
+    check("2.8", "cf");
+}
+
+#[test]
+fn cuckoo_filters_of_8_10_are_at_home_here() {
+    check("8.10", "cf");
+}
+
+#[test]
+fn digests_of_2_8_are_at_home_here() {
+    check("2.8", "tdigest");
+}
+
+#[test]
+fn digests_of_8_10_are_at_home_here() {
+    check("8.10", "tdigest");
+}
+
+#[test]
 fn every_family_is_checked_or_awaited() {
-    let checked = HashSet::from(["bf"]);
+    let checked = HashSet::from(["bf", "cf", "tdigest"]);
     for folder in ["2.8", "8.10"] {
         let path = recorded::directory()
             .join("dumps")

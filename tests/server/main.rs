@@ -9,9 +9,10 @@ mod state;
 mod traffic;
 
 mod bloom;
-mod cluster;
-mod encodings;
 mod citizens;
+mod cluster;
+mod cuckoo;
+mod encodings;
 mod every_type;
 mod frozen;
 mod golden_dumps;
@@ -21,3 +22,4 @@ mod kills;
 mod migration;
 mod persistence;
 mod replication;
+mod tdigest;
