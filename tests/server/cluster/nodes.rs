@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 /// Slots of a cluster.
 pub const SLOTS: u16 = 16384;
 /// How long the nodes may take to agree on something.
-pub const TIMEOUT: Duration = Duration::from_secs(90);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 /// Milliseconds without an answer after which a node is taken for dead. A busy machine must not
 /// look like one.
-const NODE_TIMEOUT: &str = "3000";
+const NODE_TIMEOUT: &str = "5000";
 
 /// The slot of a key: of its hash tag, where it has one.
 pub fn slot(key: &[u8]) -> u16 {
