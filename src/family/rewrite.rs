@@ -1,16 +1,16 @@
-//! AOF rewrite of the types that a RESTORE brings back: in one command, or in chunks where that would
-//! be too long to be loaded again (spec: server.md, "Replication and AOF").
+//! AOF rewrite of values that are restored whole: RESTORE as long as a server can load it back, pieces
+//! above that (spec: server.md, "Replication and AOF").
 
 use crate::server::aof::AofWriter;
 use std::ffi::CStr;
 
-/// The longest payload that goes into one RESTORE, in bytes: far below `proto-max-bulk-len`, which is
-/// 512 MiB unless someone lowers it.
+/// The largest payload that goes into one RESTORE: well below what a server takes as one word
+/// (proto-max-bulk-len, 512 MB unless set otherwise), so that it loads where that was lowered.
 pub const RESTORE_BYTES: u64 = 64 << 20;
 
-/// What takes the commands of a rewrite: an AOF, or a recorder in tests.
+/// Takes the commands that make a value again.
 pub trait Emit {
-    /// Takes `command key number bytes`, for the key that is being rewritten.
+    /// `command key number bytes`; the key is that of the value.
     fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
 }
 
@@ -20,9 +20,8 @@ impl Emit for AofWriter {
     }
 }
 
-/// Emits a value: as `RESTORE key 0 payload` if its payload takes at most `most_restored` bytes, else as
-/// the commands that `chunks` emits. `payload_bytes` is the payload's size or a little more; `restore`
-/// makes it.
+/// Writes a value as one RESTORE of what `restore` makes, where its payload has no more than
+/// `most_restored` bytes ([`RESTORE_BYTES`], but in tests); else as what `chunks` writes.
 pub fn restore_or_chunks(
     out: &mut impl Emit,
     payload_bytes: u64,
@@ -37,49 +36,38 @@ pub fn restore_or_chunks(
     }
 }
 
+/// What was emitted, for tests.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub struct Recorder(pub Vec<(String, i64, Vec<u8>)>);
+
+#[cfg(test)]
+impl Emit for Recorder {
+    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+        let command = command.to_str().expect("ASCII").to_owned();
+        self.0.push((command, number, bytes.to_vec()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Keeps what is emitted.
-    #[derive(Default)]
-    struct Recorder(Vec<(String, i64, Vec<u8>)>);
-
-    impl Emit for Recorder {
-        fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-            let command = command.to_str().unwrap().to_owned();
-            self.0.push((command, number, bytes.to_vec()));
+    #[test]
+    fn payloads_up_to_the_threshold_are_restored_whole() {
+        for (bytes, command) in [(9, "RESTORE"), (10, "RESTORE"), (11, "CHUNK")] {
+            let mut recorder = Recorder::default();
+            restore_or_chunks(
+                &mut recorder,
+                bytes,
+                10,
+                || vec![1],
+                |out| out.emit(c"CHUNK", 7, &[2]),
+            );
+            let [(emitted, ..)] = &recorder.0[..] else {
+                panic!("{recorder:?}");
+            };
+            assert_eq!(emitted, command);
         }
-    }
-
-    fn emitted(payload_bytes: u64, most_restored: u64) -> Vec<(String, i64, Vec<u8>)> {
-        let mut recorder = Recorder::default();
-        restore_or_chunks(
-            &mut recorder,
-            payload_bytes,
-            most_restored,
-            || b"payload".to_vec(),
-            |out| {
-                out.emit(c"X.LOADCHUNK", 1, b"header");
-                out.emit(c"X.LOADCHUNK", 2, b"chunk");
-            },
-        );
-        recorder.0
-    }
-
-    #[test]
-    fn up_to_the_limit_a_value_is_restored_in_one() {
-        let restored = [("RESTORE".to_owned(), 0, b"payload".to_vec())];
-        assert_eq!(emitted(7, 7), restored);
-        assert_eq!(emitted(7, RESTORE_BYTES), restored);
-    }
-
-    #[test]
-    fn above_the_limit_it_goes_in_chunks() {
-        let chunks = [
-            ("X.LOADCHUNK".to_owned(), 1, b"header".to_vec()),
-            ("X.LOADCHUNK".to_owned(), 2, b"chunk".to_vec()),
-        ];
-        assert_eq!(emitted(8, 7), chunks);
     }
 }

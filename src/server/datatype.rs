@@ -7,7 +7,7 @@ use super::guard::guarded;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -39,8 +39,10 @@ impl Registration {
 pub trait DataType: Blocks + Send + Sized + 'static {
     /// Its name in the server: nine characters.
     const NAME: &'static CStr;
-    /// The encoding version that is written; higher ones are refused.
+    /// The encoding version that is written.
     const ENCODING_VERSION: i32;
+    /// The newest encoding version that is read; higher ones are refused.
+    const NEWEST_ENCODING_VERSION: i32 = Self::ENCODING_VERSION;
 
     /// The one registration of this type, a static of its own with the type's name.
     fn registration() -> &'static Registration;
@@ -115,6 +117,14 @@ impl<T: DataType> Held<T> {
         let counted = self.counted_bytes.get().saturating_add_signed(signed);
         self.counted_bytes.set(counted);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts the blocks that went and came since the last count.
+    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
+        let blocks = self.counted_blocks.get() + came.blocks;
+        self.counted_blocks.set(blocks.saturating_sub(gone.blocks));
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
     }
 
     /// What it takes to free it, and to defragment it, in the server's units.
@@ -202,7 +212,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         let known = u32::try_from(encoding_version)
             .ok()
-            .filter(|_| encoding_version <= T::ENCODING_VERSION);
+            .filter(|_| encoding_version <= T::NEWEST_ENCODING_VERSION);
         let loaded = match known {
             Some(version) => T::load(&mut reader, version),
             None => Err(format!("unknown encoding version {encoding_version}")),

@@ -70,7 +70,7 @@ fn rewritten(key: &Key) -> Vec<Command> {
 /// How a log has a key that was made after the last rewrite.
 fn logged(key: &Key) -> Vec<Command> {
     // The state of the others is not the same for the same commands, to the last bit.
-    if key.is_exact() {
+    if key.is_exact() && !key.is_saturated() {
         key.built.clone()
     } else {
         rewritten(key)

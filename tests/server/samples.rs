@@ -23,7 +23,7 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, T_DIGEST];
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, COUNT_MIN, TOP_K, T_DIGEST];
 
 const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
@@ -112,6 +112,53 @@ const T_DIGEST: Sample = Sample {
         SIXTY_FOUR_TIMES,
         "TDIGEST.MERGE KEY 3 KEY KEY KEY",
     ],
+};
+
+/// So small that items meet in buckets, where decay is random.
+const TOP_K: Sample = Sample {
+    type_name: "TopK-TYPE",
+    info_prefix: "bf_topk_",
+    build: &[
+        "TOPK.RESERVE KEY 5 3 2 0.9",
+        "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        "TOPK.INCRBY KEY a 30 b 20 c 9 d 7 e 0 f 12",
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+    ],
+    change: ("TOPK.ADD KEY NEW", "topk.add"),
+    idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
+    build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
+};
+
+const COUNT_MIN: Sample = Sample {
+    type_name: "CMSk-TYPE",
+    info_prefix: "bf_cms_",
+    build: &[
+        "CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2",
+        "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
+        "CMS.INCRBY KEY a -1 b 5",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 3 -2",
+    ],
+    reads: &[
+        "CMS.INFO KEY",
+        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
+        "CMS.SCANDUMP KEY 0",
+        "CMS.SCANDUMP KEY 1",
+    ],
+    change: ("CMS.INCRBY KEY NEW 1", "cms.incrby"),
+    idle: &[
+        "CMS.INCRBY KEY a 0 b 0",
+        "CMS.INCRBY KEY e 65535 nothing -1",
+        "CMS.MERGE KEY 1 KEY",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
+    ],
+    build_large: &["CMS.INITBYDIM KEY 200000 7", "CMS.INCRBY KEY a 1"],
 };
 
 impl Sample {
