@@ -1,8 +1,8 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix tour bench lint build fmt
+.PHONY: help run test test-matrix test-kills cluster tour bench lint build fmt
 .DEFAULT_GOAL := help
-export PORT
+export PORT KILLS SEED
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,12 @@ test: ## all tests, on the server that is found or installed
 
 test-matrix: ## the server tests on every server that can be had
 	@scripts/test-matrix.sh
+
+test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
+	@scripts/test-kills.sh
+
+cluster: ## see the module at work on a cluster of six nodes
+	@scripts/cluster.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
