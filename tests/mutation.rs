@@ -3,67 +3,20 @@
 //!
 //! Every run sees the same cases, so that none fails by chance.
 
+#[path = "support/damage.rs"]
+mod damage;
 #[path = "../fuzz/src/lib.rs"]
 mod drivers;
 
+use damage::{Numbers, damage_bytes, damage_values};
 use drivers::{bloom, count_min, cuckoo, dump, t_digest, top_k};
-use roughly::sketch::format::dump::{Value, Values};
+use roughly::sketch::format::dump::Values;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Seeds larger than this take too long for what they show.
 const MAX_SEED_BYTES: usize = 4096;
-
-const NUMBERS: [u64; 16] = [
-    0,
-    1,
-    2,
-    7,
-    255,
-    256,
-    65535,
-    1 << 16,
-    (1 << 31) - 1,
-    1 << 31,
-    (1 << 32) - 1,
-    1 << 32,
-    1 << 56,
-    (1 << 63) - 1,
-    1 << 63,
-    u64::MAX,
-];
-
-const DOUBLES: [f64; 12] = [
-    0.0,
-    -0.0,
-    0.5,
-    1.0,
-    -1.0,
-    5e-324,
-    1e300,
-    -1e300,
-    9.3e18,
-    f64::NAN,
-    f64::INFINITY,
-    f64::NEG_INFINITY,
-];
-
-/// Numbers that look random (xorshift64*, Vigna 2016), the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 33) as usize % end.max(1)
-    }
-}
 
 /// The golden payloads that are not large.
 fn payloads() -> Vec<Vec<u8>> {
@@ -98,8 +51,7 @@ fn seeds(family: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// One to three faults: edge numbers, flipped bits, pieces gone, twice or of other seeds. Most of them
-/// near the front, where the sizes are.
+/// One to three faults, most of them near the front, where the sizes are; at times the end of another.
 fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=numbers.below(3) {
@@ -107,48 +59,17 @@ fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
             0 => bytes.len(),
             _ => bytes.len().min(120),
         };
-        let at = numbers.below(front);
-        match numbers.below(10) {
-            0..=3 => {
-                let number = match numbers.below(3) {
-                    0 => DOUBLES[numbers.below(DOUBLES.len())].to_bits(),
-                    _ => NUMBERS[numbers.below(NUMBERS.len())],
-                };
-                // Values are eight bytes wide and follow the version.
-                let at = if numbers.below(4) > 0 && at > 0 {
-                    (at - 1) / 8 * 8 + 1
-                } else {
-                    at
-                };
-                let width = [1, 2, 4, 8][numbers.below(4)];
-                for (byte, new) in bytes
-                    .iter_mut()
-                    .skip(at)
-                    .zip(&number.to_le_bytes()[..width])
-                {
-                    *byte = *new;
-                }
-            }
-            4..=5 => {
-                if let Some(byte) = bytes.get_mut(at) {
-                    *byte ^= 1 << numbers.below(8);
-                }
-            }
-            6 => bytes.truncate(at),
-            7 => {
-                let end = bytes.len().min(at + 1 + numbers.below(64));
-                bytes.drain(at..end);
-            }
-            8 => {
-                let end = bytes.len().min(at + 1 + numbers.below(64));
-                let twice = bytes[at..end].to_vec();
-                bytes.splice(at..at, twice);
-            }
-            _ => {
-                let other = &seeds[numbers.below(seeds.len())];
-                bytes.truncate(at);
-                bytes.extend_from_slice(&other[at.min(other.len())..]);
-            }
+        let mut at = numbers.below(front);
+        if numbers.below(3) > 0 && at > 0 {
+            // Values are eight bytes wide and follow the version.
+            at = (at - 1) / 8 * 8 + 1;
+        }
+        if numbers.below(10) == 0 {
+            let other = &seeds[numbers.below(seeds.len())];
+            bytes.truncate(at);
+            bytes.extend_from_slice(&other[at.min(other.len())..]);
+        } else {
+            damage_bytes(&mut bytes, at, numbers);
         }
     }
     bytes
@@ -248,16 +169,7 @@ fn whole_payloads_survive_damage() {
             continue;
         }
         let (id, mut values) = Values::from_dump(payload).unwrap();
-        let at = numbers.below(values.values.len().min(16));
-        let other = numbers.below(values.values.len());
-        match numbers.below(4) {
-            0 => values.values.swap(at, other),
-            1 => drop(values.values.remove(other)),
-            2 => values.values[at] = Value::Bytes(vec![0xff; numbers.below(40)]),
-            _ => {
-                values.values[at] = Value::Integer(NUMBERS[numbers.below(NUMBERS.len())]);
-            }
-        }
+        damage_values(&mut values, &mut numbers);
         let id = id & !1023 | [id & 1023, 0, 1, 2, 3, 4, 5, 1023][numbers.below(8)];
         run(dump::payload, &values.to_dump(id));
     }

@@ -16,8 +16,8 @@ pub mod input;
 pub mod t_digest;
 pub mod top_k;
 
-/// Bytes that a sketch may ask for here.
-pub const MEMORY_LIMIT: u64 = 1 << 20;
+/// Bytes that a sketch may ask for at once: little, since many operations are linear in them.
+pub const MEMORY_LIMIT: u64 = 1 << 16;
 
 /// Operations of one sequence: enough to grow everything, few enough to be quick.
 pub const MAX_OPERATIONS: usize = 500;

@@ -11,3 +11,4 @@ mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
+mod hostile;
