@@ -24,7 +24,7 @@ pub fn stored(bytes: &[u8]) {
     while !input.is_empty() {
         let (iterator, chunk) = input.chunk();
         let _ = chain.load_chunk(iterator, chunk);
-        let _ = add(&mut chain, chunk);
+        let _ = add(&mut chain, &chunk[..chunk.len().min(16)]);
     }
     exercise(chain);
 }

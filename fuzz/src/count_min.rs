@@ -24,7 +24,7 @@ pub fn stored(bytes: &[u8]) {
     while !input.is_empty() {
         let (iterator, chunk) = input.chunk();
         let _ = sketch.load_chunk(iterator, chunk);
-        let _ = sketch.increment(chunk, iterator);
+        let _ = sketch.increment(&chunk[..chunk.len().min(16)], iterator);
     }
     exercise(sketch);
 }

@@ -30,7 +30,7 @@ pub fn stored(bytes: &[u8]) {
     while !input.is_empty() {
         let (iterator, chunk) = input.chunk();
         let _ = filter.load_chunk(iterator, chunk);
-        let _ = filter.insert(chunk, &allows);
+        let _ = filter.insert(&chunk[..chunk.len().min(16)], &allows);
     }
     exercise(filter);
 }

@@ -250,14 +250,15 @@ fn chunks(connection: &mut Connection, family: &Family, key: &str) -> Vec<(Strin
     loop {
         let name = format!("{}.SCANDUMP", family.prefix);
         let reply = connection.send(&[name.as_str(), key, &iterator]);
-        let Some([Reply::Integer(next), Reply::Bulk(chunk)]) = reply.items() else {
-            panic!("{reply}");
-        };
-        if *next == 0 {
-            return chunks;
+        match reply.items() {
+            // An empty chunk, or none, as the family has it.
+            Some([Reply::Integer(0), _]) => return chunks,
+            Some([Reply::Integer(next), Reply::Bulk(chunk)]) => {
+                iterator = next.to_string();
+                chunks.push((iterator.clone(), chunk.clone()));
+            }
+            _ => panic!("{reply}"),
         }
-        iterator = next.to_string();
-        chunks.push((iterator.clone(), chunk.clone()));
     }
 }
 
