@@ -33,7 +33,7 @@ for target in "${targets[@]}"; do
     log=$logs/$target
     result=sound
     # A sketch may ask for 64 KiB here (fuzz/src/lib.rs): a block of 64 MiB is out of proportion.
-    cargo fuzz run -O "$target" -- -max_total_time="$seconds" -max_len=8192 -timeout=10 \
+    cargo fuzz run -O "$target" -- -max_total_time="$seconds" -max_len=8192 -timeout=30 \
         -malloc_limit_mb=64 -rss_limit_mb=2048 -print_final_stats=1 > "$log" 2>&1 \
         || { result="FOUND: see $log"; found+=("$target"); }
     awk -v target="$target" -v result="$result" '

@@ -86,7 +86,7 @@ has_libclang() {
 
 need_build() {
     if ! on_path cargo; then
-        say "no cargo on the PATH: install Rust first (https://rustup.rs)"
+        say "no cargo on the PATH: install Rust first (with rustup, or from your distribution)"
         return 1
     fi
     has_c_compiler || install "a C compiler is missing" gcc libc6-dev

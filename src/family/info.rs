@@ -1,12 +1,17 @@
 //! The module's sections of INFO: what is loaded, and figures of each family.
 
-use super::bloom;
+use super::{bloom, cuckoo, t_digest, top_k};
 use crate::server::info::InfoWriter;
 use crate::server::stats::Stats;
 
 /// Every family with its prefix, in the order they are shown.
-fn families() -> [(&'static str, &'static Stats); 1] {
-    [("bloom", bloom::stats())]
+fn families() -> [(&'static str, &'static Stats); 4] {
+    [
+        ("bloom", bloom::stats()),
+        ("cuckoo", cuckoo::stats()),
+        ("topk", top_k::stats()),
+        ("tdigest", t_digest::stats()),
+    ]
 }
 
 /// Writes the sections `version` and `stats`. The server puts `bf_` before each name.

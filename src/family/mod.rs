@@ -2,7 +2,11 @@
 //! type (load, save, rewrite). The texts that users see live here only.
 
 pub mod bloom;
+pub mod cuckoo;
 mod info;
+mod rewrite;
 mod stream;
+pub mod t_digest;
+pub mod top_k;
 
 pub use info::write as write_info;

@@ -8,9 +8,10 @@ use super::guard::guarded;
 use super::log;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Why a text is no value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,22 @@ pub struct Setting {
     pub default: &'static CStr,
     /// Reads a text and keeps the value.
     pub set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
+    /// Whether a text fits the values of other settings. Asked before `set`, but while the module is
+    /// loaded only at the end, of every setting: their values come one at a time then, in any order.
+    pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
+}
+
+/// The integer that a text is, if it is in the range.
+///
+/// # Errors
+/// Why it is no value of a setting with this range.
+pub fn integer_in(text: Argument<'_>, range: RangeInclusive<i64>) -> Result<i64, Rejection> {
+    let given = text.integer().ok_or(Rejection::Invalid)?;
+    if range.contains(&given) {
+        return Ok(given);
+    }
+    let (least, most) = range.into_inner();
+    Err(Rejection::OutOfRange(format!("[{least}, {most}]")))
 }
 
 /// A registered setting: the setting and the text that CONFIG GET shows.
@@ -50,6 +67,9 @@ struct Shown {
 }
 
 static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
+
+/// Whether the settings have got all values that they are loaded with.
+static LOADED: AtomicBool = AtomicBool::new(false);
 
 fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
     let name = name.to_string_lossy();
@@ -73,6 +93,9 @@ unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
 impl Shown {
     /// Takes a text for the setting.
     fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
+        if LOADED.load(Ordering::Relaxed) {
+            (self.setting.fits)(text)?;
+        }
         let shown: &[u8] = match (self.setting.set)(text)? {
             Accepted::AsGiven => text.bytes(),
             Accepted::Instead(other) => other.as_bytes(),
@@ -186,6 +209,13 @@ pub(super) unsafe fn register(
     if unsafe { api!(RedisModule_LoadConfigs)(ctx) } != raw::REDISMODULE_OK as c_int {
         return Err("a setting in the configuration file is refused".to_owned());
     }
+    for one in shown {
+        // SAFETY: the text is ours, was set above, and changes only with the setting.
+        let text = unsafe { Argument::new(one.text.load(Ordering::Relaxed)) };
+        (one.setting.fits)(text)
+            .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
+    }
+    LOADED.store(true, Ordering::Relaxed);
     Ok(())
 }
 

@@ -7,8 +7,9 @@ use super::guard::guarded;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -72,17 +73,18 @@ pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
 #[derive(Debug)]
 pub struct Held<T: DataType> {
     pub(super) value: T,
-    counted_bytes: usize,
-    counted_blocks: usize,
+    // Cells, since a value may take memory for what it keeps beside its state while it is read.
+    counted_bytes: Cell<usize>,
+    counted_blocks: Cell<usize>,
 }
 
 impl<T: DataType> Held<T> {
     /// Boxes a value for the server, and counts it.
     pub(super) fn new(value: T) -> Box<Self> {
-        let mut held = Box::new(Self {
+        let held = Box::new(Self {
             value,
-            counted_bytes: 0,
-            counted_blocks: 0,
+            counted_bytes: Cell::new(0),
+            counted_blocks: Cell::new(0),
         });
         T::registration().stats.count_value(1, 0);
         held.recount();
@@ -100,29 +102,40 @@ impl<T: DataType> Held<T> {
     }
 
     /// Counts its blocks anew. Cost: one call of the server's for each.
-    pub(super) fn recount(&mut self) {
+    pub(super) fn recount(&self) {
         let Weighed { bytes, blocks } = self.weigh();
-        self.counted_blocks = blocks;
+        self.counted_blocks.set(blocks);
         #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
-        self.count_change(bytes as i64 - self.counted_bytes as i64);
+        self.count_change(bytes as i64 - self.counted_bytes.get() as i64);
     }
 
     /// Counts bytes that came (or went) since the last count.
-    pub(super) fn count_change(&mut self, change: i64) {
+    pub(super) fn count_change(&self, change: i64) {
         let signed = isize::try_from(change).unwrap_or(0);
-        self.counted_bytes = self.counted_bytes.saturating_add_signed(signed);
+        let counted = self.counted_bytes.get().saturating_add_signed(signed);
+        self.counted_bytes.set(counted);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts the blocks that went and came since the last count.
+    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
+        let blocks = self.counted_blocks.get() + came.blocks;
+        self.counted_blocks.set(blocks.saturating_sub(gone.blocks));
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
     }
 
     /// What it takes to free it, and to defragment it, in the server's units.
     fn effort(&self) -> usize {
-        self.counted_blocks + self.counted_bytes / EFFORT_BYTES
+        self.counted_blocks.get() + self.counted_bytes.get() / EFFORT_BYTES
     }
 }
 
 impl<T: DataType> Drop for Held<T> {
     fn drop(&mut self) {
-        T::registration().stats.count_value(-1, self.counted_bytes);
+        T::registration()
+            .stats
+            .count_value(-1, self.counted_bytes.get());
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::call::{Call, Error};
 use super::datatype::{self, DataType, Held};
+use super::memory::Weighed;
+use crate::blocks::BlockChanges;
 use redis_module::raw;
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -141,6 +143,15 @@ impl<T: DataType> ReadKey<T> {
             Slot::WrongType => Slot::WrongType,
         }
     }
+
+    /// Counts the value's memory anew, for INFO: after it has made or dropped something that it keeps
+    /// beside its state. Cost: as [`WriteKey::recount`].
+    pub fn recount(&self) {
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).recount() }
+        }
+    }
 }
 
 /// A key that is open for writing.
@@ -215,7 +226,7 @@ impl<T: DataType> WriteKey<T> {
 
     /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
     /// one call of the server's a block; where there are many and they change often, see
-    /// [`WriteKey::count_bytes`].
+    /// [`WriteKey::count_bytes`] and [`WriteKey::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(held) = self.0.value() {
             // SAFETY: as in `get`.
@@ -228,6 +239,17 @@ impl<T: DataType> WriteKey<T> {
         if let Slot::Found(held) = self.0.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).count_change(change) }
+        }
+    }
+
+    /// Counts the blocks that went and came since the value was last counted, for INFO.
+    pub fn count_changes(&mut self, changes: &BlockChanges<Weighed>) {
+        if changes.gone.blocks == 0 && changes.came.blocks == 0 {
+            return;
+        }
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).count_changes(changes) }
         }
     }
 }

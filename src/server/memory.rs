@@ -72,11 +72,11 @@ fn control_group_bytes() -> u64 {
 
 /// Adds up what blocks of the global allocator really take, its rounding included.
 #[derive(Debug, Default)]
-pub(super) struct Weighed {
+pub struct Weighed {
     /// Bytes of all blocks. 0 without a server.
-    pub bytes: usize,
+    pub(super) bytes: usize,
     /// How many there are.
-    pub blocks: usize,
+    pub(super) blocks: usize,
 }
 
 impl Weighed {
@@ -84,7 +84,7 @@ impl Weighed {
     ///
     /// # Safety
     /// `block` must be a live block of the global allocator without more than its natural alignment.
-    pub unsafe fn add(&mut self, block: *const u8) {
+    pub(super) unsafe fn add(&mut self, block: *const u8) {
         self.blocks += 1;
         if let Some(size) = optional_api!(RedisModule_MallocSize) {
             // SAFETY: by the promise above; the function only reads.

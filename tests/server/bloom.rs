@@ -35,19 +35,10 @@ fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> 
 fn a_reservation_of_a_thousand_million_takes_address_space_only() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    let resident = |server: &Server| {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .unwrap();
-        let kilobytes = line.split_whitespace().nth(1).unwrap();
-        kilobytes.parse::<u64>().unwrap() << 10
-    };
-    let before = resident(&server);
+    let before = server.resident_bytes();
     assert!(connection.call("BF.RESERVE big 0.01 1073741824").is_ok());
     assert!(connection.call("MEMORY USAGE big").integer() > Some(1 << 30));
-    assert!(resident(&server) - before < 16 << 20);
+    assert!(server.resident_bytes() - before < 16 << 20);
     assert_eq!(connection.call("BF.ADD big a"), Reply::Integer(1));
     assert_eq!(connection.call("BF.EXISTS big a"), Reply::Integer(1));
     assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));

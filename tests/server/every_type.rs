@@ -123,6 +123,16 @@ fn odd_settings() -> Options {
         "7",
         "bf-expansion-factor",
         "0",
+        "cf-bucket-size",
+        "7",
+        "cf-initial-size",
+        "99",
+        "cf-max-iterations",
+        "3",
+        "cf-expansion-factor",
+        "4",
+        "cf-max-expansions",
+        "1",
     ])
 }
 

@@ -54,11 +54,18 @@ macro_rules! transcripts {
 transcripts! {
     bloom_of_2_8: "2.8/bf-102",
     bloom_of_8_10: "8.10/bf-101",
+    cuckoo_of_2_8: "2.8/cf-102",
+    cuckoo_of_8_10: "8.10/cf-101",
     configuration_of_8_10: "8.10/config-101",
     errors_of_2_8: "2.8/errors-102",
     errors_of_8_10: "8.10/errors-101",
     rare_cases_of_8_10: "8.10/gaps-101",
     command_info_of_8_10: "8.10/meta-101",
+    digests_of_2_8: "2.8/tdigest-102",
+    digests_of_8_10: "8.10/tdigest-101",
+    digests_of_8_10_written_before_they_are_read: "8.10/tdfresh-101",
+    top_k_of_2_8: "2.8/topk-102",
+    top_k_of_8_10: "8.10/topk-101",
 }
 
 fn replay(transcript: &str, protocol: Protocol) {

@@ -7,8 +7,13 @@ mod golden;
 mod samples;
 
 mod bloom;
+mod citizens;
+mod cuckoo;
 mod every_type;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
 mod hostile;
+mod soak;
+mod tdigest;
+mod top_k;

@@ -23,7 +23,9 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[Sample {
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, TOP_K, T_DIGEST];
+
+const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
     info_prefix: "bf_bloom_",
     build: &[
@@ -44,7 +46,95 @@ pub const SAMPLES: &[Sample] = &[Sample {
         "BF.INSERT KEY ITEMS a b",
     ],
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
-}];
+};
+
+const CUCKOO: Sample = Sample {
+    type_name: "MBbloomCF",
+    info_prefix: "bf_cuckoo_",
+    build: &[
+        "CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2",
+        "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
+        "CF.DEL KEY e",
+        "CF.COMPACT KEY",
+        "CF.DEL KEY f",
+        "CF.COMPACT KEY",
+    ],
+    reads: &[
+        "CF.INFO KEY",
+        "CF.DEBUG KEY",
+        "CF.MEXISTS KEY a b z nothing 1 2 3",
+        "CF.COUNT KEY a",
+        "CF.SCANDUMP KEY 0",
+        "CF.SCANDUMP KEY 1",
+    ],
+    change: ("CF.ADD KEY NEW", "cf.add"),
+    idle: &[
+        "CF.ADDNX KEY a",
+        "CF.INSERTNX KEY ITEMS a b",
+        "CF.DEL KEY nothing",
+        "CF.COMPACT KEY",
+    ],
+    build_large: &["CF.RESERVE KEY 5000000", "CF.ADD KEY a"],
+};
+
+/// Merges a digest with itself, which then has 64 times its samples.
+const SIXTY_FOUR_TIMES: &str = "TDIGEST.MERGE KEY 63 \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY";
+
+const T_DIGEST: Sample = Sample {
+    type_name: "TDIS-TYPE",
+    info_prefix: "bf_tdigest_",
+    build: &[
+        "TDIGEST.CREATE KEY COMPRESSION 20",
+        "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71",
+        // Joins neighbours. Once more joins none.
+        "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
+    ],
+    reads: &[
+        "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
+        "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
+        "TDIGEST.RANK KEY 0 3 9",
+        "TDIGEST.BYREVRANK KEY 0 2 7",
+        "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
+        "TDIGEST.MIN KEY",
+        "TDIGEST.MAX KEY",
+        "TDIGEST.SCANDUMP KEY 0",
+    ],
+    change: ("TDIGEST.ADD KEY 6.25", "tdigest.add"),
+    idle: &["TDIGEST.MERGE KEY 1 KEY OVERRIDE"],
+    // Memory follows the samples: each command makes 64 times as many of them.
+    build_large: &[
+        "TDIGEST.CREATE KEY COMPRESSION 4000000",
+        "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71",
+        SIXTY_FOUR_TIMES,
+        SIXTY_FOUR_TIMES,
+        "TDIGEST.MERGE KEY 3 KEY KEY KEY",
+    ],
+};
+
+/// So small that items meet in buckets, where decay is random.
+const TOP_K: Sample = Sample {
+    type_name: "TopK-TYPE",
+    info_prefix: "bf_topk_",
+    build: &[
+        "TOPK.RESERVE KEY 5 3 2 0.9",
+        "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        "TOPK.INCRBY KEY a 30 b 20 c 9 d 7 e 0 f 12",
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+    ],
+    change: ("TOPK.ADD KEY NEW", "topk.add"),
+    idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
+    build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
+};
 
 impl Sample {
     /// Runs commands on a key; none may fail.

@@ -110,7 +110,13 @@ const COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// Commands of every key.
-const ANY_KEY: &[&str] = &["UNLINK K", "DEL K", "COPY K L REPLACE", "MEMORY USAGE K", "DUMP K"];
+const ANY_KEY: &[&str] = &[
+    "UNLINK K",
+    "DEL K",
+    "COPY K L REPLACE",
+    "MEMORY USAGE K",
+    "DUMP K",
+];
 /// One in so many commands is of [`ANY_KEY`].
 const ANY_KEY_ONE_IN: usize = 25;
 
@@ -173,7 +179,11 @@ impl Latencies {
             }
             left -= count;
         }
-        Duration::from_micros(self.counts.last_key_value().map_or(0, |(&micros, _)| micros))
+        Duration::from_micros(
+            self.counts
+                .last_key_value()
+                .map_or(0, |(&micros, _)| micros),
+        )
     }
 }
 
@@ -228,7 +238,10 @@ fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaint
                 }
                 Ok(Reply::Error(text)) => {
                     let text = text.escape_ascii().to_string();
-                    if !EXPECTED_ERRORS.iter().any(|expected| text.contains(expected)) {
+                    if !EXPECTED_ERRORS
+                        .iter()
+                        .any(|expected| text.contains(expected))
+                    {
                         complain(complaints, format!("{words:?}: {text}"));
                     }
                 }
@@ -301,9 +314,13 @@ fn info_number(server: &Server, field: &str) -> u64 {
 /// Waits until no child writes a file.
 fn wait_for_files(server: &mut Server) {
     server.wait_until("the files to be written", |server| {
-        ["rdb_bgsave_in_progress", "aof_rewrite_in_progress", "aof_rewrite_scheduled"]
-            .iter()
-            .all(|field| info_number(server, field) == 0)
+        [
+            "rdb_bgsave_in_progress",
+            "aof_rewrite_in_progress",
+            "aof_rewrite_scheduled",
+        ]
+        .iter()
+        .all(|field| info_number(server, field) == 0)
     });
 }
 
@@ -354,7 +371,9 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         latencies.quantile(0.999),
         latencies.quantile(1.0),
     );
-    let complaints = complaints.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let complaints = complaints
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     assert!(latencies.commands() > 1000);
 
@@ -373,8 +392,13 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     assert!(replica.call("FLUSHALL").is_ok());
     for family in ["bloom", "cuckoo", "cms", "topk", "tdigest"] {
         let bytes = format!("bf_{family}_bytes");
-        replica.wait_until("the memory back", |replica| info_number(replica, &bytes) == 0);
+        replica.wait_until("the memory back", |replica| {
+            info_number(replica, &bytes) == 0
+        });
     }
     let left = info_number(&replica, "used_memory");
-    assert!(left < before + LEFT_BYTES, "{before} bytes before, {left} after");
+    assert!(
+        left < before + LEFT_BYTES,
+        "{before} bytes before, {left} after"
+    );
 }

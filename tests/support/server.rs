@@ -180,6 +180,21 @@ impl Server {
             .map(str::to_owned)
     }
 
+    /// Bytes of memory that the process really takes, as Linux counts them.
+    ///
+    /// # Panics
+    /// Where there is no /proc.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
+        let kilobytes = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
+        kilobytes
+            .and_then(|n| n.parse::<u64>().ok())
+            .expect("a number")
+            << 10
+    }
+
     /// Which server this is.
     pub fn version(&self) -> Version {
         let valkey = self.info("valkey_version");

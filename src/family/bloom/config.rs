@@ -1,7 +1,7 @@
 //! The settings `bf-*`: how a filter is made that nobody reserved (spec: server.md, "Configuration").
 
 use crate::server::argument::Argument;
-use crate::server::config::{Accepted, Rejection, Setting};
+use crate::server::config::{Accepted, Rejection, Setting, integer_in};
 use crate::server::log;
 use crate::sketch::bloom::{MAX_ERROR_RATE, Parameters};
 use std::ops::RangeInclusive;
@@ -29,18 +29,21 @@ pub const SETTINGS: &[Setting] = &[
         old_name: Some("ERROR_RATE"),
         default: c"0.01",
         set: set_error_rate,
+        fits: |_| Ok(()),
     },
     Setting {
         name: c"bf-initial-size",
         old_name: Some("INITIAL_SIZE"),
         default: c"100",
         set: |text| set_integer(text, CAPACITIES, &CAPACITY),
+        fits: |_| Ok(()),
     },
     Setting {
         name: c"bf-expansion-factor",
         old_name: None,
         default: c"2",
         set: |text| set_integer(text, EXPANSIONS, &EXPANSION),
+        fits: |_| Ok(()),
     },
 ];
 
@@ -62,15 +65,7 @@ fn set_integer(
     range: RangeInclusive<i64>,
     value: &AtomicI64,
 ) -> Result<Accepted, Rejection> {
-    let given = text.integer().ok_or(Rejection::Invalid)?;
-    if !range.contains(&given) {
-        return Err(Rejection::OutOfRange(format!(
-            "[{}, {}]",
-            range.start(),
-            range.end()
-        )));
-    }
-    value.store(given, Ordering::Relaxed);
+    value.store(integer_in(text, range)?, Ordering::Relaxed);
     Ok(Accepted::AsGiven)
 }
 

@@ -8,7 +8,7 @@ use super::{CuckooError, CuckooFilter};
 
 /// Items hashed ahead. Twice this many cache lines are asked for a sub-filter: more than processors
 /// keep under way (10 to 48), and few enough to stay in a first-level cache.
-const BLOCK_ITEMS: usize = 16;
+pub const BLOCK_ITEMS: usize = 16;
 
 /// Slots from which on fetching ahead pays. Below, they are in a second-level cache, and the
 /// instructions for asking cost more than they save.

@@ -28,6 +28,7 @@ mod sub_filter;
 mod tests;
 mod vacancies;
 
+pub use batch::BLOCK_ITEMS;
 pub use parts::{ENCODING_VERSION, HEADER_BYTES};
 pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
 

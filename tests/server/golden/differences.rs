@@ -58,6 +58,14 @@ fn without_categories(server: Version, _: Protocol) -> bool {
     !server.is_valkey() && !server.is_redis_at_least(7, 2)
 }
 
+fn over_resp2(_: Version, protocol: Protocol) -> bool {
+    protocol == Protocol::Resp2
+}
+
+fn over_resp3(_: Version, protocol: Protocol) -> bool {
+    protocol == Protocol::Resp3
+}
+
 fn valkey_9(server: Version, _: Protocol) -> bool {
     server.is_valkey_at_least(9, 0)
 }
@@ -68,7 +76,15 @@ fn valkey_9_over_resp3(server: Version, protocol: Protocol) -> bool {
 
 const BLOOM_2_8: &[&str] = &["2.8/bf-102"];
 const ERRORS_2_8: &[&str] = &["2.8/errors-102"];
+const ERRORS: &[&str] = &["2.8/errors-102", "8.10/errors-101"];
+const QUIRKS: &[&str] = &["8.10/quirks-101"];
 const COMMAND_INFO: &[&str] = &["8.10/meta-101"];
+/// With an expansion of 32768 the second sub-filter takes 32 MiB.
+const TERABYTE: &[&str] = &[
+    "CF.INSERT c:c101:197 ITEMS a a a a a a a a a",
+    "CF.INSERT c:c101:202 ITEMS a a a a a a a a a",
+    "CF.INSERT c:c101:207 * ITEMS a a a a a a a a a",
+];
 
 /// The list.
 pub const DIFFERENCES: &[Difference] = &[
@@ -104,6 +120,26 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO bf.exists",
             "COMMAND INFO bf.info",
             "COMMAND INFO bf.mexists",
+            "COMMAND INFO cf.count",
+            "COMMAND INFO cf.debug",
+            "COMMAND INFO cf.exists",
+            "COMMAND INFO cf.info",
+            "COMMAND INFO cf.mexists",
+            "COMMAND INFO tdigest.byrank",
+            "COMMAND INFO tdigest.byrevrank",
+            "COMMAND INFO tdigest.cdf",
+            "COMMAND INFO tdigest.info",
+            "COMMAND INFO tdigest.max",
+            "COMMAND INFO tdigest.merge",
+            "COMMAND INFO tdigest.min",
+            "COMMAND INFO tdigest.quantile",
+            "COMMAND INFO tdigest.rank",
+            "COMMAND INFO tdigest.revrank",
+            "COMMAND INFO tdigest.trimmed_mean",
+            "COMMAND INFO topk.count",
+            "COMMAND INFO topk.info",
+            "COMMAND INFO topk.list",
+            "COMMAND INFO topk.query",
         ],
         change: Part("[+RO]", "[+RO +access]"),
         effect: ReplyOnly,
@@ -112,7 +148,7 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "key specs say what is done with the key; SCANDUMP only reads it",
         transcripts: COMMAND_INFO,
         occurs: everywhere,
-        commands: &["COMMAND INFO bf.scandump"],
+        commands: &["COMMAND INFO bf.scandump", "COMMAND INFO cf.scandump"],
         change: Part("[+RW]", "[+RO +access]"),
         effect: ReplyOnly,
     },
@@ -126,8 +162,53 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO bf.loadchunk",
             "COMMAND INFO bf.madd",
             "COMMAND INFO bf.reserve",
+            "COMMAND INFO cf.add",
+            "COMMAND INFO cf.addnx",
+            "COMMAND INFO cf.insert",
+            "COMMAND INFO cf.insertnx",
+            "COMMAND INFO cf.loadchunk",
+            "COMMAND INFO cf.reserve",
+            "COMMAND INFO tdigest.add",
+            "COMMAND INFO tdigest.create",
+            "COMMAND INFO topk.reserve",
         ],
         change: Part("[+RW]", "[+RW +insert]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &[
+            "COMMAND INFO tdigest.merge",
+            "COMMAND INFO topk.add",
+            "COMMAND INFO topk.incrby",
+        ],
+        change: Part("[+RW]", "[+RW +update]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "key specs say what is done with the key",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO cf.del", "COMMAND INFO tdigest.reset"],
+        change: Part("[+RW]", "[+RW +delete]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a command that writes is flagged as a write",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO cf.compact"],
+        change: Part("[+readonly +module +fast]", "[+write +module]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a command that writes is in the category of writes",
+        transcripts: COMMAND_INFO,
+        occurs: everywhere,
+        commands: &["COMMAND INFO cf.compact"],
+        change: Part("[+@read ", "[+@write "),
         effect: ReplyOnly,
     },
     Difference {
@@ -136,6 +217,56 @@ pub const DIFFERENCES: &[Difference] = &[
         occurs: without_categories,
         commands: &["COMMAND INFO *"],
         change: Part("[+@*]", "[]"),
+        effect: ReplyOnly,
+    },
+    // Items with a NUL
+    Difference {
+        reason: "a NUL does not cut an item",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TOPK.LIST t *"],
+        change: Whole(
+            "*[$ :1 $plain :1 $nul :1 $ :1]",
+            "*[$ :1 $plain :1 $nul\\x00tail :1 $\\x00lead :1]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a NUL does not cut an item in a dump",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["DUMP t"],
+        change: Whole(
+            "[\"kdump\",0,*]",
+            "$\\x07*nul\\x00tail\\x00*\\x00lead\\x00*",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a NUL does not cut an item, nor is an empty one lost in a dump",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TOPK.LIST t2 WITHCOUNT"],
+        change: Whole(
+            "*[* :1 $plain :1 $nul :1 * :1]",
+            "*[$ :1 $plain :1 $nul\\x00tail :1 $\\x00lead :1]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "items with a NUL are found after a restore",
+        transcripts: QUIRKS,
+        occurs: over_resp2,
+        commands: &["TOPK.QUERY t2 nul\\x00tail nul \\x00lead  plain"],
+        change: Whole("*[:0 :0 :0 :1 :1]", "*[:1 :0 :1 :1 :1]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "items with a NUL are found after a restore",
+        transcripts: QUIRKS,
+        occurs: over_resp3,
+        commands: &["TOPK.QUERY t2 nul\\x00tail nul \\x00lead  plain"],
+        change: Whole("*[#f #f #f #t #t]", "*[#t #f #t #t #t]"),
         effect: ReplyOnly,
     },
     // What servers differ in
@@ -149,11 +280,96 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         reason: "this server does not read hexadecimal doubles",
-        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        transcripts: ERRORS,
         occurs: valkey_9,
         commands: &["BF.RESERVE * 0x1p-4 10"],
         change: Whole("+OK", "-ERR bad error rate"),
         effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.ADD tv 1 0x10 2"],
+        change: Whole("+OK", "-ERR T-Digest: error parsing val parameter"),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.RANK tv 0x10", "TDIGEST.REVRANK tv 0x10"],
+        change: Whole("*[*]", "-ERR T-Digest: error parsing value"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.CDF tv 0x10"],
+        change: Whole("*[*]", "-ERR T-Digest: error parsing cdf"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.QUANTILE tv 0x10"],
+        change: Whole(
+            "-ERR T-Digest: quantile should be in [0,1]",
+            "-ERR T-Digest: error parsing quantile",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not read hexadecimal doubles",
+        transcripts: &["2.8/errors-102", "8.10/errors-101"],
+        occurs: valkey_9,
+        commands: &["TDIGEST.TRIMMED_MEAN tv 0x10 1"],
+        change: Whole(
+            "-ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]",
+            "-ERR T-Digest: error parsing low_cut_percentile",
+        ),
+        effect: ReplyOnly,
+    },
+    // Digests of numbers near the ends of the range
+    Difference {
+        reason: "no answer is nan because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.QUANTILE e 0 0.25 0.5 0.75 1"],
+        change: Whole(
+            "*[*-1.7976931348623157e+308 *-1.7976931348623157e+308 *nan *nan *1.7976931348623157e+308]",
+            "*[*-1.7976931348623157e+308 *-1.15635396242*e+308 *9.71726018844*e+305 *1.03067739732*e+308 *1.7976931348623157e+308]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is wrong because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.CDF e 0 1e308 -1e308"],
+        change: Whole(
+            "*[*0.98* *0.98* *0.98*]",
+            "*[*0.49791666* *0.74200084* *0.28352152*]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is wrong because a difference of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.RANK e 0"],
+        change: Whole("*[:39]", "*[:20]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "no answer is nan because a sum of samples is not finite",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["TDIGEST.TRIMMED_MEAN e 0 1"],
+        change: Whole("*nan", "*6.2370009672*e+291"),
+        effect: ReplyOnly,
     },
     // What RedisBloom 8 changed in Bloom filters after 2.8
     Difference {
@@ -310,6 +526,164 @@ pub const DIFFERENCES: &[Difference] = &[
         ],
         change: Whole("*[*]", "-Bad expansion"),
         effect: KeyIsMissing,
+    },
+    // Cuckoo filters
+    Difference {
+        reason: "a terabyte is more than the machine has, so the third sub-filter is refused",
+        transcripts: &["8.10/config-101"],
+        occurs: over_resp2,
+        commands: TERABYTE,
+        change: Whole(
+            "*[:1 :1 :1 :1 :1 :1 :1 :1 :1]",
+            "*[:1 :1 :1 :1 :1 :1 :1 :-1 :-1]",
+        ),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "a terabyte is more than the machine has, so the third sub-filter is refused",
+        transcripts: &["8.10/config-101"],
+        occurs: over_resp3,
+        commands: TERABYTE,
+        change: Whole(
+            "*[#t #t #t #t #t #t #t #t #t]",
+            "*[#t #t #t #t #t #t #t #f #f]",
+        ),
+        effect: KeyDiffers,
+    },
+    Difference {
+        reason: "a chunk begins at the byte that is asked for",
+        transcripts: ERRORS,
+        occurs: everywhere,
+        commands: &["CF.SCANDUMP cf 2"],
+        change: Whole("*[:130 *]", "*[:129 *]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a chunk that starts past the end is refused",
+        transcripts: ERRORS,
+        occurs: everywhere,
+        commands: &["CF.LOADCHUNK lc:*:271 33 *"],
+        change: Whole("+OK", "-Couldn't load chunk!"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a header's number of sub-filters is not cut to 16 bits",
+        transcripts: ERRORS,
+        occurs: everywhere,
+        commands: &["CF.LOADCHUNK lc:*:304 1 *"],
+        change: Whole("+OK", "-Couldn't create filter!"),
+        effect: KeyIsMissing,
+    },
+    // What RedisBloom 8 changed in cuckoo filters after 2.8
+    Difference {
+        reason: "a header's expansion above 32768 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.LOADCHUNK lc:*:311 1 *"],
+        change: Whole("+OK", "-Couldn't create filter!"),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "the text about the capacity is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE *"],
+        change: Whole(
+            "-Capacity must be at least (BucketSize * 2)",
+            "-Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the capacity is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.INSERT * CAPACITY * ITEMS a"],
+        change: Whole(
+            "-Capacity must be at least (BucketSize * 2)",
+            "-Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE * 1073741825", "CF.RESERVE * 1073741824000"],
+        change: Whole(
+            "+OK",
+            "-Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
+        ),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &[
+            "CF.INSERT * CAPACITY 1073741825 ITEMS a",
+            "CF.INSERT * CAPACITY 1073741824000 ITEMS a",
+        ],
+        change: Whole(
+            "*[*]",
+            "-Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
+        ),
+        effect: KeyIsMissing,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused, whatever memory there is",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE * 9223372036854775807"],
+        change: Whole(
+            "-ERR Insufficient memory to create filter",
+            "-Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "a capacity above 2^30 is refused, whatever memory there is",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.INSERT * CAPACITY 9223372036854775807 ITEMS a"],
+        change: Whole(
+            "-ERR Insufficient memory to create filter",
+            "-Capacity must be in the range [cf-bucket-size * 2, 1073741824]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the range of an option is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE * EXPANSION *"],
+        change: Whole(
+            "-EXPANSION: value must be an integer between 0 and 32768, inclusive.",
+            "-EXPANSION: value must be in the range [0, 32768]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the range of an option is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE * BUCKETSIZE *"],
+        change: Whole(
+            "-BUCKETSIZE: value must be an integer between 1 and 255, inclusive.",
+            "-BUCKETSIZE: value must be in the range [1, 255]",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "the text about the range of an option is another",
+        transcripts: ERRORS_2_8,
+        occurs: everywhere,
+        commands: &["CF.RESERVE * MAXITERATIONS *"],
+        change: Whole(
+            "-MAXITERATIONS: value must be an integer between 1 and 65535, inclusive.",
+            "-MAXITERATIONS: value must be in the range [1, 65535]",
+        ),
+        effect: ReplyOnly,
     },
 ];
 

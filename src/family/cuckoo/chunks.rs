@@ -1,0 +1,62 @@
+//! Copying a filter piece by piece: CF.SCANDUMP and CF.LOADCHUNK.
+
+use super::{EXISTS, NOT_FOUND};
+use crate::server::call::{Call, Error};
+use crate::server::key::Slot;
+use crate::sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
+use crate::sketch::format::chunks::CHUNK_BYTES;
+use std::ffi::CStr;
+
+const BAD_POSITION: &CStr = c"Invalid position";
+
+/// CF.SCANDUMP key iterator
+pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
+    let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
+    let iterator = iterator.ok_or(BAD_POSITION)?;
+    let key = call.read::<CuckooFilter>(1);
+    let filter = key.get().or_missing(NOT_FOUND)?;
+    call.reply_array(2);
+    if filter.items() == 0 {
+        call.reply_integer(0);
+        call.reply_null();
+    } else if iterator == 0 {
+        call.reply_integer(1);
+        call.reply_bulk(&filter.header());
+    } else if let Some((chunk, next)) = filter.chunk(iterator, CHUNK_BYTES) {
+        call.reply_integer(next);
+        call.reply_bulk(chunk);
+    } else {
+        call.reply_integer(0);
+        call.reply_null();
+    }
+    Ok(())
+}
+
+/// CF.LOADCHUNK key iterator chunk
+pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
+    let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
+    let iterator = iterator.ok_or(BAD_POSITION)?;
+    let chunk = call.arg(3).bytes();
+    let mut key = call.write::<CuckooFilter>(1);
+    match (iterator, key.get()) {
+        (_, Slot::WrongType) => return Err(Error::WrongType),
+        (1, Slot::Found(_)) => return Err(EXISTS.into()),
+        (1, Slot::Missing) => {
+            if chunk.len() != HEADER_BYTES {
+                return Err(c"Invalid header".into());
+            }
+            let filter = CuckooFilter::from_header(chunk, &|bytes| call.allows_bytes(bytes));
+            key.set(filter.map_err(|_| c"Couldn't create filter!")?);
+        }
+        (_, Slot::Missing) => return Err(NOT_FOUND.into()),
+        (_, Slot::Found(filter)) => {
+            let loaded = filter.load_chunk(iterator, chunk);
+            loaded.map_err(|_| c"Couldn't load chunk!")?;
+        }
+    }
+    drop(key);
+    call.replicate_verbatim();
+    call.signal_changed(1, c"cf.loadchunk");
+    call.reply_ok();
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The settings `cf-*`: how a filter is made that nobody reserved, and how far filters may grow (spec:
+//! server.md, "Configuration").
+
+use super::create::Creation;
+use crate::server::argument::Argument;
+use crate::server::config::{Accepted, Rejection, Setting, integer_in};
+use crate::sketch::cuckoo::{MAX_EXPANSION, Parameters};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The largest capacity that may be asked for.
+pub const MAX_CAPACITY: i64 = 1 << 30;
+/// Bucket sizes that may be asked for.
+pub const BUCKET_SIZES: RangeInclusive<i64> = 1..=255;
+/// Numbers of kick-outs that may be asked for.
+pub const ITERATIONS: RangeInclusive<i64> = 1..=65535;
+/// Growth factors that may be asked for; 0 stands for a filter that does not grow.
+pub const EXPANSIONS: RangeInclusive<i64> = 0..=MAX_EXPANSION as i64;
+/// What a limit of sub-filters may be set to.
+const LIMITS: RangeInclusive<i64> = 1..=65536;
+
+static BUCKET_SIZE: AtomicI64 = AtomicI64::new(2);
+static CAPACITY: AtomicI64 = AtomicI64::new(1024);
+static MAX_ITERATIONS: AtomicI64 = AtomicI64::new(20);
+static EXPANSION: AtomicI64 = AtomicI64::new(1);
+static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(32);
+
+/// The settings, for the server.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: c"cf-bucket-size",
+        old_name: None,
+        default: c"2",
+        set: |text| set(text, BUCKET_SIZES, &BUCKET_SIZE),
+        fits: |text| integer_in(text, 1..=largest_bucket()).map(drop),
+    },
+    Setting {
+        name: c"cf-initial-size",
+        old_name: None,
+        default: c"1024",
+        set: |text| set(text, smallest_capacity(1)..=MAX_CAPACITY, &CAPACITY),
+        fits: |text| {
+            let smallest = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
+            integer_in(text, smallest..=MAX_CAPACITY).map(drop)
+        },
+    },
+    Setting {
+        name: c"cf-max-iterations",
+        old_name: None,
+        default: c"20",
+        set: |text| set(text, ITERATIONS, &MAX_ITERATIONS),
+        fits: |_| Ok(()),
+    },
+    Setting {
+        name: c"cf-expansion-factor",
+        old_name: None,
+        default: c"1",
+        set: |text| set(text, EXPANSIONS, &EXPANSION),
+        fits: |_| Ok(()),
+    },
+    Setting {
+        name: c"cf-max-expansions",
+        old_name: Some("CF_MAX_EXPANSIONS"),
+        default: c"32",
+        set: |text| set(text, LIMITS, &MAX_SUB_FILTERS),
+        fits: |_| Ok(()),
+    },
+];
+
+fn set(
+    text: Argument<'_>,
+    range: RangeInclusive<i64>,
+    value: &AtomicI64,
+) -> Result<Accepted, Rejection> {
+    value.store(integer_in(text, range)?, Ordering::Relaxed);
+    Ok(Accepted::AsGiven)
+}
+
+/// The smallest capacity of a filter with buckets of this size: that of two buckets.
+pub fn smallest_capacity(bucket_size: i64) -> i64 {
+    2 * bucket_size
+}
+
+/// The largest bucket of which two go into the configured capacity.
+fn largest_bucket() -> i64 {
+    (*BUCKET_SIZES.end()).min(CAPACITY.load(Ordering::Relaxed) / 2)
+}
+
+/// How a filter is made that nobody reserved.
+pub fn defaults() -> Creation {
+    Creation {
+        capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
+        parameters: parameters(),
+    }
+}
+
+/// The configured parameters, apart from the capacity.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // kept in their ranges by `set`
+pub fn parameters() -> Parameters {
+    Parameters {
+        bucket_size: BUCKET_SIZE.load(Ordering::Relaxed) as u8,
+        max_iterations: MAX_ITERATIONS.load(Ordering::Relaxed) as u16,
+        expansion: EXPANSION.load(Ordering::Relaxed) as u16,
+    }
+}
+
+/// Sub-filters from which on a filter takes no more items.
+pub fn max_sub_filters() -> u64 {
+    MAX_SUB_FILTERS.load(Ordering::Relaxed).unsigned_abs()
+}

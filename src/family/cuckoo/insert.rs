@@ -1,0 +1,300 @@
+//! Items in: CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX.
+
+use super::config::{self, BUCKET_SIZES, MAX_CAPACITY};
+use super::create::{self, Creation};
+use super::{NOT_FOUND, stats};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::key::WriteKey;
+use crate::sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use std::ffi::CStr;
+
+/// The filter has as many sub-filters as it may have.
+const TOO_MANY: &CStr = c"Maximum expansions reached";
+
+/// Whether an item goes in although it seems to be there, and whose command it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Always.
+    Again,
+    /// Only if it does not seem to be there.
+    Unique,
+}
+
+/// What became of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Added,
+    Existed,
+    /// The filter is full and does not grow.
+    Full,
+    /// There was no memory to grow.
+    NoMemory,
+}
+
+impl Answer {
+    fn of(inserted: Result<bool, CuckooError>) -> Self {
+        match inserted {
+            Ok(true) => Self::Added,
+            Ok(false) => Self::Existed,
+            Err(CuckooError::Full) => Self::Full,
+            Err(CuckooError::OutOfMemory(_) | CuckooError::Parameters(_)) => Self::NoMemory,
+        }
+    }
+}
+
+/// Whether the filter may take no more items. Commands that must be obeyed are not held to the limit:
+/// whoever sent them had another one.
+fn is_at_limit(call: &Call<'_>, filter: &CuckooFilter) -> bool {
+    filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
+}
+
+/// CF.ADD key item
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    add_one(call, Way::Again, c"cf.add")
+}
+
+/// CF.ADDNX key item
+pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
+    add_one(call, Way::Unique, c"cf.addnx")
+}
+
+fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
+    let mut key = call.write::<CuckooFilter>(1);
+    let (filter, created) = create::find_or_create(call, &mut key, &config::defaults())?;
+    let sub_filters = filter.num_sub_filters();
+    let answer = if is_at_limit(call, filter) {
+        None
+    } else {
+        let item = call.arg(2).bytes();
+        let allows = |bytes| call.allows_bytes(bytes);
+        Some(Answer::of(match way {
+            Way::Again => filter.insert(item, &allows).map(|()| true),
+            Way::Unique => filter.insert_unique(item, &allows),
+        }))
+    };
+    if filter.num_sub_filters() > sub_filters {
+        stats().count_growths(1);
+        key.recount();
+    }
+    drop(key);
+    let added = answer == Some(Answer::Added);
+    if added {
+        stats().count_items(1);
+        call.replicate_verbatim();
+    }
+    if created || added {
+        call.signal_changed(1, event);
+    }
+    match answer {
+        Some(Answer::Added) => call.reply_boolean(true),
+        Some(Answer::Existed) => call.reply_boolean(false),
+        refused => {
+            stats().count_refusals(1);
+            call.reply_error(match refused {
+                Some(Answer::Full) => c"Filter is full",
+                Some(_) => c"ERR Insufficient memory",
+                None => TOO_MANY,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
+    insert_several(call, Way::Again, c"cf.insert")
+}
+
+/// CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
+    insert_several(call, Way::Unique, c"cf.insertnx")
+}
+
+fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Error> {
+    let options = insert_options(call)?;
+    let mut key = call.write::<CuckooFilter>(1);
+    if !options.create {
+        key.get().or_missing(NOT_FOUND)?;
+    }
+    let (filter, created) = create::find_or_create(call, &mut key, &options.creation)?;
+    let outcome = if is_at_limit(call, filter) {
+        None
+    } else {
+        Some(insert_each(call, filter, options.first_item, way))
+    };
+    if let Some(outcome) = &outcome {
+        finish(call, key, &options, outcome, name);
+    } else {
+        drop(key);
+        stats().count_refusals(1);
+        call.reply_error(TOO_MANY);
+    }
+    if created || outcome.is_some_and(|outcome| outcome.added > 0) {
+        call.signal_changed(1, name);
+    }
+    Ok(())
+}
+
+/// What inserting several items came to.
+#[derive(Default)]
+struct Outcome {
+    /// Items that went in.
+    added: u64,
+    /// Items that were refused.
+    refused: u64,
+    /// Sub-filters that were made on the way.
+    growths: usize,
+    /// The words of the items to send on, kept only once memory was refused to one: who receives the
+    /// command may have that memory, so none that was refused may be sent.
+    sent: Option<Vec<usize>>,
+}
+
+/// Inserts the items from word `first` on, and replies with an array of what became of each.
+fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way: Way) -> Outcome {
+    let sub_filters = filter.num_sub_filters();
+    let mut outcome = Outcome::default();
+    call.reply_array(call.len() - first);
+    let mut start = first;
+    while start < call.len() {
+        let mut answers = [Answer::Added; BLOCK_ITEMS];
+        let mut places = answers.iter_mut();
+        let mut note = |inserted| {
+            if let Some(place) = places.next() {
+                *place = Answer::of(inserted);
+            }
+        };
+        let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
+        let len = items.len();
+        let allows = |bytes| call.allows_bytes(bytes);
+        match way {
+            Way::Again => filter.insert_each(items, &allows, |done| note(done.map(|()| true))),
+            Way::Unique => filter.insert_unique_each(items, &allows, note),
+        }
+        for (word, &answer) in (start..).zip(&answers[..len]) {
+            reply(call, answer, way);
+            match answer {
+                Answer::Added => {
+                    outcome.added += 1;
+                    if let Some(sent) = &mut outcome.sent {
+                        sent.push(word);
+                    }
+                }
+                Answer::Existed => {}
+                Answer::Full => outcome.refused += 1,
+                Answer::NoMemory => {
+                    outcome.refused += 1;
+                    // Items before this one that existed exist elsewhere too.
+                    outcome.sent.get_or_insert_with(|| (first..word).collect());
+                }
+            }
+        }
+        start += len;
+    }
+    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome
+}
+
+fn reply(call: &mut Call<'_>, answer: Answer, way: Way) {
+    match (answer, way) {
+        (Answer::Added, Way::Again) => call.reply_boolean(true),
+        (Answer::Added, Way::Unique) => call.reply_integer(1),
+        (Answer::Existed, _) => call.reply_integer(0),
+        (Answer::Full | Answer::NoMemory, Way::Again) if call.is_resp3() => {
+            call.reply_boolean(false);
+        }
+        (Answer::Full | Answer::NoMemory, _) => call.reply_integer(-1),
+    }
+}
+
+/// Counts and replicates what a command did.
+fn finish(
+    call: &mut Call<'_>,
+    mut key: WriteKey<CuckooFilter>,
+    options: &InsertOptions,
+    outcome: &Outcome,
+    name: &CStr,
+) {
+    if outcome.growths > 0 {
+        stats().count_growths(outcome.growths as u64);
+        key.recount();
+    }
+    drop(key);
+    stats().count_items(outcome.added);
+    stats().count_refusals(outcome.refused);
+    if outcome.added == 0 {
+        return;
+    }
+    let head = [call.arg(1).bytes(), b"ITEMS"];
+    let mut words = Vec::new();
+    match &outcome.sent {
+        Some(sent) => words.extend(sent.iter().map(|&word| call.arg(word).bytes())),
+        None if options.is_taken_anywhere => {
+            call.replicate_verbatim();
+            return;
+        }
+        None => words.extend(call.args_from(options.first_item).map(Argument::bytes)),
+    }
+    words.splice(0..0, head);
+    call.replicate(name, &words);
+}
+
+/// What CF.INSERT and CF.INSERTNX say before their items.
+struct InsertOptions {
+    /// How to make a missing filter.
+    creation: Creation,
+    /// Whether to make it at all.
+    create: bool,
+    /// Whether a server with other settings takes the options: how small a capacity may be is a matter
+    /// of the bucket size that is set there, even if the key is there already.
+    is_taken_anywhere: bool,
+    /// The word where the items start.
+    first_item: usize,
+}
+
+/// Reads the options: known by their first letters, whatever follows (as the peer does).
+fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
+    let mut creation = config::defaults();
+    let mut create = true;
+    let mut is_taken_anywhere = true;
+    let mut index = 2;
+    if call.len() < 4 {
+        return Err(Error::WrongArity);
+    }
+    while index < call.len() {
+        let word = call.arg(index).bytes();
+        index += 1;
+        match word.first().map(u8::to_ascii_lowercase) {
+            Some(b'i') if index == call.len() => return Err(Error::WrongArity),
+            Some(b'i') => {
+                return Ok(InsertOptions {
+                    creation,
+                    create,
+                    is_taken_anywhere,
+                    first_item: index,
+                });
+            }
+            Some(b'c') if index == call.len() => return Err(Error::WrongArity),
+            Some(b'c') => {
+                let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
+                // Who sent a command that must be obeyed may have smaller buckets.
+                let bucket_size = match call.must_obey() {
+                    true => *BUCKET_SIZES.start(),
+                    false => creation.parameters.bucket_size.into(),
+                };
+                let smallest = config::smallest_capacity(bucket_size);
+                if !(smallest..=MAX_CAPACITY).contains(&capacity) {
+                    return Err(
+                        c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into(),
+                    );
+                }
+                creation.capacity = capacity.unsigned_abs();
+                is_taken_anywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
+                index += 1;
+            }
+            Some(b'n') => create = false,
+            _ => return Err(c"Unknown argument received".into()),
+        }
+    }
+    Err(Error::WrongArity)
+}

@@ -1,0 +1,700 @@
+//! Cuckoo filters on a real server: what the recordings do not show.
+
+use crate::samples::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+/// `head`, then so many words made of numbers.
+fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
+    let head = head.iter().map(ToString::to_string);
+    head.chain((from..to).map(|i| format!("item:{i}")))
+        .collect()
+}
+
+fn insert(connection: &mut Connection, key: &str, from: u32, to: u32) {
+    for start in (from..to).step_by(1000) {
+        let words = numbered(&["CF.INSERT", key, "ITEMS"], start, to.min(start + 1000));
+        assert!(matches!(connection.send(&words), Reply::Array(_)));
+    }
+}
+
+/// A field of CF.INFO.
+fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
+    let reply = connection.send(&["CF.INFO", key]);
+    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
+    let position = items
+        .iter()
+        .position(|item| item.text() == Some(field.as_bytes()))
+        .unwrap_or_else(|| panic!("no {field} in {reply}"));
+    items[position + 1].integer().expect("a number")
+}
+
+/// The name of a setting on this server: with the module's prefix, where it wants one.
+fn setting(connection: &mut Connection, name: &str) -> String {
+    let reply = connection.send(&["CONFIG", "GET", name]);
+    if reply.items().is_some_and(<[Reply]>::is_empty) {
+        format!("bf.{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn set(connection: &mut Connection, name: &str, value: &str) -> Reply {
+    let name = setting(connection, name);
+    connection.send(&["CONFIG", "SET", &name, value])
+}
+
+fn get(connection: &mut Connection, name: &str) -> String {
+    let name = setting(connection, name);
+    let reply = connection.send(&["CONFIG", "GET", &name]);
+    let value = reply.items().and_then(|items| items.last()?.text());
+    String::from_utf8(value.expect("a value").to_vec()).unwrap()
+}
+
+fn number(server: &Server, field: &str) -> i64 {
+    server.info(field).unwrap().parse().unwrap()
+}
+
+/// The two sizes bound one another, in whatever order they arrive while the module is loaded.
+#[test]
+fn a_pair_of_sizes_that_fits_is_loaded_in_any_order() {
+    let probe = Server::start();
+    let bucket_size = setting(&mut probe.resp2(), "cf-bucket-size");
+    let initial_size = setting(&mut probe.resp2(), "cf-initial-size");
+    // Below the default of the one, and above what the default of the other allows.
+    for (bucket, size) in [("1", "2"), ("100", "200"), ("255", "510"), ("2", "4")] {
+        let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
+        let in_file = [(&bucket_size, bucket), (&initial_size, size)];
+        for first in [0, 1] {
+            let second = 1 - first;
+            let line = [
+                by_name[first].0,
+                by_name[first].1,
+                by_name[second].0,
+                by_name[second].1,
+            ];
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let lines = [first, second].map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
+            std::fs::write(file.path(), lines.concat()).unwrap();
+            let include = ["--include", file.path().to_str().unwrap()];
+            // One on the load line, the other in the file.
+            let half = std::fs::read_to_string(file.path()).unwrap();
+            let half = half.lines().nth(1).unwrap().to_owned();
+            let half_file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(half_file.path(), half + "\n").unwrap();
+            let include_half = ["--include", half_file.path().to_str().unwrap()];
+            for options in [
+                Options::new().module_arguments(&line),
+                Options::new().arguments(&include),
+                Options::new()
+                    .arguments(&include_half)
+                    .module_arguments(&line[..2]),
+            ] {
+                let server = options.start();
+                let mut connection = server.resp2();
+                assert_eq!(get(&mut connection, "cf-bucket-size"), bucket);
+                assert_eq!(get(&mut connection, "cf-initial-size"), size);
+                assert_eq!(connection.call("CF.ADD k a"), Reply::Integer(1));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pair_of_sizes_that_does_not_fit_stops_the_load() {
+    for arguments in [
+        &["cf-bucket-size", "3", "cf-initial-size", "5"][..],
+        &["cf-initial-size", "5", "cf-bucket-size", "3"],
+        &["cf-initial-size", "3"],
+        &["cf-initial-size", "1"],
+        &["cf-bucket-size", "256"],
+        &["CF_MAX_EXPANSIONS", "0"],
+    ] {
+        let log = Options::new()
+            .module_arguments(arguments)
+            .try_start()
+            .expect_err("a server that does not start");
+        assert!(log.contains("must be in the range"), "{log}");
+    }
+}
+
+#[test]
+fn sizes_that_are_set_bound_one_another() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let steps = [
+        ("cf-initial-size", "10", ""),
+        ("cf-bucket-size", "6", "[1, 5]"),
+        ("cf-bucket-size", "5", ""),
+        ("cf-initial-size", "9", "[10, 1073741824]"),
+        ("cf-initial-size", "1000", ""),
+        ("cf-bucket-size", "256", "[1, 255]"),
+        ("cf-bucket-size", "255", ""),
+        ("cf-initial-size", "509", "[510, 1073741824]"),
+        ("cf-initial-size", "510", ""),
+    ];
+    for (name, value, range) in steps {
+        let reply = set(&mut connection, name, value).to_string();
+        if range.is_empty() {
+            assert_eq!(reply, "+OK", "{name} {value}");
+        } else {
+            let text = format!("Value for `{name}` must be in the range {range}");
+            assert!(reply.contains(&text), "{name} {value}: {reply}");
+        }
+    }
+    let reply = set(&mut connection, "cf-bucket-size", "x").to_string();
+    assert!(
+        reply.contains("Invalid value for `cf-bucket-size`"),
+        "{reply}"
+    );
+    assert_eq!(get(&mut connection, "cf-bucket-size"), "255");
+}
+
+#[test]
+fn the_old_load_argument_is_taken_and_said_to_be_old() {
+    let server = Options::new()
+        .module_arguments(&["CF_MAX_EXPANSIONS", "7"])
+        .start();
+    assert_eq!(get(&mut server.resp2(), "cf-max-expansions"), "7");
+    assert!(server.log().contains("CF_MAX_EXPANSIONS is deprecated"));
+}
+
+/// The limit is looked at once a command. A replica and the AOF obey whatever their own limit is.
+#[test]
+fn the_limit_of_sub_filters_holds_for_users_only() {
+    let mut primary = Options::new()
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    let mut replica = Options::new()
+        .module_arguments(&["cf-max-expansions", "1"])
+        .start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert!(
+        connection
+            .call("CF.RESERVE k 4 MAXITERATIONS 1 EXPANSION 1")
+            .is_ok()
+    );
+    assert!(set(&mut connection, "cf-max-expansions", "3").is_ok());
+    let mut inserted = 0;
+    while info(&mut connection, "k", "Number of filters") < 2 {
+        inserted += 1;
+        assert_eq!(connection.call("CF.ADD k a"), Reply::Integer(1));
+    }
+    let reply = connection.call(&format!("CF.INSERT k ITEMS{}", " a".repeat(90)));
+    inserted += 90;
+    let items = reply.items().unwrap();
+    assert!(items.iter().all(|item| *item == Reply::Integer(1)));
+    let sub_filters = info(&mut connection, "k", "Number of filters");
+    assert!(sub_filters > 20, "{sub_filters}");
+    let reached = "-Maximum expansions reached";
+    let offset = number(&primary, "master_repl_offset");
+    for command in [
+        "CF.ADD k a",
+        "CF.ADDNX k a",
+        "CF.INSERT k ITEMS a b",
+        "CF.INSERTNX k ITEMS a",
+        "CF.INSERT k NOCREATE ITEMS a",
+    ] {
+        assert_eq!(connection.call(command).to_string(), reached);
+    }
+    assert_eq!(number(&primary, "master_repl_offset"), offset);
+    // A key that was made for a refused item is there, everywhere.
+    assert!(set(&mut connection, "cf-max-expansions", "1").is_ok());
+    for command in ["CF.ADD new a", "CF.INSERT new2 CAPACITY 77 ITEMS a"] {
+        assert_eq!(connection.call(command).to_string(), reached);
+    }
+    assert_eq!(info(&mut connection, "new2", "Number of buckets"), 64);
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    let before = ["k", "new", "new2"].map(|key| dump(&mut connection, key));
+    let there = ["k", "new", "new2"].map(|key| dump(&mut on_replica, key));
+    assert_eq!(there, before);
+    let items = info(&mut connection, "k", "Number of items inserted");
+    assert_eq!(items, inserted);
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let limit = ["cf-max-expansions", "1"];
+    primary.restart_with(Options::new().arguments(&options).module_arguments(&limit));
+    let mut connection = primary.resp2();
+    let after = ["k", "new", "new2"].map(|key| dump(&mut connection, key));
+    assert_eq!(after, before);
+}
+
+/// Creation is spelled out, so that a replica's settings do not matter; each form of it.
+#[test]
+fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
+    let mut primary = Server::start();
+    let mut replica = Options::new()
+        .module_arguments(&[
+            "cf-bucket-size",
+            "9",
+            "cf-initial-size",
+            "50",
+            "cf-max-iterations",
+            "1",
+            "cf-expansion-factor",
+            "0",
+        ])
+        .start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let commands = [
+        "CF.ADD add a",
+        "CF.ADDNX addnx a",
+        "CF.INSERT ins ITEMS a b",
+        "CF.INSERTNX insnx ITEMS a b",
+        "CF.INSERT sized CAPACITY 8 ITEMS a b c d e f g h i j",
+        "CF.RESERVE plain 30",
+        "CF.RESERVE some 30 EXPANSION 3",
+        "CF.RESERVE all 99 EXPANSION 0 BUCKETSIZE 3 MAXITERATIONS 65535",
+    ];
+    for round in 0..2 {
+        for command in commands {
+            let reply = connection.call(&command.replacen(' ', &format!(" {round}:"), 1));
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        }
+        assert!(set(&mut connection, "cf-expansion-factor", "4").is_ok());
+        assert!(set(&mut connection, "cf-initial-size", "8").is_ok());
+        assert!(set(&mut connection, "cf-bucket-size", "4").is_ok());
+        assert!(set(&mut connection, "cf-max-iterations", "500").is_ok());
+    }
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for round in 0..2 {
+        for command in commands {
+            let key = format!("{round}:{}", command.split(' ').nth(1).unwrap());
+            let here = dump(&mut connection, &key);
+            assert!(matches!(here, Reply::Bulk(_)), "{key}");
+            assert_eq!(dump(&mut on_replica, &key), here, "{key}");
+        }
+    }
+}
+
+/// Growth that is refused makes elements of the reply -1; none of these items is replicated, and the
+/// others are in their order.
+#[test]
+fn items_that_are_refused_memory_are_not_replicated() {
+    for command in ["CF.INSERT", "CF.INSERTNX"] {
+        let mut primary = Server::start();
+        let mut replica = Server::start();
+        replica.replicate(&primary);
+        let mut connection = primary.resp2();
+        // The second sub-filter takes 2 MiB, the third 64 GiB.
+        assert!(
+            connection
+                .call("CF.RESERVE k 64 EXPANSION 32768 MAXITERATIONS 1")
+                .is_ok()
+        );
+        assert!(connection.call("CONFIG SET maxmemory 100mb").is_ok());
+        // Many slots are left when the first item finds none, so others go in after it.
+        let mut refused = 0;
+        let mut added_after = 0;
+        let mut from = 0;
+        while refused == 0 || added_after == 0 {
+            let reply = connection.send(&numbered(&[command, "k", "ITEMS"], from, from + 20_000));
+            for item in reply.items().expect("an array") {
+                match item.integer() {
+                    Some(-1) => refused += 1,
+                    Some(1) if refused > 0 => added_after += 1,
+                    Some(0 | 1) => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            from += 20_000;
+        }
+        assert!(number(&primary, "bf_cuckoo_refusals") >= refused);
+        primary.wait_for_replica(&replica);
+        let here = dump(&mut connection, "k");
+        assert!(dump(&mut replica.resp2(), "k") == here, "{command}");
+    }
+}
+
+#[test]
+fn a_full_filter_says_so_in_each_protocol_and_replicas_agree() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert!(connection.call("CF.RESERVE k 4 EXPANSION 0").is_ok());
+    let reply = connection.call("CF.INSERT k ITEMS a a a a a b");
+    let (full, items) = (Reply::Integer(-1), reply.items().unwrap());
+    assert_eq!(items[4], full);
+    let items = connection.call("CF.INSERTNX k ITEMS a zz");
+    assert_eq!(items.items().unwrap()[0], Reply::Integer(0));
+    for (command, text) in [
+        ("CF.ADD k a", "-Filter is full"),
+        ("CF.ADDNX k a", ":0"),
+        ("CF.INSERT k NOCREATE ITEMS a a", "*[:-1 :-1]"),
+    ] {
+        assert_eq!(connection.call(command).to_string(), text);
+    }
+    let mut resp3 = primary.resp3();
+    let reply = resp3.call("CF.INSERT k ITEMS a a").to_string();
+    assert_eq!(reply, "*[#f #f]");
+    let reply = resp3.call("CF.INSERT other ITEMS a").to_string();
+    assert_eq!(reply, "*[#t]");
+    let reply = resp3.call("CF.INSERTNX other ITEMS a b").to_string();
+    assert_eq!(reply, "*[:0 :1]");
+    assert!(number(&primary, "bf_cuckoo_refusals") >= 6);
+    primary.wait_for_replica(&replica);
+    let here = dump(&mut connection, "k");
+    assert_eq!(dump(&mut replica.resp2(), "k"), here);
+}
+
+#[test]
+fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
+    // A header of 2^40 buckets of 2 slots.
+    let mut header = Vec::new();
+    for number in [0u64, 1 << 40, 0, 1] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    for number in [2u16, 20, 1] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    assert!(
+        connection
+            .call("CF.RESERVE grows 8 EXPANSION 32768")
+            .is_ok()
+    );
+    let reply = connection.call("CF.INSERT grows ITEMS a a a a");
+    assert_eq!(reply.to_string(), "*[:1 :1 :1 :1]");
+    let offset = server.info("master_repl_offset");
+    let refused = "-ERR Insufficient memory to create filter";
+    for command in [
+        "CF.RESERVE huge 1073741824",
+        "CF.INSERT huge CAPACITY 1073741824 ITEMS a",
+    ] {
+        assert_eq!(connection.call(command).to_string(), refused);
+    }
+    assert!(set(&mut connection, "cf-initial-size", "1073741824").is_ok());
+    assert_eq!(connection.call("CF.ADD huge a").to_string(), refused);
+    let reply = connection.send(&[b"CF.LOADCHUNK", &b"huge"[..], b"1", &header]);
+    assert_eq!(reply.to_string(), "-Couldn't create filter!");
+    assert_eq!(connection.call("EXISTS huge"), Reply::Integer(0));
+    assert_eq!(server.info("master_repl_offset"), offset);
+    assert!(connection.call("CF.RESERVE fits 10000000").is_ok());
+}
+
+/// The second sub-filter takes 256 KiB, the third 8 GiB. In the first both buckets of the item are one.
+#[test]
+fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
+    assert!(connection.call("CF.RESERVE k 8 EXPANSION 32768").is_ok());
+    let reply = connection.call("CF.INSERT k ITEMS a a a a a a a a");
+    assert_eq!(reply.to_string(), "*[:1 :1 :1 :1 :1 :1 :-1 :-1]");
+    let before = dump(&mut connection, "k");
+    for (command, text) in [
+        ("CF.ADD k a", "-ERR Insufficient memory"),
+        ("CF.ADDNX k a", ":0"),
+        ("CF.INSERT k ITEMS a", "*[:-1]"),
+    ] {
+        assert_eq!(connection.call(command).to_string(), text);
+    }
+    assert_eq!(dump(&mut connection, "k"), before);
+}
+
+#[test]
+fn a_reservation_of_a_thousand_million_takes_address_space_only() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    let before = server.resident_bytes();
+    assert!(connection.call("CF.RESERVE big 1073741824").is_ok());
+    assert!(connection.call("MEMORY USAGE big").integer() >= Some(1 << 30));
+    assert_eq!(connection.call("CF.ADD big a"), Reply::Integer(1));
+    assert_eq!(connection.call("CF.EXISTS big a"), Reply::Integer(1));
+    assert!(server.resident_bytes() - before < 16 << 20);
+    assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));
+    server.wait_until("the memory back", |server| {
+        server.info("bf_cuckoo_bytes").as_deref() == Some("0")
+    });
+}
+
+/// Two buckets of two slots hold four equal items a sub-filter; so 32 sub-filters hold 128 (or 64, where
+/// the two buckets are one).
+#[test]
+fn equal_items_grow_a_filter_up_to_the_limit() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut inserted = 0;
+    loop {
+        match connection.call("CF.ADD k same") {
+            Reply::Integer(1) => inserted += 1,
+            refusal => {
+                assert_eq!(refusal.to_string(), "-Maximum expansions reached");
+                break;
+            }
+        }
+    }
+    // The last sub-filter is reached by its first item.
+    assert_eq!(inserted, 31 * 4 + 1);
+    assert_eq!(info(&mut connection, "k", "Number of filters"), 32);
+    assert_eq!(connection.call("CF.COUNT k same"), Reply::Integer(inserted));
+    assert_eq!(connection.call("CF.DEL k same"), Reply::Integer(1));
+    assert_eq!(
+        connection.call("CF.COUNT k same"),
+        Reply::Integer(inserted - 1)
+    );
+    // Once a command: ten thousand at once go in.
+    let command = format!("CF.INSERT once ITEMS{}", " same".repeat(10_000));
+    let reply = connection.call(&command);
+    let items = reply.items().unwrap();
+    assert!(items.iter().all(|item| *item == Reply::Integer(1)));
+    assert_eq!(
+        connection.call("CF.COUNT once same"),
+        Reply::Integer(10_000)
+    );
+    assert_eq!(info(&mut connection, "once", "Number of filters"), 2500);
+}
+
+#[test]
+fn memory_and_its_count_follow_growth_and_compaction() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let counted = || number(&server, "bf_cuckoo_bytes");
+    assert!(connection.call("CF.RESERVE k 10000").is_ok());
+    let empty = connection.call("MEMORY USAGE k").integer().unwrap();
+    insert(&mut connection, "k", 0, 100_000);
+    let full = connection.call("MEMORY USAGE k").integer().unwrap();
+    assert!(full > 100_000 && full > empty, "{full}");
+    assert!((counted() - full).abs() < 1000, "{} {full}", counted());
+    assert!(number(&server, "bf_cuckoo_growths") >= 6);
+    assert_eq!(number(&server, "bf_cuckoo_items_added"), 100_000);
+    for start in (0..100_000).step_by(1000) {
+        for i in start..start + 1000 {
+            let command = ["CF.DEL", "k", &format!("item:{i}")];
+            connection.write(&command).unwrap();
+        }
+        for _ in 0..1000 {
+            assert_eq!(connection.read().unwrap(), Reply::Integer(1));
+        }
+    }
+    let left = connection.call("MEMORY USAGE k").integer().unwrap();
+    assert!(
+        left < empty + 2000,
+        "{left} left of {full}, {empty} at first"
+    );
+    assert!((counted() - left).abs() < 1000, "{} {left}", counted());
+}
+
+#[test]
+fn compaction_is_a_write_that_replicas_follow() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let mut on_replica = replica.resp2();
+    assert!(connection.call("CF.RESERVE k 1000").is_ok());
+    insert(&mut connection, "k", 0, 6000);
+    for i in 0..500 {
+        let reply = connection.send(&["CF.DEL", "k", &format!("item:{i}")]);
+        assert_eq!(reply, Reply::Integer(1));
+    }
+    let before = dump(&mut connection, "k");
+    assert!(
+        on_replica
+            .call("CF.COMPACT k")
+            .to_string()
+            .starts_with("-READONLY")
+    );
+    assert!(connection.call("CF.COMPACT k").is_ok());
+    assert_ne!(dump(&mut connection, "k"), before);
+    assert_eq!(info(&mut connection, "k", "Number of items deleted"), 0);
+    let missing = "-Cuckoo filter was not found";
+    assert_eq!(connection.call("CF.COMPACT nothing").to_string(), missing);
+    assert!(connection.call("SET string x").is_ok());
+    assert_eq!(connection.call("CF.COMPACT string").to_string(), missing);
+    for i in 500..6000 {
+        let reply = connection.send(&["CF.EXISTS", "k", &format!("item:{i}")]);
+        assert_eq!(reply, Reply::Integer(1));
+    }
+    primary.wait_for_replica(&replica);
+    let here = dump(&mut connection, "k");
+    assert_eq!(dump(&mut on_replica, "k"), here);
+}
+
+#[test]
+fn a_filter_above_16_mebibytes_goes_over_in_chunks() {
+    let server = Server::start();
+    let other = Server::start();
+    let (mut from, mut to) = (server.resp2(), other.resp2());
+    // 32 MiB: two chunks of one sub-filter. With several sub-filters no chunk crosses into the next.
+    assert!(from.call("CF.RESERVE large 20000000").is_ok());
+    insert(&mut from, "large", 0, 20_000);
+    insert(&mut from, "several", 0, 5000);
+    for (key, expected) in [("large", Some(3)), ("several", None)] {
+        let mut iterator = "0".to_owned();
+        let mut chunks = 0;
+        loop {
+            let reply = from.send(&["CF.SCANDUMP", key, &iterator]);
+            let [next, chunk] = reply.items().unwrap() else {
+                panic!("{reply}");
+            };
+            iterator = next.integer().unwrap().to_string();
+            if iterator == "0" {
+                assert!(matches!(chunk, Reply::Null(_)));
+                break;
+            }
+            let chunk = chunk.text().unwrap();
+            assert!(chunk.len() <= 16 << 20);
+            let loaded = to.send(&[b"CF.LOADCHUNK", key.as_bytes(), iterator.as_bytes(), chunk]);
+            assert!(loaded.is_ok(), "{loaded}");
+            chunks += 1;
+        }
+        let sub_filters = info(&mut from, key, "Number of filters");
+        assert_eq!(chunks, expected.unwrap_or(1 + sub_filters), "{key}");
+        assert!(dump(&mut to, key) == dump(&mut from, key), "{key}");
+    }
+}
+
+/// Neither has anything to scan, but both must be there again.
+#[test]
+fn filters_without_items_survive_a_rewrite_of_the_aof() {
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&options).start();
+    let mut connection = server.resp2();
+    assert!(connection.call("SELECT 9").is_ok());
+    assert!(
+        connection
+            .call("CF.RESERVE empty 99 BUCKETSIZE 5 EXPANSION 0")
+            .is_ok()
+    );
+    assert_eq!(connection.call("CF.ADD emptied a"), Reply::Integer(1));
+    assert_eq!(connection.call("CF.DEL emptied a"), Reply::Integer(1));
+    connection.call("BGREWRITEAOF");
+    server.wait_until("the rewrite", |server| {
+        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+    });
+    let before = ["empty", "emptied"].map(|key| dump(&mut connection, key));
+    assert!(matches!(before[0], Reply::Bulk(_)));
+    server.restart();
+    let mut connection = server.resp2();
+    assert!(connection.call("SELECT 9").is_ok());
+    let after = ["empty", "emptied"].map(|key| dump(&mut connection, key));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn events_are_named_as_the_commands() {
+    let server = Options::new()
+        .arguments(&["--notify-keyspace-events", "KEA"])
+        .start();
+    let mut connection = server.resp2();
+    let mut listener = server.resp2();
+    listener.send(&["PSUBSCRIBE", "__keyspace@0__:*"]);
+    insert(&mut connection, "k", 0, 3000);
+    for command in [
+        "CF.RESERVE reserved 100",
+        "CF.ADD k a",
+        "CF.ADDNX k never-seen",
+        "CF.INSERTNX k ITEMS never-seen-too",
+        "CF.DEL k item:0",
+        "CF.COMPACT k",
+    ] {
+        let reply = connection.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
+    let header = connection.call("CF.SCANDUMP k 0");
+    let header = header.items().unwrap()[1].text().unwrap();
+    let loaded = connection.send(&[b"CF.LOADCHUNK", &b"copy"[..], b"1", header]);
+    assert!(loaded.is_ok(), "{loaded}");
+    let mut told = Vec::new();
+    while told.last().is_none_or(|event| event != "cf.loadchunk") {
+        let message = listener.read().expect("an event");
+        let text = message.items().unwrap().last().unwrap().text().unwrap();
+        let event = String::from_utf8(text.to_vec()).unwrap();
+        // Of new keys some servers tell on their own.
+        if event != "new" && told.last() != Some(&event) {
+            told.push(event);
+        }
+    }
+    assert_eq!(
+        told,
+        [
+            "cf.insert",
+            "cf.reserve",
+            "cf.add",
+            "cf.addnx",
+            "cf.insertnx",
+            "cf.del",
+            "cf.compact",
+            "cf.loadchunk"
+        ]
+    );
+}
+
+#[test]
+fn commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (command, words) in [
+        ("reserve", "k 100"),
+        ("add", "k a"),
+        ("addnx", "k a"),
+        ("insert", "k ITEMS a"),
+        ("insertnx", "k ITEMS a"),
+        ("exists", "k a"),
+        ("mexists", "k a b"),
+        ("count", "k a"),
+        ("del", "k a"),
+        ("compact", "k"),
+        ("info", "k"),
+        ("debug", "k"),
+        ("scandump", "k 0"),
+        ("loadchunk", "k 1 data"),
+    ] {
+        let name = format!("cf.{command}");
+        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
+        for part in [
+            "summary",
+            "since",
+            "complexity",
+            "arguments",
+            "$bf",
+            "key_spec_index",
+        ] {
+            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
+        }
+        let keys = connection.call(&format!("COMMAND GETKEYS {name} {words}"));
+        assert_eq!(keys.to_string(), "*[$k]");
+    }
+}
+
+#[test]
+fn users_get_what_their_categories_allow() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    let version = server.version();
+    assert_eq!(admin.call("CF.ADD shop:1 a"), Reply::Integer(1));
+    let mut user = |rules: &str, command: &str| {
+        let set = format!("ACL SETUSER u reset on nopass {rules}");
+        assert!(admin.call(&set).is_ok(), "{set}");
+        let mut connection = server.resp2();
+        assert!(connection.call("AUTH u x").is_ok());
+        connection.call(command).to_string()
+    };
+    // Redis 7.0 puts commands of modules into no category at all.
+    if version.is_valkey() || version.is_redis_at_least(7, 2) {
+        assert_eq!(user("~* +@read", "CF.EXISTS shop:1 a"), ":1");
+        for write in ["CF.ADD shop:1 b", "CF.DEL shop:1 a", "CF.COMPACT shop:1"] {
+            assert!(user("~* +@read", write).starts_with("-NOPERM"), "{write}");
+        }
+        assert_eq!(user("~* +@write", "CF.COMPACT shop:1"), "+OK");
+    }
+    assert_eq!(user("%W~shop:* +@all", "CF.ADD shop:1 a"), ":1");
+    assert_eq!(user("%W~shop:* +@all", "CF.DEL shop:1 a"), ":1");
+    assert!(user("%R~shop:* +@all", "CF.DEL shop:1 a").starts_with("-NOPERM"));
+    assert!(user("%R~shop:* +@all", "CF.COMPACT shop:1").starts_with("-NOPERM"));
+    assert_eq!(user("%R~shop:* +@all", "CF.COUNT shop:1 a"), ":1");
+    assert!(user("~other:* +@all", "CF.INFO shop:1").starts_with("-NOPERM"));
+    // Redis 7.0 and 7.2 have no categories of modules.
+    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+        assert_eq!(user("~* +@cuckoo", "CF.ADD shop:1 c"), ":1");
+        assert!(user("~* +@all -@cuckoo", "CF.EXISTS shop:1 a").starts_with("-NOPERM"));
+    }
+}
