@@ -9,7 +9,7 @@ pub mod family;
 pub mod server;
 pub mod sketch;
 
-use family::{bloom, cuckoo, t_digest, top_k};
+use family::{bloom, count_min, cuckoo, t_digest, top_k};
 use server::allocator::ServerAllocator;
 use server::module::Module;
 
@@ -34,6 +34,7 @@ pub static MODULE: Module = Module {
     families: &[
         bloom::FAMILY,
         cuckoo::FAMILY,
+        count_min::FAMILY,
         top_k::FAMILY,
         t_digest::FAMILY,
     ],

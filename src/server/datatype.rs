@@ -39,8 +39,10 @@ impl Registration {
 pub trait DataType: Blocks + Send + Sized + 'static {
     /// Its name in the server: nine characters.
     const NAME: &'static CStr;
-    /// The encoding version that is written; higher ones are refused.
+    /// The encoding version that is written.
     const ENCODING_VERSION: i32;
+    /// The newest encoding version that is read; higher ones are refused.
+    const NEWEST_ENCODING_VERSION: i32 = Self::ENCODING_VERSION;
 
     /// The one registration of this type, a static of its own with the type's name.
     fn registration() -> &'static Registration;
@@ -210,7 +212,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         let known = u32::try_from(encoding_version)
             .ok()
-            .filter(|_| encoding_version <= T::ENCODING_VERSION);
+            .filter(|_| encoding_version <= T::NEWEST_ENCODING_VERSION);
         let loaded = match known {
             Some(version) => T::load(&mut reader, version),
             None => Err(format!("unknown encoding version {encoding_version}")),

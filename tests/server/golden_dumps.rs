@@ -2,6 +2,7 @@
 //! and the commands that made them make the same bytes here.
 
 use crate::golden::compare::{clear_pointers, is_close, is_same};
+use crate::golden::differences::Effect;
 use crate::golden::landed;
 use crate::golden::recorded::{self, Step};
 use crate::golden::wanted::Wanted;
@@ -90,6 +91,12 @@ impl Key {
         matches!(self.family.as_str(), "bf" | "cf" | "cms")
     }
 
+    /// Whether some cells hold the most that they can. 8.10 counts further items in the other rows, we
+    /// refuse them as 8.12 does.
+    fn is_saturated(&self) -> bool {
+        self.name == "cms-saturated"
+    }
+
     fn assert_dump(&self, connection: &mut Connection) {
         let reply = connection.send(&["DUMP", &self.name]);
         let Reply::Bulk(payload) = reply else {
@@ -126,6 +133,9 @@ impl Key {
             let got = connection.send(&command);
             let expected = step.expected(protocol);
             let name = step.name();
+            if self.is_saturated() && name == "CMS.INCRBY" {
+                wanted.follow(self.name.as_bytes(), Effect::KeyDiffers);
+            }
             let is_wanted = wanted.allows(number, &[], &name, &command[1..], expected, &got);
             assert!(
                 is_same(expected, &got, &name, &command[1..]) || is_wanted,
@@ -191,7 +201,7 @@ fn check(folder: &'static str, family: &str) {
         key.assert_chunks(connection)
     });
     golden.each(Protocol::Resp2, |key, connection| {
-        if !key.is_exact() {
+        if !key.is_exact() || key.is_saturated() {
             return;
         }
         for command in &key.built {
@@ -243,8 +253,18 @@ fn top_k_sketches_of_8_10_are_at_home_here() {
 }
 
 #[test]
+fn count_min_sketches_of_2_8_are_at_home_here() {
+    check("2.8", "cms");
+}
+
+#[test]
+fn count_min_sketches_of_8_10_are_at_home_here() {
+    check("8.10", "cms");
+}
+
+#[test]
 fn every_family_is_checked_or_awaited() {
-    let checked = HashSet::from(["bf", "cf", "topk", "tdigest"]);
+    let checked = HashSet::from(["bf", "cf", "cms", "topk", "tdigest"]);
     for folder in ["2.8", "8.10"] {
         let path = recorded::directory()
             .join("dumps")

@@ -56,6 +56,8 @@ transcripts! {
     bloom_of_8_10: "8.10/bf-101",
     cuckoo_of_2_8: "2.8/cf-102",
     cuckoo_of_8_10: "8.10/cf-101",
+    count_min_of_2_8: "2.8/cms-102",
+    count_min_of_8_10: "8.10/cms-101",
     configuration_of_8_10: "8.10/config-101",
     errors_of_2_8: "2.8/errors-102",
     errors_of_8_10: "8.10/errors-101",

@@ -8,6 +8,8 @@ mod samples;
 
 mod bloom;
 mod citizens;
+mod count_min;
+mod count_min_stored;
 mod cuckoo;
 mod every_type;
 mod golden_dumps;

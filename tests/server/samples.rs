@@ -23,7 +23,7 @@ pub struct Sample {
 }
 
 /// All types that the module has.
-pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, TOP_K, T_DIGEST];
+pub const SAMPLES: &[Sample] = &[BLOOM, CUCKOO, COUNT_MIN, TOP_K, T_DIGEST];
 
 const BLOOM: Sample = Sample {
     type_name: "MBbloom--",
@@ -134,6 +134,31 @@ const TOP_K: Sample = Sample {
     change: ("TOPK.ADD KEY NEW", "topk.add"),
     idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
     build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
+};
+
+const COUNT_MIN: Sample = Sample {
+    type_name: "CMSk-TYPE",
+    info_prefix: "bf_cms_",
+    build: &[
+        "CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2",
+        "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
+        "CMS.INCRBY KEY a -1 b 5",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 3 -2",
+    ],
+    reads: &[
+        "CMS.INFO KEY",
+        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
+        "CMS.SCANDUMP KEY 0",
+        "CMS.SCANDUMP KEY 1",
+    ],
+    change: ("CMS.INCRBY KEY NEW 1", "cms.incrby"),
+    idle: &[
+        "CMS.INCRBY KEY a 0 b 0",
+        "CMS.INCRBY KEY e 65535 nothing -1",
+        "CMS.MERGE KEY 1 KEY",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
+    ],
+    build_large: &["CMS.INITBYDIM KEY 200000 7", "CMS.INCRBY KEY a 1"],
 };
 
 impl Sample {
