@@ -149,12 +149,25 @@ impl<'a> Call<'a> {
     /// Whether so many bytes more may be asked for, see [`memory`]. What was allowed counts as taken.
     #[must_use]
     pub fn allows_bytes(&self, bytes: u64) -> bool {
+        self.allows_with_spare(bytes, 0)
+    }
+
+    /// As [`Call::allows_bytes`], for a filter that grows because it is full: as much again must be left,
+    /// since nobody chose that size, and the server needs memory for its own work on the key (the
+    /// payload of a DUMP and the reply that holds it).
+    #[must_use]
+    pub fn allows_growth(&self, bytes: u64) -> bool {
+        let spare = if self.must_obey() { 0 } else { bytes };
+        self.allows_with_spare(bytes, spare)
+    }
+
+    fn allows_with_spare(&self, bytes: u64, spare: u64) -> bool {
         if bytes < memory::LOOKED_AT_BYTES {
             return true;
         }
         let most = || memory::most_bytes(self.ctx, self.must_obey());
         let left = self.bytes_left.get().unwrap_or_else(most);
-        let after = left.checked_sub(bytes);
+        let after = left.checked_sub(bytes).filter(|&after| after >= spare);
         self.bytes_left.set(Some(after.unwrap_or(left)));
         after.is_some()
     }

@@ -421,6 +421,20 @@ fn what_is_in_use_counts_against_maxmemory() {
         connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
     }
     assert!(info_bytes(&server, "used_memory") < 66 << 20);
+    // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
+    // 38 bytes and some items a key would come whose DUMP is more than the server can have.
+    assert!(connection.call("FLUSHALL").is_ok());
+    let mut header = Vec::new();
+    for number in [0u64, 1 << 20, 0, 4] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    header.extend_from_slice(&[2, 0, 20, 0, 2, 0]);
+    let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
+    assert!(loaded.is_ok(), "{loaded}");
+    connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
+    assert!(info_bytes(&server, "used_memory") < 40 << 20);
+    assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
+    assert!(connection.call("FLUSHALL").is_ok());
     // Where the server evicts, it makes room by itself.
     assert!(
         connection
