@@ -19,3 +19,4 @@ mod hostile;
 mod soak;
 mod tdigest;
 mod top_k;
+mod worst_cases;
