@@ -43,7 +43,7 @@ fn figures_are_exact_whatever_happens_to_the_keys() {
     for sample in SAMPLES {
         let key = sample.type_name;
         sample.build(&mut connection, key);
-        let mut expect = |server: &mut Server, what: &str, keys: i64| {
+        let expect = |server: &mut Server, what: &str, keys: i64| {
             server.wait_until(what, |server| figures(server, sample).0 == keys);
             let (_, bytes) = figures(server, sample);
             let usage = usage_of_all(server, sample);

@@ -232,6 +232,57 @@ impl Server {
         self.relaunch();
     }
 
+    /// Kills the process, if there is one, and any child that saves or rewrites for it. The directory
+    /// stays, for [`Server::relaunch`].
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // An error means that it is gone already.
+            let _ = process.kill();
+            let _ = process.wait();
+            self.kill_children();
+        }
+    }
+
+    /// Children outlive a server that is killed. They are known by the directory that they work in.
+    fn kill_children(&self) {
+        let Ok(dir) = self.dir.path().canonicalize() else {
+            return;
+        };
+        let works_here =
+            |id: &str| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|d| d == dir);
+        // Where there is no /proc they are left to end by themselves, which they do.
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if id.bytes().all(|digit| digit.is_ascii_digit()) && works_here(&id) {
+                let killed = Command::new("kill").args(["-9", &id]).status();
+                assert!(killed.is_ok(), "no program `kill`");
+                while works_here(&id) {
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+            }
+        }
+    }
+
+    /// Starts a server that was killed or shut down, in the same directory, on the same port.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn relaunch(&mut self) {
+        let start = Instant::now();
+        loop {
+            match self.launch() {
+                Ok(()) => return,
+                // A connection of someone else may have been given the port for a moment.
+                Err(log) if log.contains("Address already in use") => {
+                    assert!(start.elapsed() < CHANGE_TIMEOUT, "the port stays taken");
+                    std::thread::sleep(POLL_INTERVAL);
+                    fs::remove_file(self.log_path()).expect("a log");
+                }
+                Err(log) => panic!("the server did not come back; its log ends:\n{log}"),
+            }
+        }
+    }
+
     /// Stops the server as SHUTDOWN does and waits for its end. The directory stays.
     ///
     /// # Panics
@@ -310,11 +361,6 @@ impl Server {
         self.dir.path().join("server.log")
     }
 
-    fn relaunch(&mut self) {
-        self.launch()
-            .unwrap_or_else(|log| panic!("the server did not come back; its log ends:\n{log}"));
-    }
-
     /// Starts the process and waits for PONG; the end of the log if it stops before that.
     fn launch(&mut self) -> Result<(), String> {
         let log = File::options()
@@ -371,14 +417,6 @@ impl Server {
             .and_then(|mut connection| connection.try_send(&["PING"]))
             .is_ok_and(|reply| reply == Reply::Simple(b"PONG".to_vec()))
     }
-
-    fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            // An error means that it is gone already.
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
 }
 
 impl Drop for Server {
@@ -423,7 +461,7 @@ impl Version {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .expect("a free port")

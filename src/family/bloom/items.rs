@@ -83,8 +83,8 @@ struct Outcome {
     refused: u64,
     /// Filters that were made on the way.
     growths: usize,
-    /// The words of the new items, kept only once memory was refused to one: who receives the command
-    /// may have that memory, so only what really went in may be sent.
+    /// The words of the items that were not refused, kept only once one was: who receives the command
+    /// may have the memory that was missing here, and must not have to answer its primary with an error.
     sent: Option<Vec<usize>>,
 }
 
@@ -125,9 +125,7 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
             }
             Err(error) => {
                 outcome.refused += 1;
-                if matches!(error, bloom::Error::OutOfMemory(_)) && outcome.sent.is_none() {
-                    outcome.sent = Some((first..word).collect());
-                }
+                outcome.sent.get_or_insert_with(|| (first..word).collect());
                 call.reply_error(error_text(error));
                 if error == bloom::Error::Full {
                     break;
