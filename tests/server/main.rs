@@ -28,3 +28,4 @@ mod replication;
 mod soak;
 mod tdigest;
 mod top_k;
+mod worst_cases;
