@@ -1,8 +1,8 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster tour bench lint build fmt
+.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
 .DEFAULT_GOAL := help
-export PORT KILLS SEED
+export PORT KILLS SEED MINUTES
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,15 @@ test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 
 cluster: ## see the module at work on a cluster of six nodes
 	@scripts/cluster.sh
+
+fuzz: ## fuzz every decoder and every sketch, MINUTES (11) in all
+	@scripts/fuzz.sh
+
+soak: ## mixed traffic of all families on a real server, for MINUTES (5)
+	@scripts/soak.sh
+
+valgrind: ## the server tests with the server under valgrind: bad accesses and leaks
+	@scripts/valgrind.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh

@@ -3,7 +3,6 @@
 
 use crate::golden::compare::{clear_pointers, is_close, is_same};
 use crate::golden::differences::Effect;
-use crate::golden::landed;
 use crate::golden::recorded::{self, Step};
 use crate::golden::wanted::Wanted;
 use crate::support::resp::{Connection, Protocol, Reply};
@@ -263,7 +262,7 @@ fn count_min_sketches_of_8_10_are_at_home_here() {
 }
 
 #[test]
-fn every_family_is_checked_or_awaited() {
+fn every_family_is_checked() {
     let checked = HashSet::from(["bf", "cf", "cms", "topk", "tdigest"]);
     for folder in ["2.8", "8.10"] {
         let path = recorded::directory()
@@ -273,11 +272,7 @@ fn every_family_is_checked_or_awaited() {
         let manifest: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         for (name, key) in manifest["keys"].as_object().unwrap() {
             let family = key["family"].as_str().unwrap();
-            assert_eq!(
-                landed::is_landed(family),
-                checked.contains(family),
-                "{name}"
-            );
+            assert!(checked.contains(family), "{name}");
         }
     }
 }

@@ -29,6 +29,7 @@ pub struct Options {
     arguments: Vec<String>,
     module_arguments: Vec<String>,
     without_module: bool,
+    address_space: Option<u64>,
 }
 
 impl Options {
@@ -54,6 +55,13 @@ impl Options {
     /// Leaves the module out.
     pub fn without_module(mut self) -> Self {
         self.without_module = true;
+        self
+    }
+
+    /// Limits the address space of the server (`ulimit -v`), in bytes: what goes beyond is refused by the
+    /// system, whatever the server would allow.
+    pub fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space = Some(bytes);
         self
     }
 
@@ -360,8 +368,14 @@ impl Server {
             .append(true)
             .open(self.log_path())
             .expect("a log file");
-        let mut command = Command::new(server_program());
+        let mut command = Command::new("sh");
         command
+            .arg("-c")
+            .arg(match self.options.address_space {
+                Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
+                None => "exec \"$0\" \"$@\"".to_owned(),
+            })
+            .arg(server_program())
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
@@ -409,6 +423,14 @@ impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the log of the server ends:\n{}", self.log_tail());
+        } else if std::env::var_os("ROUGHLY_SHUTDOWN").is_some() && self.is_running() {
+            // A checker of memory reports leaks at a process's own end only.
+            let stopping = Connection::open(self.port, Protocol::Resp2)
+                .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
+            let end = Instant::now() + CHANGE_TIMEOUT;
+            while stopping.is_err() && self.is_running() && Instant::now() < end {
+                std::thread::sleep(POLL_INTERVAL);
+            }
         }
         self.kill();
     }

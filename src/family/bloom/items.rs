@@ -24,7 +24,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
     let filters = chain.filters().len();
     let hash = chain.hash(call.arg(2).bytes());
-    let added = chain.add(hash, &|bytes| call.allows_bytes(bytes));
+    let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
     if chain.filters().len() > filters {
         stats().count_growths(1);
         key.recount();
@@ -115,7 +115,7 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
             *slot = chain.hash(call.arg(word + BLOCK).bytes());
             chain.prefetch(*slot);
         }
-        match chain.add(hash, &|bytes| call.allows_bytes(bytes)) {
+        match chain.add(hash, &|bytes| call.allows_growth(bytes)) {
             Ok(new) => {
                 outcome.added += u64::from(new);
                 if let (true, Some(sent)) = (new, &mut outcome.sent) {

@@ -71,7 +71,7 @@ impl Named {
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let options = [MAX_ITERATIONS, BUCKET_SIZE, EXPANSION];
     let ends_early = |option: &Named| option.position(call) == Some(call.len() - 1);
-    if call.len() < 3 || call.len() % 2 == 0 || options.iter().any(ends_early) {
+    if call.len() < 3 || call.len().is_multiple_of(2) || options.iter().any(ends_early) {
         return Err(Error::WrongArity);
     }
     let creation = reserve_options(call)?;

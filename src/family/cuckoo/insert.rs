@@ -67,7 +67,7 @@ fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
         None
     } else {
         let item = call.arg(2).bytes();
-        let allows = |bytes| call.allows_bytes(bytes);
+        let allows = |bytes| call.allows_growth(bytes);
         Some(Answer::of(match way {
             Way::Again => filter.insert(item, &allows).map(|()| true),
             Way::Unique => filter.insert_unique(item, &allows),
@@ -166,7 +166,7 @@ fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way
         };
         let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
         let len = items.len();
-        let allows = |bytes| call.allows_bytes(bytes);
+        let allows = |bytes| call.allows_growth(bytes);
         match way {
             Way::Again => filter.insert_each(items, &allows, |done| note(done.map(|()| true))),
             Way::Unique => filter.insert_unique_each(items, &allows, note),

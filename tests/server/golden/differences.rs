@@ -317,6 +317,42 @@ pub const DIFFERENCES: &[Difference] = &[
         change: Whole("-CMS: wrong number of keys/weights", "+OK"),
         effect: ReplyOnly,
     },
+    // Option words as keys
+    Difference {
+        reason: "options are looked for after the positional words: a key may be called EXPANSION",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["BF.RESERVE EXPANSION 0.01 100"],
+        change: Whole("-ERR bad expansion", "+OK"),
+        effect: KeyIsExtra,
+    },
+    Difference {
+        reason: "a key that is called NONSCALING holds a filter that scales",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["BF.INFO NONSCALING"],
+        change: Whole(
+            "*+Size :216*+Expansion rate *",
+            "*+Size :240*+Expansion rate :2*",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "options are looked for after the positional words: a key may be called nonscaling",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["BF.RESERVE nonscaling 0.01 100 EXPANSION 2"],
+        change: Whole("-Nonscaling filters cannot expand", "+OK"),
+        effect: KeyIsExtra,
+    },
+    Difference {
+        reason: "options are looked for after the positional words: a key may be called BUCKETSIZE",
+        transcripts: QUIRKS,
+        occurs: everywhere,
+        commands: &["CF.RESERVE BUCKETSIZE 8"],
+        change: Whole("-Capacity must be in the range *", "+OK"),
+        effect: KeyIsExtra,
+    },
     // What servers differ in
     Difference {
         reason: "on this server the list of subcommands is an array, not a set",
@@ -324,6 +360,14 @@ pub const DIFFERENCES: &[Difference] = &[
         occurs: valkey_9_over_resp3,
         commands: &["COMMAND INFO *"],
         change: Part(" ~[]]]", " *[]]]"),
+        effect: ReplyOnly,
+    },
+    Difference {
+        reason: "this server does not name the script in its errors",
+        transcripts: &["2.8/mixed-102", "8.10/mixed-101"],
+        occurs: valkey_9,
+        commands: &["EVAL *", "EVAL_RO *"],
+        change: Part("script: *, on @user_script", "script: on @user_script"),
         effect: ReplyOnly,
     },
     Difference {
@@ -421,8 +465,19 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     // What RedisBloom 8 changed in Bloom filters after 2.8
     Difference {
+        reason: "a command with too few words is refused when it is queued, which ends the transaction",
+        transcripts: &["2.8/mixed-102"],
+        occurs: everywhere,
+        commands: &["BF.ADD tx:m102:*"],
+        change: Whole(
+            "+QUEUED",
+            "-ERR wrong number of arguments for 'bf.add' command",
+        ),
+        effect: ReplyOnly,
+    },
+    Difference {
         reason: "an error rate above 0.25 is taken as 0.25",
-        transcripts: BLOOM_2_8,
+        transcripts: &["2.8/bf-102", "2.8/mixed-102"],
         occurs: everywhere,
         commands: &["BF.RESERVE * 0.3 1 EXPANSION 1"],
         change: Whole("+OK", "+OK"),
