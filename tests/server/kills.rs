@@ -334,7 +334,7 @@ fn no_kill_during_a_save_costs_the_save_before() {
             .write(&[if in_background { "BGSAVE" } else { "SAVE" }])
             .expect("a save");
         // Around the time that a save takes: some are over, some are not.
-        thread::sleep(Duration::from_micros(random.below(2000 + 300 * delay)));
+        thread::sleep(Duration::from_micros(random.below(5000 + 600 * delay)));
         server.kill_and_restart();
         let found = State::of(&mut server.resp2());
         let complete = found == now;
