@@ -67,8 +67,8 @@ is_free() {
 }
 
 heading "Six nodes"
-# The nodes speak to each other on ports 10000 above.
-base=$((20000 + RANDOM % 10000))
+# The nodes speak to each other on ports 10000 above: all below those that connections are given.
+base=$((11000 + RANDOM % 9000))
 for number in {0..5}; do
     port=$((base + number))
     for wanted in "$port" $((port + 10000)); do
@@ -84,7 +84,7 @@ done
 for port in "${ports[@]}"; do
     until_true node "$port" PING
 done
-"$client" --cluster create "${ports[@]/#/127.0.0.1:}" --cluster-replicas 1 --cluster-yes \
+timeout 60 "$client" --cluster create "${ports[@]/#/127.0.0.1:}" --cluster-replicas 1 --cluster-yes \
     > "$dir/create.log" || fail "$(cat "$dir/create.log")"
 until_true cluster_is_ok
 echo "  primaries on ${ports[*]:0:3}, replicas on ${ports[*]:3}"

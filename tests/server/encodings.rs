@@ -26,7 +26,7 @@ fn restore(connection: &mut Connection, key: &str, id: u64, values: Vec<Value>) 
 
 /// The header of a filter of one link without growth options, as older releases made them.
 fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8) -> Vec<u8> {
-    let hashes = (0.693_147_180_559_945 * bits_per_entry).ceil() as u32;
+    let hashes = (std::f64::consts::LN_2 * bits_per_entry).ceil() as u32;
     let mut header = 0u64.to_le_bytes().to_vec();
     header.extend(1u32.to_le_bytes());
     header.extend(options.to_le_bytes());

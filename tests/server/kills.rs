@@ -167,7 +167,7 @@ impl Writer {
                 for number in batch {
                     let reply = server.read().expect("an answer");
                     let answer = reply.items().map_or(&reply, |items| &items[0]);
-                    if !answer.integer().is_some_and(|answer| answer > 0) {
+                    if answer.integer().is_none_or(|answer| answer <= 0) {
                         tally
                             .lost
                             .push(format!("{} {key}: number {number}: {reply}", self.db));

@@ -3,6 +3,7 @@
 use super::nodes::{Nodes, TIMEOUT, slot};
 use crate::support::resp::{Connection, Protocol, Reply};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,11 +32,10 @@ impl Client {
     }
 
     fn try_at(&mut self, port: u16, command: &[Vec<u8>], asking: bool) -> io::Result<Reply> {
-        if !self.connections.contains_key(&port) {
-            self.connections
-                .insert(port, Connection::open(port, Protocol::Resp2)?);
-        }
-        let connection = self.connections.get_mut(&port).expect("it was put there");
+        let connection = match self.connections.entry(port) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Connection::open(port, Protocol::Resp2)?),
+        };
         let reply = (|| {
             if asking {
                 connection.write(&["ASKING"])?;

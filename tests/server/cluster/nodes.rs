@@ -70,8 +70,8 @@ impl Nodes {
             let end = usize::from(SLOTS) * (node + 1) / primaries - 1;
             nodes.ok(node, &format!("CLUSTER ADDSLOTSRANGE {start} {end}"));
         }
-        for node in 1..count {
-            let (port, bus) = (nodes.servers[node].port(), &buses[node]);
+        for (server, bus) in nodes.servers.iter().zip(&buses).skip(1) {
+            let port = server.port();
             nodes.ok(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
         }
         nodes.wait("the nodes to know each other", |nodes| {
