@@ -1,8 +1,8 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix tour bench lint build fmt
+.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
 .DEFAULT_GOAL := help
-export PORT
+export PORT KILLS SEED MINUTES
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,21 @@ test: ## all tests, on the server that is found or installed
 
 test-matrix: ## the server tests on every server that can be had
 	@scripts/test-matrix.sh
+
+test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
+	@scripts/test-kills.sh
+
+cluster: ## see the module at work on a cluster of six nodes
+	@scripts/cluster.sh
+
+fuzz: ## fuzz every decoder and every sketch, MINUTES (11) in all
+	@scripts/fuzz.sh
+
+soak: ## mixed traffic of all families on a real server, for MINUTES (5)
+	@scripts/soak.sh
+
+valgrind: ## the server tests with the server under valgrind: bad accesses and leaks
+	@scripts/valgrind.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh

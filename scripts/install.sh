@@ -6,6 +6,8 @@
 #       server   redis-server or valkey-server with its command line client
 #       words    a list of words for the tour
 #       lint     the formatter and the linter of the Rust toolchain
+#       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
+#       valgrind the memory checker
 #
 # Nothing is touched where all is there. Rust itself is not installed here.
 set -euo pipefail
@@ -84,7 +86,7 @@ has_libclang() {
 
 need_build() {
     if ! on_path cargo; then
-        say "no cargo on the PATH: install Rust first (https://rustup.rs)"
+        say "no cargo on the PATH: install Rust first (with rustup, or from your distribution)"
         return 1
     fi
     has_c_compiler || install "a C compiler is missing" gcc libc6-dev
@@ -124,9 +126,21 @@ need_lint() {
     done
 }
 
+need_fuzz() {
+    on_path c++ || install "a C++ compiler is missing" g++
+    if ! on_path cargo-fuzz && [ ! -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-fuzz" ]; then
+        say "cargo-fuzz is missing: installing it with cargo"
+        cargo install --locked cargo-fuzz
+    fi
+}
+
+need_valgrind() {
+    on_path valgrind || install "valgrind is missing" valgrind
+}
+
 for need in "$@"; do
     case $need in
-        build | server | words | lint) "need_$need" ;;
+        build | server | words | lint | fuzz | valgrind) "need_$need" ;;
         *)
             say "unknown need: $need"
             exit 2

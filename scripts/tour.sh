@@ -7,7 +7,7 @@
 # shows and checks what they answer, FAMILY_answers prints all answers, to be the same after restarts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-families=(bloom)
+families=(bloom cuckoo count_min top_k t_digest)
 
 scripts/install.sh build server words
 echo "tour: building the module (cargo build --release --lib)" >&2

@@ -18,6 +18,21 @@ pub trait BlockMover {
     fn relocate<T>(&mut self, vec: &mut Vec<T>);
 }
 
+/// Looks at nothing: for those who do not count.
+impl BlockVisitor for () {
+    fn visit<T>(&mut self, _: &Vec<T>) {}
+}
+
+/// Blocks that went and came, shown as they do: what keeps an account of a structure that has too many
+/// blocks to look at all of them after each change.
+#[derive(Debug, Default)]
+pub struct BlockChanges<V> {
+    /// Has been shown the blocks that are no more.
+    pub gone: V,
+    /// Has been shown those that took their place. A block may come and go.
+    pub came: V,
+}
+
 /// The heap blocks of a structure: what memory accounting and defragmentation walk over.
 pub trait Blocks {
     /// Shows `visitor` every block the structure holds (not the structure itself). Cost: one call a

@@ -9,7 +9,7 @@ pub mod family;
 pub mod server;
 pub mod sketch;
 
-use family::{bloom, cuckoo};
+use family::{bloom, count_min, cuckoo, t_digest, top_k};
 use server::allocator::ServerAllocator;
 use server::module::Module;
 
@@ -31,7 +31,13 @@ pub static MODULE: Module = Module {
         env!("ROUGHLY_REVISION"),
         ") is ready"
     ),
-    families: &[bloom::FAMILY, cuckoo::FAMILY],
+    families: &[
+        bloom::FAMILY,
+        cuckoo::FAMILY,
+        count_min::FAMILY,
+        top_k::FAMILY,
+        t_digest::FAMILY,
+    ],
     info: family::write_info,
 };
 

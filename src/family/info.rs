@@ -1,12 +1,18 @@
 //! The module's sections of INFO: what is loaded, and figures of each family.
 
-use super::{bloom, cuckoo};
+use super::{bloom, count_min, cuckoo, t_digest, top_k};
 use crate::server::info::InfoWriter;
 use crate::server::stats::Stats;
 
 /// Every family with its prefix, in the order they are shown.
-fn families() -> [(&'static str, &'static Stats); 2] {
-    [("bloom", bloom::stats()), ("cuckoo", cuckoo::stats())]
+fn families() -> [(&'static str, &'static Stats); 5] {
+    [
+        ("bloom", bloom::stats()),
+        ("cuckoo", cuckoo::stats()),
+        ("cms", count_min::stats()),
+        ("topk", top_k::stats()),
+        ("tdigest", t_digest::stats()),
+    ]
 }
 
 /// Writes the sections `version` and `stats`. The server puts `bf_` before each name.

@@ -2,8 +2,12 @@
 //! type (load, save, rewrite). The texts that users see live here only.
 
 pub mod bloom;
+pub mod count_min;
 pub mod cuckoo;
 mod info;
+mod rewrite;
 mod stream;
+pub mod t_digest;
+pub mod top_k;
 
 pub use info::write as write_info;

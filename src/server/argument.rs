@@ -1,5 +1,6 @@
 //! One argument: bytes, and the numbers the server reads in them.
 
+use super::decimal::plain_decimal;
 use redis_module::raw;
 use std::marker::PhantomData;
 use std::slice;
@@ -56,8 +57,15 @@ impl<'a> Argument<'a> {
     }
 
     /// The double that it is, as the server reads doubles: `inf` is one, `nan` is none.
+    #[inline]
     #[must_use]
     pub fn double(self) -> Option<f64> {
+        plain_decimal(self.bytes()).or_else(|| self.server_double())
+    }
+
+    /// What the server reads in it.
+    #[inline(never)]
+    fn server_double(self) -> Option<f64> {
         let mut value = 0.0;
         // SAFETY: the string is valid by the promise of `new`.
         let status = unsafe { api!(RedisModule_StringToDouble)(self.string, &raw mut value) };

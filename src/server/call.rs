@@ -3,7 +3,7 @@
 use super::argument::Argument;
 use super::memory;
 use redis_module::raw;
-use std::cell::OnceCell;
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int};
 use std::slice;
 
@@ -36,8 +36,8 @@ pub struct Call<'a> {
     owed: usize,
     /// Elements so far of an array of unknown length.
     open: Option<usize>,
-    /// Most bytes that may be asked for at once; found out once a command, when it is first needed.
-    most_bytes: OnceCell<u64>,
+    /// Bytes that may still be asked for; found out once a command, when it is first needed.
+    bytes_left: Cell<Option<u64>>,
 }
 
 impl<'a> Call<'a> {
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
             args: unsafe { slice::from_raw_parts(argv, len) },
             owed: 1,
             open: None,
-            most_bytes: OnceCell::new(),
+            bytes_left: Cell::new(None),
         }
     }
 
@@ -146,13 +146,30 @@ impl<'a> Call<'a> {
         self.flags() & obeyed as c_int != 0
     }
 
-    /// Whether so many bytes may be asked for at once, see [`memory`].
+    /// Whether so many bytes more may be asked for, see [`memory`]. What was allowed counts as taken.
     #[must_use]
     pub fn allows_bytes(&self, bytes: u64) -> bool {
-        bytes < memory::LOOKED_AT_BYTES || {
-            let most = || memory::most_bytes(self.ctx, self.must_obey());
-            bytes <= *self.most_bytes.get_or_init(most)
+        self.allows_with_spare(bytes, 0)
+    }
+
+    /// As [`Call::allows_bytes`], for a filter that grows because it is full: as much again must be left,
+    /// since nobody chose that size, and the server needs memory for its own work on the key (the
+    /// payload of a DUMP and the reply that holds it).
+    #[must_use]
+    pub fn allows_growth(&self, bytes: u64) -> bool {
+        let spare = if self.must_obey() { 0 } else { bytes };
+        self.allows_with_spare(bytes, spare)
+    }
+
+    fn allows_with_spare(&self, bytes: u64, spare: u64) -> bool {
+        if bytes < memory::LOOKED_AT_BYTES {
+            return true;
         }
+        let most = || memory::most_bytes(self.ctx, self.must_obey());
+        let left = self.bytes_left.get().unwrap_or_else(most);
+        let after = left.checked_sub(bytes).filter(|&after| after >= spare);
+        self.bytes_left.set(Some(after.unwrap_or(left)));
+        after.is_some()
     }
 
     /// Replicates the command as it came, to replicas and the AOF.

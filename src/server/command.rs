@@ -39,6 +39,10 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
+    // SAFETY: the pointers are those of the command that the server runs, or asks about, now.
+    if unsafe { tell_keys(ctx, argv, argc) } {
+        return raw::REDISMODULE_OK as c_int;
+    }
     // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
     // and one exists: `handler` was given it.
     let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
@@ -60,6 +64,40 @@ where
     call.settle(INTERNAL_ERROR);
     raw::REDISMODULE_OK as c_int
 }
+
+/// Tells the server where the keys of a command stand, if that is all it asks for; it does for commands
+/// with [`GETKEYS`] only, whose keys are those of [`KeySpec::UPDATE`] and [`KeySpec::COUNTED_SOURCES`].
+///
+/// # Safety
+/// The pointers must be those of a command that the server runs or asks about.
+unsafe fn tell_keys(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> bool {
+    // SAFETY: by the promise above. Word 2 is looked at only where there is one.
+    unsafe {
+        if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
+            return false;
+        }
+        let tell = api!(RedisModule_KeyAtPosWithFlags);
+        tell(ctx, 1, KeySpec::UPDATE.flags as c_int);
+        let mut count = 0;
+        let ok = raw::REDISMODULE_OK as c_int;
+        if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
+            // A number that is wrong is answered by the command itself.
+            let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
+            for word in 3..3 + count {
+                tell(ctx, word, KeySpec::COUNTED_SOURCES.flags as c_int);
+            }
+        }
+        true
+    }
+}
+
+/// The flag of commands that are asked for their keys. ACLs, clients and COMMAND GETKEYS go by the key
+/// specs, but a cluster routes a module's command by its first key alone if it cannot ask.
+const GETKEYS: &[u8] = b" getkeys-api";
 
 /// The type of an argument, for `COMMAND DOCS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -352,7 +390,12 @@ pub(super) unsafe fn register(
     // SAFETY: all texts live until the return, and the server copies what it keeps.
     unsafe {
         let handler = Some(command.handler);
-        let flags = command.flags.as_ptr();
+        let mut flags = command.flags.to_bytes().to_vec();
+        if command.keys.iter().any(|spec| spec.counted) {
+            flags.extend_from_slice(GETKEYS);
+        }
+        flags.push(0);
+        let flags = flags.as_ptr().cast();
         if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
             return Err(format!(
                 "command {} is refused: does another module own it?",

@@ -7,8 +7,9 @@ use super::guard::guarded;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::stats::Stats;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -38,8 +39,10 @@ impl Registration {
 pub trait DataType: Blocks + Send + Sized + 'static {
     /// Its name in the server: nine characters.
     const NAME: &'static CStr;
-    /// The encoding version that is written; higher ones are refused.
+    /// The encoding version that is written.
     const ENCODING_VERSION: i32;
+    /// The newest encoding version that is read; higher ones are refused.
+    const NEWEST_ENCODING_VERSION: i32 = Self::ENCODING_VERSION;
 
     /// The one registration of this type, a static of its own with the type's name.
     fn registration() -> &'static Registration;
@@ -72,17 +75,18 @@ pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
 #[derive(Debug)]
 pub struct Held<T: DataType> {
     pub(super) value: T,
-    counted_bytes: usize,
-    counted_blocks: usize,
+    // Cells, since a value may take memory for what it keeps beside its state while it is read.
+    counted_bytes: Cell<usize>,
+    counted_blocks: Cell<usize>,
 }
 
 impl<T: DataType> Held<T> {
     /// Boxes a value for the server, and counts it.
     pub(super) fn new(value: T) -> Box<Self> {
-        let mut held = Box::new(Self {
+        let held = Box::new(Self {
             value,
-            counted_bytes: 0,
-            counted_blocks: 0,
+            counted_bytes: Cell::new(0),
+            counted_blocks: Cell::new(0),
         });
         T::registration().stats.count_value(1, 0);
         held.recount();
@@ -100,29 +104,40 @@ impl<T: DataType> Held<T> {
     }
 
     /// Counts its blocks anew. Cost: one call of the server's for each.
-    pub(super) fn recount(&mut self) {
+    pub(super) fn recount(&self) {
         let Weighed { bytes, blocks } = self.weigh();
-        self.counted_blocks = blocks;
+        self.counted_blocks.set(blocks);
         #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
-        self.count_change(bytes as i64 - self.counted_bytes as i64);
+        self.count_change(bytes as i64 - self.counted_bytes.get() as i64);
     }
 
     /// Counts bytes that came (or went) since the last count.
-    pub(super) fn count_change(&mut self, change: i64) {
+    pub(super) fn count_change(&self, change: i64) {
         let signed = isize::try_from(change).unwrap_or(0);
-        self.counted_bytes = self.counted_bytes.saturating_add_signed(signed);
+        let counted = self.counted_bytes.get().saturating_add_signed(signed);
+        self.counted_bytes.set(counted);
         T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts the blocks that went and came since the last count.
+    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
+        let blocks = self.counted_blocks.get() + came.blocks;
+        self.counted_blocks.set(blocks.saturating_sub(gone.blocks));
+        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
     }
 
     /// What it takes to free it, and to defragment it, in the server's units.
     fn effort(&self) -> usize {
-        self.counted_blocks + self.counted_bytes / EFFORT_BYTES
+        self.counted_blocks.get() + self.counted_bytes.get() / EFFORT_BYTES
     }
 }
 
 impl<T: DataType> Drop for Held<T> {
     fn drop(&mut self) {
-        T::registration().stats.count_value(-1, self.counted_bytes);
+        T::registration()
+            .stats
+            .count_value(-1, self.counted_bytes.get());
     }
 }
 
@@ -197,7 +212,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         let known = u32::try_from(encoding_version)
             .ok()
-            .filter(|_| encoding_version <= T::ENCODING_VERSION);
+            .filter(|_| encoding_version <= T::NEWEST_ENCODING_VERSION);
         let loaded = match known {
             Some(version) => T::load(&mut reader, version),
             None => Err(format!("unknown encoding version {encoding_version}")),

@@ -2,9 +2,12 @@
 
 use super::call::{Call, Error};
 use super::datatype::{self, DataType, Held};
+use super::memory::Weighed;
+use crate::blocks::BlockChanges;
 use redis_module::raw;
 use std::ffi::c_int;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Keys that are open now: how many for reading, or -1 for one that is open for writing.
@@ -60,7 +63,59 @@ impl<V> Slot<V> {
     }
 }
 
-/// An open key; closed when dropped.
+/// One of the keys that are open for reading, as [`OPEN`] counts them.
+#[derive(Debug)]
+struct Reading;
+
+impl Reading {
+    /// # Panics
+    /// If a key is open for writing.
+    fn check() {
+        assert!(
+            OPEN.load(Ordering::Relaxed) >= 0,
+            "a key is open for writing"
+        );
+    }
+
+    /// To be called when the key is open, and not before: opening it may run another module, and
+    /// through it a command of ours, which leaves the count as it was.
+    fn begin() -> Self {
+        OPEN.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The one key that is open for writing, and the only user of any key.
+#[derive(Debug)]
+struct Writing;
+
+impl Writing {
+    /// # Panics
+    /// If a key is open.
+    fn check() {
+        assert!(OPEN.load(Ordering::Relaxed) == 0, "a key is open");
+    }
+
+    /// To be called when the key is open; see [`Reading::begin`].
+    fn begin() -> Self {
+        OPEN.store(WRITER, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        OPEN.store(0, Ordering::Relaxed);
+    }
+}
+
+/// An open key; closed when dropped. Not counted: see [`Reading`] and [`Writing`].
 #[derive(Debug)]
 struct Opened<T> {
     key: *mut raw::RedisModuleKey,
@@ -68,24 +123,11 @@ struct Opened<T> {
 }
 
 impl<T: DataType> Opened<T> {
-    /// # Panics
-    /// If the key would be open for writing beside another one.
     fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
-        let open = OPEN.load(Ordering::Relaxed);
-        let opened = if mode & raw::REDISMODULE_WRITE == 0 {
-            assert!(open >= 0, "a key is open for writing");
-            open + 1
-        } else {
-            assert!(open == 0, "a key is open");
-            WRITER
-        };
         // SAFETY: context and name are the running command's.
         let key = unsafe {
             api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
         };
-        // Only now: opening a key may run another module, and through it a command of ours, which
-        // leaves the count as it was.
-        OPEN.store(opened, Ordering::Relaxed);
         Self {
             key,
             of: PhantomData,
@@ -115,9 +157,6 @@ impl<T: DataType> Opened<T> {
 
 impl<T> Drop for Opened<T> {
     fn drop(&mut self) {
-        let open = OPEN.load(Ordering::Relaxed);
-        let left = if open == WRITER { 0 } else { open - 1 };
-        OPEN.store(left, Ordering::Relaxed);
         if !self.key.is_null() {
             // SAFETY: opened by `new`, closed once.
             unsafe { api!(RedisModule_CloseKey)(self.key) };
@@ -127,7 +166,7 @@ impl<T> Drop for Opened<T> {
 
 /// A key that is open for reading.
 #[derive(Debug)]
-pub struct ReadKey<T: DataType>(Opened<T>);
+pub struct ReadKey<T: DataType>(Opened<T>, Reading);
 
 impl<T: DataType> ReadKey<T> {
     /// What is at the key.
@@ -141,11 +180,20 @@ impl<T: DataType> ReadKey<T> {
             Slot::WrongType => Slot::WrongType,
         }
     }
+
+    /// Counts the value's memory anew, for INFO: after it has made or dropped something that it keeps
+    /// beside its state. Cost: as [`WriteKey::recount`].
+    pub fn recount(&self) {
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).recount() }
+        }
+    }
 }
 
 /// A key that is open for writing.
 #[derive(Debug)]
-pub struct WriteKey<T: DataType>(Opened<T>);
+pub struct WriteKey<T: DataType>(Opened<T>, Writing);
 
 impl<T: DataType> WriteKey<T> {
     /// What is at the key.
@@ -215,7 +263,7 @@ impl<T: DataType> WriteKey<T> {
 
     /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
     /// one call of the server's a block; where there are many and they change often, see
-    /// [`WriteKey::count_bytes`].
+    /// [`WriteKey::count_bytes`] and [`WriteKey::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(held) = self.0.value() {
             // SAFETY: as in `get`.
@@ -230,6 +278,53 @@ impl<T: DataType> WriteKey<T> {
             unsafe { (*held).count_change(change) }
         }
     }
+
+    /// Counts the blocks that went and came since the value was last counted, for INFO.
+    pub fn count_changes(&mut self, changes: &BlockChanges<Weighed>) {
+        if changes.gone.blocks == 0 && changes.came.blocks == 0 {
+            return;
+        }
+        if let Slot::Found(held) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).count_changes(changes) }
+        }
+    }
+}
+
+/// A key that is open for writing, and others that it is made from, open for reading. Some of them may
+/// be the same.
+#[derive(Debug)]
+pub struct MergeKeys<T: DataType> {
+    destination: Opened<T>,
+    sources: Vec<Opened<T>>,
+    _writing: Writing,
+}
+
+impl<T: DataType> MergeKeys<T> {
+    /// What is at the destination, and at each source; a source that is the destination itself is found
+    /// as `None`.
+    #[allow(clippy::type_complexity)]
+    pub fn get(&mut self) -> (Slot<&mut T>, Vec<Slot<Option<&T>>>) {
+        let destination = self.destination.value();
+        let sources = self.sources.iter().map(|source| match source.value() {
+            Slot::Missing => Slot::Missing,
+            Slot::WrongType => Slot::WrongType,
+            Slot::Found(held) if matches!(destination, Slot::Found(same) if same == held) => {
+                Slot::Found(None)
+            }
+            // SAFETY: the value lives while the key is open, no key is open besides these (see OPEN),
+            // `self` is borrowed, and the destination is another value.
+            Slot::Found(held) => Slot::Found(Some(unsafe { &(*held).value })),
+        });
+        let sources = sources.collect();
+        let destination = match destination {
+            Slot::Missing => Slot::Missing,
+            Slot::WrongType => Slot::WrongType,
+            // SAFETY: as above; `self` is borrowed mutably, and no source refers to this value.
+            Slot::Found(held) => Slot::Found(unsafe { &mut (*held).value }),
+        };
+        (destination, sources)
+    }
 }
 
 impl Call<'_> {
@@ -239,20 +334,41 @@ impl Call<'_> {
     /// If a [`WriteKey`] is open.
     #[must_use]
     pub fn read<T: DataType>(&self, index: usize) -> ReadKey<T> {
-        ReadKey(Opened::new(self, index, raw::REDISMODULE_READ))
+        Reading::check();
+        let opened = Opened::new(self, index, raw::REDISMODULE_READ);
+        ReadKey(opened, Reading::begin())
     }
 
     /// Opens the key in word `index` for writing, alone: a command that reads other keys does so
-    /// before.
+    /// before, or with [`Call::merge`].
     ///
     /// # Panics
     /// If another key is open.
     #[must_use]
     pub fn write<T: DataType>(&self, index: usize) -> WriteKey<T> {
-        WriteKey(Opened::new(
-            self,
-            index,
-            raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-        ))
+        Writing::check();
+        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+        let opened = Opened::new(self, index, mode);
+        WriteKey(opened, Writing::begin())
+    }
+
+    /// Opens the key in word `destination` for writing and those in the words `sources` for reading,
+    /// for a value that is made from others in place.
+    ///
+    /// # Panics
+    /// If another key is open.
+    #[must_use]
+    pub fn merge<T: DataType>(&self, destination: usize, sources: Range<usize>) -> MergeKeys<T> {
+        Writing::check();
+        let sources: Vec<ReadKey<T>> = sources.map(|index| self.read(index)).collect();
+        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+        let destination = Opened::new(self, destination, mode);
+        // All are open: from here on they count as one that is written.
+        let sources = sources.into_iter().map(|ReadKey(opened, _)| opened);
+        MergeKeys {
+            destination,
+            sources: sources.collect(),
+            _writing: Writing::begin(),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::allocator::NATURAL_ALIGNMENT;
 use crate::blocks::BlockVisitor;
 use redis_module::raw;
+use std::ffi::CStr;
 
 /// Requests below this size are not looked at: the server itself refuses writes above `maxmemory`
 /// (deny-oom), and asking it for its limits costs more than so little memory is worth.
@@ -23,27 +24,36 @@ fn machine_bytes() -> u64 {
     }
 }
 
-/// The server's `maxmemory` in bytes, `None` where it is not set or cannot be read.
-fn maxmemory(ctx: *mut raw::RedisModuleCtx) -> Option<u64> {
-    // SAFETY: the context is the running command's; the data are freed once, below.
+/// What `maxmemory` leaves, in bytes: all of it where the server makes room by evicting keys, else what
+/// is not in use. `None` where there is no limit or it cannot be read.
+///
+/// A reservation of all of `maxmemory` on top of what is in use would leave the server without memory
+/// for its own work on the key: a DUMP takes as much again, and the server does not survive a refusal.
+fn maxmemory_left(ctx: *mut raw::RedisModuleCtx) -> Option<u64> {
+    // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
+    // below, after their last use.
     unsafe {
         let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
         if info.is_null() {
             return None;
         }
-        let mut error = 0;
-        let bytes = api!(RedisModule_ServerInfoGetFieldUnsigned)(
-            info,
-            c"maxmemory".as_ptr(),
-            &raw mut error,
-        );
+        let number = |field: &CStr| {
+            let mut error = 0;
+            let number =
+                api!(RedisModule_ServerInfoGetFieldUnsigned)(info, field.as_ptr(), &raw mut error);
+            (error == 0).then_some(number)
+        };
+        let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
+        let evicts = !policy.is_null() && CStr::from_ptr(policy) != c"noeviction";
+        let maxmemory = number(c"maxmemory").filter(|&bytes| bytes > 0);
+        let used = number(c"used_memory").filter(|_| !evicts).unwrap_or(0);
         api!(RedisModule_FreeServerInfo)(ctx, info);
-        (error == 0 && bytes > 0).then_some(bytes)
+        maxmemory.map(|maxmemory| maxmemory.saturating_sub(used))
     }
 }
 
-/// Bytes that a command may ask for at once: no more than the machine (or its control group) has, and
-/// no more than `maxmemory` unless the command must be `obeyed` (it comes from a primary or the AOF).
+/// Bytes that a command may ask for in all: no more than the machine (or its control group) has, and no
+/// more than `maxmemory` leaves unless the command must be `obeyed` (it comes from a primary or the AOF).
 ///
 /// Cost: some tens of microseconds, most of it for one INFO section.
 pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool) -> u64 {
@@ -51,7 +61,7 @@ pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool) -> u64 {
     if obeyed {
         most
     } else {
-        maxmemory(ctx).map_or(most, |limit| limit.min(most))
+        maxmemory_left(ctx).map_or(most, |left| left.min(most))
     }
 }
 
@@ -72,11 +82,11 @@ fn control_group_bytes() -> u64 {
 
 /// Adds up what blocks of the global allocator really take, its rounding included.
 #[derive(Debug, Default)]
-pub(super) struct Weighed {
+pub struct Weighed {
     /// Bytes of all blocks. 0 without a server.
-    pub bytes: usize,
+    pub(super) bytes: usize,
     /// How many there are.
-    pub blocks: usize,
+    pub(super) blocks: usize,
 }
 
 impl Weighed {
@@ -84,7 +94,7 @@ impl Weighed {
     ///
     /// # Safety
     /// `block` must be a live block of the global allocator without more than its natural alignment.
-    pub unsafe fn add(&mut self, block: *const u8) {
+    pub(super) unsafe fn add(&mut self, block: *const u8) {
         self.blocks += 1;
         if let Some(size) = optional_api!(RedisModule_MallocSize) {
             // SAFETY: by the promise above; the function only reads.

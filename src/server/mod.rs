@@ -43,6 +43,7 @@ pub mod call;
 pub mod command;
 pub mod config;
 pub mod datatype;
+mod decimal;
 pub mod defrag;
 mod guard;
 pub mod info;

@@ -74,6 +74,30 @@ fn log_missing() {
     }
 }
 
+/// Valkey 9 moves slots of a cluster as a stream of commands, the AOF rewrite of their keys, and while it
+/// does, keys may be there which the node does not own yet. Modules must say that they can bear this, or
+/// no slot moves that way. Ours looks at no key but those of the running command. Older releases take
+/// the option and do nothing; to Redis the bit may come to mean something else.
+const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
+
+/// Whether the server is Valkey: INFO says so.
+///
+/// # Safety
+/// `ctx` must be valid, and the API initialised.
+unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
+    // SAFETY: by the promise above; the data are freed once, after their last use.
+    unsafe {
+        let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
+        if info.is_null() {
+            return false;
+        }
+        let version = api!(RedisModule_ServerInfoGetFieldC)(info, c"valkey_version".as_ptr());
+        let found = !version.is_null();
+        api!(RedisModule_FreeServerInfo)(ctx, info);
+        found
+    }
+}
+
 impl Module {
     /// Tells the server what the module is.
     ///
@@ -84,9 +108,13 @@ impl Module {
         ctx: *mut raw::RedisModuleCtx,
         args: &[Argument<'_>],
     ) -> Result<(), String> {
-        let options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
+        let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+        // SAFETY: by the promise above.
+        if unsafe { is_valkey(ctx) } {
+            options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
+        }
         // SAFETY: by the promise above; so in this whole function.
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.

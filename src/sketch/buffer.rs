@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 pub use crate::blocks::{Addresses, MovesAll};
-pub use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+pub use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;

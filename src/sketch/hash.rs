@@ -39,8 +39,9 @@ pub fn murmur2(item: &[u8], seed: u32) -> u32 {
 /// MurmurHash2 (32 bits) of one item under `LANES` seeds at once.
 ///
 /// The mixing of an item's words does not depend on the seed, so it is done once and fed to every
-/// lane's state; with 4 or 8 lanes the compiler keeps the states in vector registers.
-#[inline]
+/// lane's state; with 4 or 8 lanes the compiler keeps the states in vector registers. Always inlined,
+/// so that it has the vectors of whatever it is inlined into.
+#[inline(always)]
 #[must_use]
 pub fn murmur2_lanes<const LANES: usize>(item: &[u8], seeds: [u32; LANES]) -> [u32; LANES] {
     // The original takes the length as a 32-bit integer: longer items wrap there too.

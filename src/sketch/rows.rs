@@ -17,14 +17,21 @@ pub fn row_hashes(item: &[u8], first_row: u32, out: &mut [u32]) {
     for group in out.chunks_mut(LANES) {
         let len = group.len();
         if len > LANES / 2 {
-            let hashes = murmur2_lanes(item, consecutive::<LANES>(row));
+            let hashes = lane_hashes::<LANES>(item, row);
             group.copy_from_slice(&hashes[..len]);
         } else {
-            let hashes = murmur2_lanes(item, consecutive::<{ LANES / 2 }>(row));
+            let hashes = lane_hashes::<{ LANES / 2 }>(item, row);
             group.copy_from_slice(&hashes[..len]);
         }
         row = row.wrapping_add(LANES as u32);
     }
+}
+
+/// The hashes of `item` in `N` rows from `first_row` on. Cost: one pass over the item.
+#[inline(always)]
+#[must_use]
+pub fn lane_hashes<const N: usize>(item: &[u8], first_row: u32) -> [u32; N] {
+    murmur2_lanes(item, consecutive(first_row))
 }
 
 /// The seeds `first, first + 1, …`.
@@ -73,6 +80,21 @@ impl Columns {
         let fraction = self.inverse.wrapping_mul(hash as u64);
         ((fraction as u128 * self.modulus as u128) >> 64) as u64
     }
+
+    /// [`Columns::column`] of several hashes: in products of 32 bits, which vectors have.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns<const N: usize>(self, hashes: [u32; N]) -> [u64; N] {
+        let Ok(modulus) = u32::try_from(self.modulus) else {
+            return hashes.map(u64::from);
+        };
+        hashes.map(|hash| {
+            let fraction = self.inverse.wrapping_mul(u64::from(hash));
+            let high = (fraction >> 32) * u64::from(modulus);
+            let low = (fraction & 0xffff_ffff) * u64::from(modulus);
+            (high + (low >> 32)) >> 32
+        })
+    }
 }
 
 #[cfg(test)]
@@ -97,11 +119,9 @@ mod tests {
         for width in (1..2000).chain(edges).filter(|&width| width > 0) {
             let columns = Columns::new(width);
             for hash in hashes_near_multiples(width) {
-                assert_eq!(
-                    columns.column(hash),
-                    u64::from(hash) % width,
-                    "{hash} % {width}"
-                );
+                let remainder = u64::from(hash) % width;
+                assert_eq!(columns.column(hash), remainder, "{hash} % {width}");
+                assert_eq!(columns.columns([hash]), [remainder], "{hash} % {width}");
             }
         }
         assert_eq!(Columns::new(u64::MAX).column(u32::MAX), u64::from(u32::MAX));
@@ -115,6 +135,7 @@ mod tests {
             prop_assert_eq!(Columns::new(width).column(hash), u64::from(hash) % width);
             for hash in hashes_near_multiples(width.min(1 << 32)) {
                 prop_assert_eq!(Columns::new(width).column(hash), u64::from(hash) % width);
+                prop_assert_eq!(Columns::new(width).columns([hash]), [u64::from(hash) % width]);
             }
         }
 

@@ -115,7 +115,7 @@ fn a_restart_from_aof_changes_nothing() {
 }
 
 /// Settings unlike the primary's: what is replicated must not depend on them.
-fn odd_settings() -> Options {
+pub fn odd_settings() -> Options {
     Options::new().module_arguments(&[
         "bf-error-rate",
         "0.2",

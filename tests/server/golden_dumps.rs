@@ -2,7 +2,7 @@
 //! and the commands that made them make the same bytes here.
 
 use crate::golden::compare::{clear_pointers, is_close, is_same};
-use crate::golden::landed;
+use crate::golden::differences::Effect;
 use crate::golden::recorded::{self, Step};
 use crate::golden::wanted::Wanted;
 use crate::support::resp::{Connection, Protocol, Reply};
@@ -19,26 +19,26 @@ const RDB_VERSION: u16 = 9;
 const FOOTER_BYTES: usize = 10;
 
 /// The keys of one family in one folder.
-struct Golden {
+pub struct Golden {
     folder: &'static str,
-    keys: Vec<Key>,
+    pub keys: Vec<Key>,
 }
 
-struct Key {
-    name: String,
+pub struct Key {
+    pub name: String,
     family: String,
     /// With a footer of our own, so that every server takes it.
-    payload: Vec<u8>,
+    pub payload: Vec<u8>,
     /// Iterator and data of each chunk; `None` where there are no chunks of this key.
-    chunks: Option<Vec<(i64, Vec<u8>)>>,
+    pub chunks: Option<Vec<(i64, Vec<u8>)>>,
     /// The commands that made it.
-    built: Vec<Vec<Vec<u8>>>,
+    pub built: Vec<Vec<Vec<u8>>>,
     /// What was asked after a RESTORE.
     reads: Vec<Step>,
 }
 
 impl Golden {
-    fn load(folder: &'static str, family: &str) -> Self {
+    pub fn load(folder: &'static str, family: &str) -> Self {
         let directory = recorded::directory().join("dumps").join(folder);
         let read = |name: &str| {
             let path = directory.join(name);
@@ -86,19 +86,27 @@ impl Key {
 
     /// Whether DUMPs of the same state are the same, value by value. A top-k decays by random numbers
     /// and a t-digest holds sums of doubles.
-    fn is_exact(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         matches!(self.family.as_str(), "bf" | "cf" | "cms")
     }
 
-    fn assert_dump(&self, connection: &mut Connection) {
+    /// Whether some cells hold the most that they can. 8.10 counts further items in the other rows, we
+    /// refuse them as 8.12 does.
+    pub fn is_saturated(&self) -> bool {
+        self.name == "cms-saturated"
+    }
+
+    pub fn assert_dump(&self, connection: &mut Connection) {
         let reply = connection.send(&["DUMP", &self.name]);
         let Reply::Bulk(payload) = reply else {
             panic!("DUMP {}: {reply}", self.name);
         };
-        let (id, got) = values(&payload);
+        let (id, mut got) = values(&payload);
         let (expected_id, mut expected) = values(&self.payload);
         if self.family == "topk" {
+            // Where the peer has a pointer we have the random state.
             clear_pointers(&mut expected);
+            clear_pointers(&mut got);
         }
         assert_eq!(id, expected_id, "type of {}", self.name);
         if self.is_exact() || self.family == "topk" {
@@ -117,13 +125,16 @@ impl Key {
         }
     }
 
-    fn assert_reads(&self, connection: &mut Connection, protocol: Protocol) {
+    pub fn assert_reads(&self, connection: &mut Connection, protocol: Protocol) {
         let mut wanted = Wanted::new(&self.family);
         for (number, step) in self.reads.iter().enumerate() {
             let command: Vec<_> = step.command.iter().map(argument).collect();
             let got = connection.send(&command);
             let expected = step.expected(protocol);
             let name = step.name();
+            if self.is_saturated() && name == "CMS.INCRBY" {
+                wanted.follow(self.name.as_bytes(), Effect::KeyDiffers);
+            }
             let is_wanted = wanted.allows(number, &[], &name, &command[1..], expected, &got);
             assert!(
                 is_same(expected, &got, &name, &command[1..]) || is_wanted,
@@ -134,7 +145,7 @@ impl Key {
         }
     }
 
-    fn command(&self, name: &str) -> String {
+    pub fn command(&self, name: &str) -> String {
         format!("{}.{name}", self.family.to_uppercase())
     }
 
@@ -189,7 +200,7 @@ fn check(folder: &'static str, family: &str) {
         key.assert_chunks(connection)
     });
     golden.each(Protocol::Resp2, |key, connection| {
-        if !key.is_exact() {
+        if !key.is_exact() || key.is_saturated() {
             return;
         }
         for command in &key.built {
@@ -221,8 +232,38 @@ fn cuckoo_filters_of_8_10_are_at_home_here() {
 }
 
 #[test]
-fn every_family_is_checked_or_awaited() {
-    let checked = HashSet::from(["bf", "cf"]);
+fn digests_of_2_8_are_at_home_here() {
+    check("2.8", "tdigest");
+}
+
+#[test]
+fn digests_of_8_10_are_at_home_here() {
+    check("8.10", "tdigest");
+}
+
+#[test]
+fn top_k_sketches_of_2_8_are_at_home_here() {
+    check("2.8", "topk");
+}
+
+#[test]
+fn top_k_sketches_of_8_10_are_at_home_here() {
+    check("8.10", "topk");
+}
+
+#[test]
+fn count_min_sketches_of_2_8_are_at_home_here() {
+    check("2.8", "cms");
+}
+
+#[test]
+fn count_min_sketches_of_8_10_are_at_home_here() {
+    check("8.10", "cms");
+}
+
+#[test]
+fn every_family_is_checked() {
+    let checked = HashSet::from(["bf", "cf", "cms", "topk", "tdigest"]);
     for folder in ["2.8", "8.10"] {
         let path = recorded::directory()
             .join("dumps")
@@ -231,11 +272,7 @@ fn every_family_is_checked_or_awaited() {
         let manifest: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         for (name, key) in manifest["keys"].as_object().unwrap() {
             let family = key["family"].as_str().unwrap();
-            assert_eq!(
-                landed::is_landed(family),
-                checked.contains(family),
-                "{name}"
-            );
+            assert!(checked.contains(family), "{name}");
         }
     }
 }
@@ -262,7 +299,7 @@ fn a_rewritten_footer_is_one_that_servers_take() {
 }
 
 /// The payload with another footer: [`RDB_VERSION`], and the CRC64 of all bytes before it.
-fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
+pub fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
     payload.truncate(payload.len() - FOOTER_BYTES);
     payload.extend_from_slice(&RDB_VERSION.to_le_bytes());
     let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&payload);

@@ -5,10 +5,27 @@ mod support;
 
 mod golden;
 mod samples;
+mod state;
+mod traffic;
 
 mod bloom;
+mod citizens;
+mod cluster;
+mod count_min;
+mod count_min_stored;
 mod cuckoo;
+mod encodings;
 mod every_type;
+mod frozen;
 mod golden_dumps;
 mod golden_transcripts;
 mod harness;
+mod hostile;
+mod kills;
+mod migration;
+mod persistence;
+mod replication;
+mod soak;
+mod tdigest;
+mod top_k;
+mod worst_cases;

@@ -3,5 +3,6 @@
 
 #![allow(dead_code)] // Not every program that includes this uses all of it.
 
+pub mod damage;
 pub mod resp;
 pub mod server;

@@ -171,6 +171,21 @@ impl Connection {
         Ok(connection)
     }
 
+    /// A connection that someone else opened to us.
+    pub fn accepted(stream: TcpStream) -> Self {
+        Self {
+            stream: BufReader::new(stream),
+        }
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// What the socket says.
+    pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
     /// Sends one command, its words separated by spaces, and waits for its reply.
     ///
     /// # Panics
@@ -201,14 +216,7 @@ impl Connection {
     /// # Errors
     /// What the socket says.
     pub fn write(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<()> {
-        let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
-        for argument in arguments {
-            let argument = argument.as_ref();
-            request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
-            request.extend_from_slice(argument);
-            request.extend_from_slice(b"\r\n");
-        }
-        self.stream.get_mut().write_all(&request)
+        self.write_raw(&request(arguments))
     }
 
     /// Waits for the next reply.
@@ -268,6 +276,18 @@ impl Connection {
         bytes.truncate(len);
         Ok(bytes)
     }
+}
+
+/// A command as it is sent, and as it stands in an append-only file.
+pub fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
+    for argument in arguments {
+        let argument = argument.as_ref();
+        request.extend_from_slice(format!("${}\r\n", argument.len()).as_bytes());
+        request.extend_from_slice(argument);
+        request.extend_from_slice(b"\r\n");
+    }
+    request
 }
 
 fn number<N: std::str::FromStr>(digits: &[u8]) -> io::Result<N> {

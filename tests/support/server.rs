@@ -29,6 +29,7 @@ pub struct Options {
     arguments: Vec<String>,
     module_arguments: Vec<String>,
     without_module: bool,
+    address_space: Option<u64>,
 }
 
 impl Options {
@@ -54,6 +55,13 @@ impl Options {
     /// Leaves the module out.
     pub fn without_module(mut self) -> Self {
         self.without_module = true;
+        self
+    }
+
+    /// Limits the address space of the server (`ulimit -v`), in bytes: what goes beyond is refused by the
+    /// system, whatever the server would allow.
+    pub fn address_space(mut self, bytes: u64) -> Self {
+        self.address_space = Some(bytes);
         self
     }
 
@@ -224,6 +232,57 @@ impl Server {
         self.relaunch();
     }
 
+    /// Kills the process, if there is one, and any child that saves or rewrites for it. The directory
+    /// stays, for [`Server::relaunch`].
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // An error means that it is gone already.
+            let _ = process.kill();
+            let _ = process.wait();
+            self.kill_children();
+        }
+    }
+
+    /// Children outlive a server that is killed. They are known by the directory that they work in.
+    fn kill_children(&self) {
+        let Ok(dir) = self.dir.path().canonicalize() else {
+            return;
+        };
+        let works_here =
+            |id: &str| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|d| d == dir);
+        // Where there is no /proc they are left to end by themselves, which they do.
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if id.bytes().all(|digit| digit.is_ascii_digit()) && works_here(&id) {
+                let killed = Command::new("kill").args(["-9", &id]).status();
+                assert!(killed.is_ok(), "no program `kill`");
+                while works_here(&id) {
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+            }
+        }
+    }
+
+    /// Starts a server that was killed or shut down, in the same directory, on the same port.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn relaunch(&mut self) {
+        let start = Instant::now();
+        loop {
+            match self.launch() {
+                Ok(()) => return,
+                // A connection of someone else may have been given the port for a moment.
+                Err(log) if log.contains("Address already in use") => {
+                    assert!(start.elapsed() < CHANGE_TIMEOUT, "the port stays taken");
+                    std::thread::sleep(POLL_INTERVAL);
+                    fs::remove_file(self.log_path()).expect("a log");
+                }
+                Err(log) => panic!("the server did not come back; its log ends:\n{log}"),
+            }
+        }
+    }
+
     /// Stops the server as SHUTDOWN does and waits for its end. The directory stays.
     ///
     /// # Panics
@@ -302,11 +361,6 @@ impl Server {
         self.dir.path().join("server.log")
     }
 
-    fn relaunch(&mut self) {
-        self.launch()
-            .unwrap_or_else(|log| panic!("the server did not come back; its log ends:\n{log}"));
-    }
-
     /// Starts the process and waits for PONG; the end of the log if it stops before that.
     fn launch(&mut self) -> Result<(), String> {
         let log = File::options()
@@ -314,8 +368,14 @@ impl Server {
             .append(true)
             .open(self.log_path())
             .expect("a log file");
-        let mut command = Command::new(server_program());
+        let mut command = Command::new("sh");
         command
+            .arg("-c")
+            .arg(match self.options.address_space {
+                Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
+                None => "exec \"$0\" \"$@\"".to_owned(),
+            })
+            .arg(server_program())
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
@@ -357,20 +417,20 @@ impl Server {
             .and_then(|mut connection| connection.try_send(&["PING"]))
             .is_ok_and(|reply| reply == Reply::Simple(b"PONG".to_vec()))
     }
-
-    fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            // An error means that it is gone already.
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the log of the server ends:\n{}", self.log_tail());
+        } else if std::env::var_os("ROUGHLY_SHUTDOWN").is_some() && self.is_running() {
+            // A checker of memory reports leaks at a process's own end only.
+            let stopping = Connection::open(self.port, Protocol::Resp2)
+                .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
+            let end = Instant::now() + CHANGE_TIMEOUT;
+            while stopping.is_err() && self.is_running() && Instant::now() < end {
+                std::thread::sleep(POLL_INTERVAL);
+            }
         }
         self.kill();
     }
@@ -401,7 +461,7 @@ impl Version {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .expect("a free port")

@@ -24,7 +24,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
     let filters = chain.filters().len();
     let hash = chain.hash(call.arg(2).bytes());
-    let added = chain.add(hash, &|bytes| call.allows_bytes(bytes));
+    let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
     if chain.filters().len() > filters {
         stats().count_growths(1);
         key.recount();
@@ -83,8 +83,8 @@ struct Outcome {
     refused: u64,
     /// Filters that were made on the way.
     growths: usize,
-    /// The words of the new items, kept only once memory was refused to one: who receives the command
-    /// may have that memory, so only what really went in may be sent.
+    /// The words of the items that were not refused, kept only once one was: who receives the command
+    /// may have the memory that was missing here, and must not have to answer its primary with an error.
     sent: Option<Vec<usize>>,
 }
 
@@ -102,36 +102,36 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
         call.reply_array(items);
     }
     let mut outcome = Outcome::default();
-    let mut hashes = [ItemHash::default(); BLOCK];
-    let mut start = first;
-    'blocks: while start < call.len() {
-        let len = BLOCK.min(call.len() - start);
-        for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
-            *hash = chain.hash(item.bytes());
+    // A block of items is under way at any time: hashed, their memory asked for, and not yet added.
+    let mut under_way = [ItemHash::default(); BLOCK];
+    for (hash, item) in under_way.iter_mut().zip(call.args_from(first)) {
+        *hash = chain.hash(item.bytes());
+        chain.prefetch(*hash);
+    }
+    for word in first..call.len() {
+        let slot = &mut under_way[(word - first) % BLOCK];
+        let hash = *slot;
+        if word + BLOCK < call.len() {
+            *slot = chain.hash(call.arg(word + BLOCK).bytes());
+            chain.prefetch(*slot);
         }
-        chain.prefetch_block(&hashes[..len]);
-        for (n, &hash) in hashes[..len].iter().enumerate() {
-            match chain.add(hash, &|bytes| call.allows_bytes(bytes)) {
-                Ok(new) => {
-                    outcome.added += u64::from(new);
-                    if let (true, Some(sent)) = (new, &mut outcome.sent) {
-                        sent.push(start + n);
-                    }
-                    call.reply_boolean(new);
+        match chain.add(hash, &|bytes| call.allows_growth(bytes)) {
+            Ok(new) => {
+                outcome.added += u64::from(new);
+                if let (true, Some(sent)) = (new, &mut outcome.sent) {
+                    sent.push(word);
                 }
-                Err(error) => {
-                    outcome.refused += 1;
-                    if matches!(error, bloom::Error::OutOfMemory(_)) && outcome.sent.is_none() {
-                        outcome.sent = Some((first..start + n).collect());
-                    }
-                    call.reply_error(error_text(error));
-                    if error == bloom::Error::Full {
-                        break 'blocks;
-                    }
+                call.reply_boolean(new);
+            }
+            Err(error) => {
+                outcome.refused += 1;
+                outcome.sent.get_or_insert_with(|| (first..word).collect());
+                call.reply_error(error_text(error));
+                if error == bloom::Error::Full {
+                    break;
                 }
             }
         }
-        start += len;
     }
     if may_end_early {
         call.end_array();

@@ -7,10 +7,16 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::WriteKey;
 use crate::sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use std::cell::Cell;
 use std::ffi::CStr;
 
 /// The filter has as many sub-filters as it may have.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
+
+/// Sub-filters that one command may add; beyond, its items are refused as if memory were. An item looks
+/// into all of them, and `cf-max-expansions` is looked at once a command only: without an end, 500 KB of
+/// equal items kept the server busy for minutes. Legitimate growth is far below it.
+const MAX_GROWTHS: u32 = 4096;
 
 /// Whether an item goes in although it seems to be there, and whose command it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +73,7 @@ fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
         None
     } else {
         let item = call.arg(2).bytes();
-        let allows = |bytes| call.allows_bytes(bytes);
+        let allows = |bytes| call.allows_growth(bytes);
         Some(Answer::of(match way {
             Way::Again => filter.insert(item, &allows).map(|()| true),
             Way::Unique => filter.insert_unique(item, &allows),
@@ -154,6 +160,11 @@ struct Outcome {
 fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way: Way) -> Outcome {
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::default();
+    let growths_left = Cell::new(if call.must_obey() {
+        u32::MAX
+    } else {
+        MAX_GROWTHS
+    });
     call.reply_array(call.len() - first);
     let mut start = first;
     while start < call.len() {
@@ -166,7 +177,11 @@ fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way
         };
         let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
         let len = items.len();
-        let allows = |bytes| call.allows_bytes(bytes);
+        let allows = |bytes| {
+            let left = growths_left.get().checked_sub(1);
+            growths_left.set(left.unwrap_or(0));
+            left.is_some() && call.allows_growth(bytes)
+        };
         match way {
             Way::Again => filter.insert_each(items, &allows, |done| note(done.map(|()| true))),
             Way::Unique => filter.insert_unique_each(items, &allows, note),

@@ -5,6 +5,7 @@ use super::modulus::Modulus;
 use super::shape::Shape;
 use crate::sketch::buffer::{Buffer, OutOfMemory};
 use crate::sketch::prefetch::prefetch;
+use std::ops::Range;
 
 /// The two hashes that all probes of an item are made of: probe i is bit `(a + i*b) mod bits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,6 +14,14 @@ pub struct ItemHash {
     pub a: u64,
     /// The step from one to the next.
     pub b: u64,
+}
+
+impl ItemHash {
+    /// What probe `i` is the remainder of.
+    #[inline(always)]
+    fn sum(self, i: u32) -> u64 {
+        self.a.wrapping_add(self.b.wrapping_mul(u64::from(i)))
+    }
 }
 
 /// Items that are hashed and prefetched together. Large enough to keep the 10 to 20 cache misses in
@@ -95,22 +104,45 @@ impl Filter {
         Ok(Self::with_bits(self.shape, self.items, bits))
     }
 
-    /// Byte and mask of probe `i`. The one place where bits are addressed.
+    /// Byte and bit (0 to 7) of a probe, given its sum `a + i*b`. The one place where bits are addressed.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    fn probe(&self, hash: ItemHash, i: u32) -> (usize, u8) {
-        let bit = self
-            .modulus
-            .of(hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i))));
-        ((bit >> 3) as usize, 1 << (bit & 7))
+    fn place(&self, sum: u64) -> (usize, u32) {
+        let bit = self.modulus.of(sum);
+        ((bit >> 3) as usize, bit as u32 & 7)
     }
 
+    /// The byte of a probe, shifted so that the probe's bit is the lowest.
     #[inline(always)]
-    fn has_probes(&self, hash: ItemHash, mut probes: std::ops::Range<u32>) -> bool {
-        probes.all(|i| {
-            let (byte, mask) = self.probe(hash, i);
-            self.bits[byte] & mask != 0
-        })
+    fn bit(&self, sum: u64) -> u32 {
+        let (byte, bit) = self.place(sum);
+        u32::from(self.bits[byte]) >> bit
+    }
+
+    /// Whether the bits of these probes are all set. They are tested four at a time, without a branch
+    /// between them: half of a full filter's bits are set, so that stopping at the first clear one is a
+    /// branch as hard to foresee as the fall of a coin; fifteen in sixteen absent items end after four.
+    #[inline(always)]
+    fn has_probes(&self, hash: ItemHash, probes: Range<u32>) -> bool {
+        let mut left = probes.end - probes.start;
+        let mut sum = hash.sum(probes.start);
+        while left >= 4 {
+            let sums = [0, 1, 2, 3].map(|i| sum.wrapping_add(hash.b.wrapping_mul(i)));
+            let all = sums.iter().fold(1, |all, &sum| all & self.bit(sum));
+            if all == 0 {
+                return false;
+            }
+            sum = sums[3].wrapping_add(hash.b);
+            left -= 4;
+        }
+        while left > 0 {
+            if self.bit(sum) & 1 == 0 {
+                return false;
+            }
+            sum = sum.wrapping_add(hash.b);
+            left -= 1;
+        }
+        true
     }
 
     /// Whether all bits of the item are set.
@@ -136,30 +168,35 @@ impl Filter {
     }
 
     #[inline(always)]
-    fn prefetch_probes(&self, hash: ItemHash, probes: std::ops::Range<u32>) -> bool {
+    fn prefetch_probes(&self, hash: ItemHash, probes: Range<u32>) -> bool {
         for i in probes {
-            prefetch(&self.bits, self.probe(hash, i).0);
+            prefetch(&self.bits, self.place(hash.sum(i)).0);
         }
         true
     }
 
-    /// Asks for the memory that adding these items will touch, where it is likely not in the caches.
-    pub fn prefetch_block(&self, hashes: &[ItemHash]) {
+    /// Asks for the memory that adding this item will touch, where it is likely not in the caches.
+    #[inline]
+    pub fn prefetch(&self, hash: ItemHash) {
         if self.bits.len() > CACHED_BYTES {
-            for &hash in hashes {
-                self.prefetch_probes(hash, 0..self.shape.hashes);
-            }
+            self.prefetch_probes(hash, 0..self.shape.hashes);
         }
     }
 
-    /// Sets all bits of the item and counts it, whether or not they were set.
+    /// Adds an item to a filter that has room: false if all its bits were set, and then nothing is
+    /// written, so that no page is copied for it while the server saves in the background.
     #[inline]
-    pub fn insert(&mut self, hash: ItemHash) {
-        for i in 0..self.shape.hashes {
-            let (byte, mask) = self.probe(hash, i);
-            self.bits[byte] |= mask;
+    pub fn insert(&mut self, hash: ItemHash) -> bool {
+        let all = 0..self.shape.hashes;
+        let Some(first_clear) = all.clone().find(|&i| self.bit(hash.sum(i)) & 1 == 0) else {
+            return false;
+        };
+        for i in first_clear..all.end {
+            let (byte, bit) = self.place(hash.sum(i));
+            self.bits[byte] |= 1 << bit;
         }
         self.items += 1;
+        true
     }
 }
 

@@ -216,10 +216,11 @@ impl Chain {
         present
     }
 
-    /// Asks for the memory that adding these items will touch in the newest filter.
-    pub fn prefetch_block(&self, hashes: &[ItemHash]) {
+    /// Asks for the memory that adding this item will touch in the newest filter.
+    #[inline]
+    pub fn prefetch(&self, hash: ItemHash) {
         if let Some(newest) = self.filters.last() {
-            newest.prefetch_block(hashes);
+            newest.prefetch(hash);
         }
     }
 
@@ -233,21 +234,27 @@ impl Chain {
     /// [`Error::OutOfMemory`] if the next filter cannot be made. The chain is then as before.
     #[inline]
     pub fn add(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
-        if self.contains(hash) {
+        let Some((newest, older)) = self.filters.split_last_mut() else {
+            return Err(Error::Shape);
+        };
+        if older.iter().rev().any(|filter| filter.contains(hash)) {
             return Ok(false);
         }
-        if self.filters.last().is_none_or(Filter::is_full) {
+        // The count's end is found only in crafted payloads: beyond it, what is saved could not be
+        // loaded.
+        if newest.is_full() || self.items >= MAX_ITEMS {
+            if newest.contains(hash) {
+                return Ok(false);
+            }
+            if self.items >= MAX_ITEMS {
+                return Err(Error::Shape);
+            }
             self.grow(allows)?;
+            return self.add(hash, allows);
         }
-        // Found only in crafted payloads: one more, and what is saved could not be loaded.
-        if self.items >= MAX_ITEMS {
-            return Err(Error::Shape);
-        }
-        if let Some(newest) = self.filters.last_mut() {
-            newest.insert(hash);
-            self.items += 1;
-        }
-        Ok(true)
+        let new = newest.insert(hash);
+        self.items += u64::from(new);
+        Ok(new)
     }
 
     #[cold]

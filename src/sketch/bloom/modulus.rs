@@ -32,11 +32,8 @@ impl Modulus {
         #[allow(clippy::cast_possible_truncation)]
         let quotient = ((u128::from(x) * u128::from(self.inverse)) >> 64) as u64;
         let rest = x.wrapping_sub(quotient.wrapping_mul(self.divisor));
-        if rest >= self.divisor {
-            rest - self.divisor
-        } else {
-            rest
-        }
+        // Below the divisor the difference wraps to something large.
+        rest.min(rest.wrapping_sub(self.divisor))
     }
 }
 

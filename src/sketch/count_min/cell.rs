@@ -65,7 +65,7 @@ pub(super) trait Cell {
     /// The count in a cell.
     fn count(cell: Self::Bytes) -> u64;
 
-    /// The cell with this count, which must not be above [`Cell::MAX_COUNT`].
+    /// The cell with this count; of a count above [`Cell::MAX_COUNT`] the lower bits.
     fn with_count(count: u64) -> Self::Bytes;
 }
 

@@ -5,8 +5,8 @@
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
-use crate::sketch::prefetch::prefetch;
-use crate::sketch::rows::{Columns, LANES, row_hashes};
+use crate::sketch::prefetch::{prefetch, with_wide_vectors};
+use crate::sketch::rows::{Columns, LANES, lane_hashes};
 
 /// Items found ahead.
 const BLOCK_ITEMS: usize = 16;
@@ -66,18 +66,24 @@ impl CountMin {
         mut items: impl Iterator<Item = (&'a [u8], ())>,
         mut answer: impl FnMut(u64),
     ) {
-        let depth = self.rows().depth;
-        if depth > BLOCK_CELLS {
-            items.for_each(|(item, ())| answer(self.extremes_of::<C>(item).least));
+        let rows = self.rows();
+        let cells = C::all(&self.cells);
+        if rows.depth > BLOCK_CELLS {
+            items.for_each(|(item, ())| {
+                let mut estimate = u64::MAX;
+                rows.for_each_slice(item, |places| {
+                    estimate = estimate.min(least::<C>(cells, places));
+                });
+                answer(estimate);
+            });
             return;
         }
-        let cells = C::all(&self.cells);
         let mut places = [0; BLOCK_CELLS];
         let mut wanted = [(); BLOCK_ITEMS];
         loop {
-            let block = self.find_block::<C, _>(&mut items, &mut places, &mut wanted);
-            for places in places.chunks_exact(depth).take(block.items) {
-                answer(Extremes::new().with::<C>(cells, places).least);
+            let block = self.find_block::<C, _>(rows, &mut items, &mut places, &mut wanted);
+            for places in places.chunks_exact(rows.stride()).take(block.items) {
+                answer(least::<C>(cells, &places[..rows.depth]));
             }
             if block.last {
                 return;
@@ -90,22 +96,25 @@ impl CountMin {
         mut items: impl Iterator<Item = (&'a [u8], i64)>,
         mut answer: impl FnMut(Result<u64, CountMinError>),
     ) {
-        let depth = self.rows().depth;
-        if depth > BLOCK_CELLS {
-            items.for_each(|(item, by)| answer(self.increment_deep::<C>(item, by)));
+        let rows = self.rows();
+        if rows.depth > BLOCK_CELLS {
+            items.for_each(|(item, by)| answer(self.increment_deep::<C>(rows, item, by)));
             return;
         }
         let mut places = [0; BLOCK_CELLS];
         let mut wanted = [0; BLOCK_ITEMS];
         loop {
-            let block = self.find_block::<C, _>(&mut items, &mut places, &mut wanted);
+            let block = self.find_block::<C, _>(rows, &mut items, &mut places, &mut wanted);
             let cells = C::all_mut(&mut self.cells);
-            let items = places.chunks_exact(depth).zip(wanted).take(block.items);
-            for (places, by) in items {
-                let extremes = Extremes::new().with::<C>(cells, places);
-                answer(extremes.add::<C>(self.total, by).map(|(estimate, total)| {
-                    self.total = total;
-                    add_to_cells::<C>(cells, places, by);
+            let items = places.chunks_exact(rows.stride()).zip(wanted);
+            for (places, by) in items.take(block.items) {
+                let places = &places[..rows.depth];
+                answer(total_with(self.total, by).and_then(|total| {
+                    let estimate = add::<C>(cells, places, by).estimate(by);
+                    match estimate {
+                        Ok(_) => self.total = total,
+                        Err(_) => take_back::<C>(cells, places, by),
+                    }
                     estimate
                 }));
             }
@@ -116,28 +125,38 @@ impl CountMin {
     }
 
     /// Finds the places of the next items, at most [`BLOCK_ITEMS`] and as many as `places` has room
-    /// for, `depth` places an item; what goes with each item is put in `wanted`.
+    /// for, [`Rows::stride`] places an item; what goes with each item is put in `wanted`.
     fn find_block<'a, C: Cell, T>(
         &self,
+        rows: Rows,
         items: &mut impl Iterator<Item = (&'a [u8], T)>,
         places: &mut [usize; BLOCK_CELLS],
         wanted: &mut [T; BLOCK_ITEMS],
     ) -> Block {
-        let rows = self.rows();
-        let depth = rows.depth;
-        let room = BLOCK_ITEMS.min(BLOCK_CELLS / depth);
-        let slots = places.chunks_exact_mut(depth).zip(wanted).take(room);
+        let stride = rows.stride();
+        let room = BLOCK_ITEMS.min(BLOCK_CELLS / stride);
+        let mut block = [&[][..]; BLOCK_ITEMS];
         let mut found = 0;
-        for ((places, wanted), (item, with)) in slots.zip(items) {
-            rows.find(item, 0, places);
-            if self.cells.len() > PREFETCH_BYTES {
-                for &place in &*places {
-                    prefetch(&self.cells, place * size_of::<C::Bytes>());
-                }
-            }
+        for ((place, wanted), (item, with)) in block.iter_mut().zip(wanted).take(room).zip(items) {
+            *place = item;
             *wanted = with;
             found += 1;
         }
+        let is_large = self.cells.len() > PREFETCH_BYTES;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                for (places, item) in places.chunks_exact_mut(stride).zip(&block[..found]) {
+                    rows.find(item, 0, places);
+                    // While the next item is hashed, the cells of this one are on their way.
+                    if is_large {
+                        for &place in &places[..rows.depth] {
+                            prefetch(&self.cells, place * size_of::<C::Bytes>());
+                        }
+                    }
+                }
+            },
+        );
         Block {
             items: found,
             last: found < room,
@@ -147,29 +166,35 @@ impl CountMin {
     /// Where the rows lie. The dimensions fit: the cells are in memory.
     #[allow(clippy::cast_possible_truncation)]
     fn rows(&self) -> Rows {
+        let width = self.shape.width() as usize;
         Rows {
-            width: self.shape.width() as usize,
+            width,
             depth: self.shape.depth() as usize,
+            lane_starts: std::array::from_fn(|lane| lane * width),
             columns: self.columns,
         }
     }
 
-    fn extremes_of<C: Cell>(&self, item: &[u8]) -> Extremes {
-        let mut extremes = Extremes::new();
-        self.rows().for_each_slice(item, |places| {
-            extremes = extremes.with::<C>(C::all(&self.cells), places);
-        });
-        extremes
-    }
-
-    /// [`CountMin::increment`] for more rows than there is room for on the stack: finds them twice.
-    fn increment_deep<C: Cell>(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        let rows = self.rows();
-        let (estimate, total) = self.extremes_of::<C>(item).add::<C>(self.total, by)?;
-        self.total = total;
+    /// [`CountMin::increment`] for more rows than there is room for on the stack: finds them anew to
+    /// take back what did not fit.
+    fn increment_deep<C: Cell>(
+        &mut self,
+        rows: Rows,
+        item: &[u8],
+        by: i64,
+    ) -> Result<u64, CountMinError> {
+        let total = total_with(self.total, by)?;
         let cells = C::all_mut(&mut self.cells);
-        rows.for_each_slice(item, |places| add_to_cells::<C>(cells, places, by));
-        Ok(estimate)
+        let mut added = Added::NOTHING;
+        rows.for_each_slice(item, |places| {
+            added = added.and(add::<C>(cells, places, by))
+        });
+        let estimate = added.estimate(by);
+        match estimate {
+            Ok(_) => self.total = total,
+            Err(_) => rows.for_each_slice(item, |places| take_back::<C>(cells, places, by)),
+        }
+        estimate
     }
 }
 
@@ -178,40 +203,56 @@ impl CountMin {
 struct Rows {
     width: usize,
     depth: usize,
+    /// Where each of [`LANES`] rows starts, counted in cells from the first of them.
+    lane_starts: [usize; LANES],
     columns: Columns,
 }
 
 impl Rows {
+    /// Places kept of an item: rows are found [`LANES`] at a time.
+    fn stride(&self) -> usize {
+        self.depth.next_multiple_of(LANES)
+    }
+
     /// The places of `item`'s cells in the rows from `first_row` on, counted in cells, one for each
-    /// element of `places`.
-    #[inline]
-    fn find(self, item: &[u8], first_row: usize, places: &mut [usize]) {
+    /// element of `places`, whose number is a multiple of [`LANES`]. Behind the last row they mean
+    /// nothing.
+    #[inline(always)]
+    fn find(&self, item: &[u8], first_row: usize, places: &mut [usize]) {
+        const HALF: usize = LANES / 2;
         let mut row = first_row;
-        let mut row_start = first_row * self.width;
-        for group in places.chunks_mut(LANES) {
-            let mut hashes = [0; LANES];
-            let hashes = &mut hashes[..group.len()];
-            // Seeds have 32 bits; rows beyond that, in sketches of 4 GiB and more, begin again at 0.
-            #[allow(clippy::cast_possible_truncation)]
-            row_hashes(item, row as u32, hashes);
-            for (place, &mut hash) in group.iter_mut().zip(hashes) {
-                // Below the width, which fits.
-                #[allow(clippy::cast_possible_truncation)]
-                let column = self.columns.column(hash) as usize;
-                *place = row_start + column;
-                row_start += self.width;
+        for group in places.as_chunks_mut::<LANES>().0 {
+            match group.split_first_chunk_mut::<HALF>() {
+                Some((half, _)) if self.depth - row <= HALF => self.find_lanes(item, row, half),
+                _ => self.find_lanes(item, row, group),
             }
             row += LANES;
         }
     }
 
+    /// The places of `item`'s cells in `N` rows, at most [`LANES`], from `first_row` on.
+    #[inline(always)]
+    fn find_lanes<const N: usize>(&self, item: &[u8], first_row: usize, places: &mut [usize; N]) {
+        // Seeds have 32 bits; rows beyond that, in sketches of 4 GiB and more, begin again at 0.
+        #[allow(clippy::cast_possible_truncation)]
+        let hashes = lane_hashes::<N>(item, first_row as u32);
+        let start = first_row * self.width;
+        let columns = self.columns.columns(hashes);
+        for ((place, lane_start), column) in places.iter_mut().zip(self.lane_starts).zip(columns) {
+            // Below the width, which fits.
+            #[allow(clippy::cast_possible_truncation)]
+            let column = column as usize;
+            *place = start + lane_start + column;
+        }
+    }
+
     /// Calls `visit` with the places of `item`'s cells, a slice of the rows at a time.
-    fn for_each_slice(self, item: &[u8], mut visit: impl FnMut(&[usize])) {
+    fn for_each_slice(&self, item: &[u8], mut visit: impl FnMut(&[usize])) {
         let mut places = [0; BLOCK_CELLS];
         for first_row in (0..self.depth).step_by(BLOCK_CELLS) {
-            let places = &mut places[..BLOCK_CELLS.min(self.depth - first_row)];
-            self.find(item, first_row, places);
-            visit(places);
+            let left = BLOCK_CELLS.min(self.depth - first_row);
+            self.find(item, first_row, &mut places[..left.next_multiple_of(LANES)]);
+            visit(&places[..left]);
         }
     }
 }
@@ -223,61 +264,97 @@ struct Block {
     last: bool,
 }
 
-/// Adds to the cells at `places`, where each sum is known to be in range.
+/// The least count of the cells at `places`.
 #[inline]
-fn add_to_cells<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
-    for &place in places {
-        let cell = &mut cells[place];
-        *cell = C::with_count(C::count(*cell).wrapping_add_signed(by));
+fn least<C: Cell>(cells: &[C::Bytes], places: &[usize]) -> u64 {
+    let counts = places.iter().map(|&place| C::count(cells[place]));
+    counts.fold(u64::MAX, u64::min)
+}
+
+/// The total with `by` added to it.
+///
+/// # Errors
+/// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
+#[inline]
+fn total_with(total: u64, by: i64) -> Result<u64, CountMinError> {
+    let sum = total.checked_add_signed(by);
+    sum.filter(|&sum| sum <= MAX_TOTAL).ok_or(out_of_range(by))
+}
+
+/// Why `by` could not be added.
+fn out_of_range(by: i64) -> CountMinError {
+    if by < 0 {
+        CountMinError::Underflow
+    } else {
+        CountMinError::Overflow
     }
 }
 
-/// The least and the greatest of an item's cells.
+/// What came of adding to some of an item's cells.
 #[derive(Debug, Clone, Copy)]
-struct Extremes {
+struct Added {
+    /// The least of the sums.
     least: u64,
-    most: u64,
+    /// Not 0 where a sum is out of a cell's range.
+    outside: u64,
 }
 
-impl Extremes {
-    /// Those of no cells.
-    fn new() -> Self {
+impl Added {
+    /// What comes of adding to no cell.
+    const NOTHING: Self = Self {
+        least: u64::MAX,
+        outside: 0,
+    };
+
+    /// What came of this and of another.
+    fn and(self, other: Self) -> Self {
         Self {
-            least: u64::MAX,
-            most: 0,
+            least: self.least.min(other.least),
+            outside: self.outside | other.outside,
         }
     }
 
-    /// With the cells at `places` as well.
-    #[inline]
-    fn with<C: Cell>(mut self, cells: &[C::Bytes], places: &[usize]) -> Self {
-        for &place in places {
-            let count = C::count(cells[place]);
-            self.least = self.least.min(count);
-            self.most = self.most.max(count);
-        }
-        self
-    }
-
-    /// The estimate and the total after `by` is added to all cells and to `total`.
+    /// The item's estimate after all of its cells were added to.
     ///
     /// # Errors
-    /// [`CountMinError::Overflow`] or [`CountMinError::Underflow`] where it cannot be added to all.
+    /// [`CountMinError::Overflow`] or [`CountMinError::Underflow`] where one is out of its range.
     #[inline]
-    fn add<C: Cell>(self, total: u64, by: i64) -> Result<(u64, u64), CountMinError> {
-        let change = by.unsigned_abs();
-        if by >= 0 {
-            let fits =
-                |count: u64, max: u64| max.checked_sub(count).is_some_and(|room| change <= room);
-            if !fits(self.most, C::MAX_COUNT) || !fits(total, MAX_TOTAL) {
-                return Err(CountMinError::Overflow);
-            }
-            Ok((self.least + change, total + change))
+    fn estimate(self, by: i64) -> Result<u64, CountMinError> {
+        if self.outside == 0 {
+            Ok(self.least)
         } else {
-            let estimate = self.least.checked_sub(change);
-            let total = total.checked_sub(change);
-            estimate.zip(total).ok_or(CountMinError::Underflow)
+            Err(out_of_range(by))
         }
+    }
+}
+
+/// Adds to the cells at `places`, also where a sum is out of a cell's range, of which the lower bits
+/// are kept: then [`take_back`] has to follow.
+///
+/// Most additions fit, so they are made first and looked at afterwards: one pass instead of two.
+#[inline]
+fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Added {
+    let mut added = Added::NOTHING;
+    for &place in places {
+        let cell = &mut cells[place];
+        // Neither addend is above 2^63, so a sum that is negative or above the maximum, which is all
+        // ones up to some bit, has others.
+        let sum = C::count(*cell).wrapping_add_signed(by);
+        *cell = C::with_count(sum);
+        added = added.and(Added {
+            least: sum,
+            outside: sum & !C::MAX_COUNT,
+        });
+    }
+    added
+}
+
+/// Undoes [`add`]: adding to the lower bits of a number is undone in them.
+#[cold]
+fn take_back<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
+    for &place in places {
+        let cell = &mut cells[place];
+        *cell = C::with_count(C::count(*cell).wrapping_sub(by.cast_unsigned()));
     }
 }
 
@@ -376,6 +453,28 @@ mod tests {
             let mut estimates = Vec::new();
             sketch.query_all([&b"twice"[..]; 33], |estimate| estimates.push(estimate));
             assert_eq!(estimates, [count; 33]);
+        }
+    }
+
+    #[test]
+    fn wide_vectors_find_the_same_cells() {
+        let item: Vec<u8> = (0..40).collect();
+        for (width, depth) in [(1, 1), (7, 4), (100, 5), (200_000, 10), (1 << 20, 20)] {
+            let rows = sketch(width, depth, CellSize::One).rows();
+            for len in 0..item.len() {
+                let mut narrow = [0; BLOCK_CELLS];
+                let mut wide = [0; BLOCK_CELLS];
+                rows.find(&item[..len], 0, &mut narrow[..rows.stride()]);
+                with_wide_vectors(
+                    #[inline(always)]
+                    || rows.find(&item[..len], 0, &mut wide[..rows.stride()]),
+                );
+                assert_eq!(narrow, wide);
+                for (row, &place) in narrow[..rows.depth].iter().enumerate() {
+                    let hash = crate::sketch::hash::murmur2(&item[..len], row as u32);
+                    assert_eq!(place, row * rows.width + hash as usize % rows.width);
+                }
+            }
         }
     }
 

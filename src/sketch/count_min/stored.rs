@@ -12,8 +12,11 @@ use crate::sketch::format::{Fields, FormatError, Sink, Source};
 /// The name of the type in RDB files and DUMP payloads.
 pub const TYPE_NAME: &[u8; 9] = b"CMSk-TYPE";
 
-/// The encoding version that is written. Version 1 is read as well.
+/// The encoding version that is written.
 pub const ENCODING_VERSION: u16 = 0;
+
+/// The newest encoding version that is read.
+pub const NEWEST_ENCODING_VERSION: u16 = 1;
 
 /// What a stored form says of a sketch besides its cells, as it was found there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

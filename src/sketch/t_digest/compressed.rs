@@ -1,6 +1,7 @@
 //! The compressed form of a digest, and its answers.
 //!
-//! Each centroid carries the weight before it, so that quantile, cdf and rank are binary searches.
+//! Each centroid has the weight before it beside it, so that quantile, cdf and rank are binary
+//! searches. Means and weights lie apart: a search reads one of the two only.
 //! The rules, and what is done where one does not apply, are those of the spec page (t-digest.md,
 //! "Answers"). Every value answered lies within [min, max], also where a difference or a product of
 //! extreme samples is not finite.
@@ -10,7 +11,7 @@ use super::{Centroid, TDigest, try_push, try_reserve};
 use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
 
 /// A centroid and the sum of the weights before it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Ranked {
     mean: f64,
     weight: i64,
@@ -27,7 +28,10 @@ impl Ranked {
 /// A digest with all nodes compressed, at one moment. Get it from [`TDigest::compressed`].
 #[derive(Debug)]
 pub struct Compressed {
-    ranked: Vec<Ranked>,
+    /// Means of the centroids, in order.
+    means: Vec<f64>,
+    /// Of each centroid the sum of the weights before it.
+    before: Vec<i64>,
     /// Smallest and largest sample. Meaningless when empty.
     min: f64,
     max: f64,
@@ -43,19 +47,17 @@ impl Compressed {
         digest: &TDigest,
     ) -> Result<Self, OutOfMemory> {
         let weight = digest.observations();
-        let mut ranked = Vec::new();
-        try_reserve(&mut ranked, count.min(digest.compression as usize))?;
-        join(nodes, weight, digest.compression, |centroid, before| {
-            let Centroid { mean, weight } = centroid;
-            let node = Ranked {
-                mean,
-                weight,
-                before,
-            };
-            try_push(&mut ranked, node)
+        let (mut means, mut before) = (Vec::new(), Vec::new());
+        let expected = count.min(digest.compression as usize);
+        try_reserve(&mut means, expected)?;
+        try_reserve(&mut before, expected)?;
+        join(nodes, weight, digest.compression, |centroid, sum| {
+            try_push(&mut means, centroid.mean)?;
+            try_push(&mut before, sum)
         })?;
         Ok(Self {
-            ranked,
+            means,
+            before,
             min: digest.min,
             max: digest.max,
             weight,
@@ -64,9 +66,31 @@ impl Compressed {
 
     /// The centroids in order.
     pub fn centroids(&self) -> impl ExactSizeIterator<Item = Centroid> + '_ {
-        self.ranked
-            .iter()
-            .map(|&Ranked { mean, weight, .. }| Centroid { mean, weight })
+        (0..self.means.len()).map(|at| {
+            let Ranked { mean, weight, .. } = self.ranked(at);
+            Centroid { mean, weight }
+        })
+    }
+
+    /// Centroid number `at`.
+    #[inline]
+    fn ranked(&self, at: usize) -> Ranked {
+        let before = self.before[at];
+        let end = self.before.get(at + 1).unwrap_or(&self.weight);
+        Ranked {
+            mean: self.means[at],
+            weight: end - before,
+            before,
+        }
+    }
+
+    /// The first centroid and the last; one alone, or none, is as it is.
+    fn ends(&self) -> Ends {
+        match self.means[..] {
+            [] => Ends::None,
+            [mean] => Ends::One(mean),
+            [_, .., _] => Ends::Two(self.ranked(0), self.ranked(self.means.len() - 1)),
+        }
     }
 
     /// The value below which the share `q` of the samples lies, `q` in [0, 1]; nan when empty.
@@ -79,7 +103,7 @@ impl Compressed {
     /// [`Compressed::quantile`] as the look-ups by rank use it: an index below 1 is the minimum.
     fn quantile_of_rank(&self, q: f64) -> f64 {
         let index = q * self.weight as f64;
-        if self.ranked.len() > 1 && index < 1.0 {
+        if self.means.len() > 1 && index < 1.0 {
             self.min
         } else {
             self.at_index(index)
@@ -88,10 +112,10 @@ impl Compressed {
 
     /// The value at a place among the ordered samples, counted from 0 to the number of samples.
     fn at_index(&self, index: f64) -> f64 {
-        let (first, last) = match self.ranked[..] {
-            [] => return f64::NAN,
-            [only] => return only.mean,
-            [first, .., last] => (first, last),
+        let (first, last) = match self.ends() {
+            Ends::None => return f64::NAN,
+            Ends::One(mean) => return mean,
+            Ends::Two(first, last) => (first, last),
         };
         let all = self.weight as f64;
         let half_first = first.weight as f64 / 2.0;
@@ -111,10 +135,20 @@ impl Compressed {
 
     /// The value at an index between the middles of the first and the last centroid.
     fn between_middles(&self, index: f64) -> f64 {
-        let right = self.ranked.partition_point(|node| node.middle() <= index);
-        // The rules before this one leave no index outside; rounding near 2^63 might.
-        let right = right.clamp(1, self.ranked.len() - 1);
-        let (left, right) = (self.ranked[right - 1], self.ranked[right]);
+        // The middle of a centroid is between its beginning and its end, so the last one that begins at
+        // the index or before is right of it, or left of it. (The rules before this one leave no index
+        // outside; rounding near 2^63 might.)
+        let whole = index as i64;
+        let begun = self.before.partition_point(|&before| before <= whole);
+        let most = self.means.len() - 1;
+        let last_begun = begun.clamp(1, self.means.len()) - 1;
+        let right = if self.ranked(last_begun).middle() <= index {
+            last_begun + 1
+        } else {
+            last_begun
+        };
+        let right = right.clamp(1, most);
+        let (left, right) = (self.ranked(right - 1), self.ranked(right));
         let from_left = index - left.middle();
         let to_right = right.middle() - index;
         // A single sample stands for itself within half a rank around it.
@@ -143,7 +177,7 @@ impl Compressed {
     /// binary search.
     #[must_use]
     pub fn cdf(&self, x: f64) -> f64 {
-        if self.ranked.is_empty() || x.is_nan() {
+        if self.means.is_empty() || x.is_nan() {
             return f64::NAN;
         }
         if x < self.min {
@@ -152,9 +186,8 @@ impl Compressed {
         if x > self.max {
             return 1.0;
         }
-        let (first, last) = match self.ranked[..] {
-            [first, .., last] => (first, last),
-            _ => return 0.5,
+        let Ends::Two(first, last) = self.ends() else {
+            return 0.5;
         };
         let all = self.weight as f64;
         if x < first.mean {
@@ -163,15 +196,15 @@ impl Compressed {
         if x > last.mean {
             return 1.0 - tail(-x, -self.max, last.mirrored(), all);
         }
-        let from = self.ranked.partition_point(|node| node.mean < x);
-        let at = self.ranked[from];
+        let from = self.means.partition_point(|&mean| mean < x);
+        let at = self.ranked(from);
         if at.mean == x {
-            let equal = self.ranked[from..].partition_point(|node| node.mean <= x);
-            let end = self.ranked[from + equal - 1];
+            let equal = self.means[from..].partition_point(|&mean| mean <= x);
+            let end = self.ranked(from + equal - 1);
             let weight = end.before - at.before + end.weight;
             return (at.before as f64 + weight as f64 / 2.0) / all;
         }
-        let left = self.ranked[from - 1];
+        let left = self.ranked(from - 1);
         if left.weight == 1 && at.weight == 1 {
             return (left.before + 1) as f64 / all;
         }
@@ -191,15 +224,16 @@ impl Compressed {
     /// empty. Cost: one pass over the centroids.
     #[must_use]
     pub fn trimmed_mean(&self, low: f64, high: f64) -> f64 {
-        match self.ranked[..] {
-            [] => return f64::NAN,
-            [only] => return only.mean,
-            _ => {}
+        match self.ends() {
+            Ends::None => return f64::NAN,
+            Ends::One(mean) => return mean,
+            Ends::Two(..) => {}
         }
         let all = self.weight as f64;
         let (low, high) = ((all * low).floor(), (all * high).ceil());
         let parts = || {
-            self.ranked.iter().filter_map(move |node| {
+            (0..self.means.len()).filter_map(move |at| {
+                let node = self.ranked(at);
                 let before = node.before as f64;
                 let part = (before + node.weight as f64).min(high) - before.max(low);
                 (part > 0.0).then_some((node.mean, part))
@@ -224,7 +258,7 @@ impl Compressed {
     /// the minimum, all above the maximum.
     #[must_use]
     pub fn rank(&self, x: f64) -> i64 {
-        if self.ranked.is_empty() {
+        if self.means.is_empty() {
             -2
         } else if x < self.min {
             -1
@@ -239,7 +273,7 @@ impl Compressed {
     /// How many samples are above `x`: -2 when empty, all below the minimum, -1 above the maximum.
     #[must_use]
     pub fn revrank(&self, x: f64) -> i64 {
-        if self.ranked.is_empty() {
+        if self.means.is_empty() {
             -2
         } else if x < self.min {
             self.weight
@@ -255,7 +289,7 @@ impl Compressed {
     /// 0, infinite from the number of samples on.
     #[must_use]
     pub fn by_rank(&self, rank: i64) -> f64 {
-        if self.ranked.is_empty() {
+        if self.means.is_empty() {
             f64::NAN
         } else if rank <= 0 {
             self.min
@@ -270,7 +304,7 @@ impl Compressed {
     /// 0, minus infinity from the number of samples on.
     #[must_use]
     pub fn by_revrank(&self, rank: i64) -> f64 {
-        if self.ranked.is_empty() {
+        if self.means.is_empty() {
             f64::NAN
         } else if rank <= 0 {
             self.max
@@ -281,13 +315,30 @@ impl Compressed {
         }
     }
 
-    pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.ranked);
+    /// Bytes asked for of its blocks.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.means.capacity() * size_of::<f64>() + self.before.capacity() * size_of::<i64>()
     }
 
-    pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
-        mover.relocate(&mut self.ranked);
+    pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.means);
+        visitor.visit(&self.before);
     }
+
+    pub(super) fn relocate_means(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.means);
+    }
+
+    pub(super) fn relocate_weights(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.before);
+    }
+}
+
+/// See [`Compressed::ends`].
+enum Ends {
+    None,
+    One(f64),
+    Two(Ranked, Ranked),
 }
 
 impl Ranked {

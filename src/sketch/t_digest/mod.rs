@@ -10,7 +10,7 @@
 //! writes applied to it, and equal on a primary, on its replica and after a reload. merge.rs makes
 //! one digest of several, stored.rs has the stored forms.
 //!
-//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 24 more a centroid of the
+//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 16 more a centroid of the
 //! kept compressed form, and nothing in advance. Whether all of it may be had is asked once, at
 //! creation.
 
@@ -240,6 +240,28 @@ impl TDigest {
         *self = Self::empty(self.compression);
     }
 
+    /// Whether it is as [`TDigest::new`] makes it.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.observations() == 0 && self.compressions == 0
+    }
+
+    /// Whether the next read finds the compressed form made already.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        self.compressed.get().is_some()
+    }
+
+    /// Bytes asked for of all its blocks. Cost: nothing to speak of, so that it can be looked at after
+    /// every command.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        let compressed = self.compressed.get();
+        self.centroids.capacity() * size_of::<Centroid>()
+            + self.samples.borrow().block_bytes()
+            + compressed.map_or(0, Compressed::block_bytes)
+    }
+
     /// The smallest sample, nan when empty.
     #[must_use]
     pub fn min(&self) -> f64 {
@@ -391,9 +413,12 @@ impl Blocks for TDigest {
         match index {
             0 => mover.relocate(&mut self.centroids),
             1 => self.samples.get_mut().relocate(mover),
-            2 => {
+            2 | 3 => {
                 if let Some(compressed) = self.compressed.get_mut() {
-                    compressed.relocate(mover);
+                    match index {
+                        2 => compressed.relocate_means(mover),
+                        _ => compressed.relocate_weights(mover),
+                    }
                 }
             }
             _ => return false,

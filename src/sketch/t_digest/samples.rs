@@ -2,6 +2,7 @@
 
 use super::{Centroid, try_reserve};
 use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+use std::cmp::Ordering;
 
 /// Samples in order of arrival, or already in stable order as far as a read or a compression has
 /// sorted them. Sorting in place changes no state, since only the order among equal samples counts,
@@ -82,6 +83,11 @@ impl Samples {
         self.sorted = len;
     }
 
+    /// Bytes asked for of the block.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.values.capacity() * size_of::<f64>()
+    }
+
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.values);
     }
@@ -104,7 +110,9 @@ fn sort_stably(values: &mut [f64]) {
         }
     }
     let rest = &mut values[zeros..];
-    rest.sort_unstable_by(f64::total_cmp);
+    // Neither nan nor zeros are left, and for such this order is the same as that of `total_cmp`, which
+    // takes twice as long.
+    rest.sort_unstable_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     let negatives = rest.partition_point(|&value| value < 0.0);
     values[..zeros + negatives].rotate_left(zeros);
 }
@@ -143,13 +151,6 @@ mod tests {
                 expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
                 prop_assert_eq!(bits(&samples.values), bits(&expected));
             }
-        }
-    }
-
-    impl Samples {
-        /// Bytes of the block.
-        pub(in super::super) fn block_bytes(&self) -> usize {
-            self.values.capacity() * size_of::<f64>()
         }
     }
 

@@ -187,6 +187,15 @@ impl TDigest {
         nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 
+    /// The most bytes that a DUMP payload of the digest takes: each value is a byte and at most nine
+    /// more, the nodes are doubles of a byte and eight; around them type, end and footer.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        let nodes = self.centroids.len() + self.samples.borrow().len();
+        const AROUND: u64 = 1 + 9 + 1 + 10;
+        AROUND + 9 * 10 + 2 * 9 * nodes as u64
+    }
+
     /// The digest as one chunk: the values of [`TDigest::save`] as packed little-endian fields of
     /// eight bytes.
     ///

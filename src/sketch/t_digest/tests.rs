@@ -6,8 +6,8 @@ mod model;
 mod mutation;
 
 use super::*;
-use crate::sketch::buffer::Addresses;
-use crate::sketch::format::dump::{Value, Values};
+use crate::sketch::buffer::{Addresses, MovesAll};
+use crate::sketch::format::dump::{DumpWriter, Value, Values, type_id};
 
 fn digest(compression: i64) -> TDigest {
     TDigest::new(compression, &|_| true).unwrap()
@@ -453,11 +453,74 @@ fn blocks_are_those_of_the_nodes_and_of_the_kept_answers() {
     filled.add(&[1.0]).unwrap();
     assert_eq!(count(&filled), 1);
     filled.compressed().unwrap();
-    assert_eq!(count(&filled), 2);
+    assert_eq!(count(&filled), 3);
     filled.add(&[2.0; 1000]).unwrap();
     assert_eq!(count(&filled), 2);
     filled.compressed().unwrap();
-    assert_eq!(count(&filled), 3);
+    assert_eq!(count(&filled), 4);
+}
+
+#[test]
+fn the_bytes_of_the_blocks_follow_reads_and_writes() {
+    let mut filled = digest(100);
+    assert_eq!(filled.block_bytes(), 0);
+    filled.add(&[1.0, 2.0, 3.0]).unwrap();
+    let written = filled.block_bytes();
+    assert!(written >= 24);
+    assert!(!filled.is_compressed());
+    filled.compressed().unwrap();
+    assert!(filled.is_compressed());
+    assert!(filled.block_bytes() >= written + 48);
+    filled.add(&[]).unwrap();
+    assert_eq!(filled.block_bytes(), written);
+    filled.reset();
+    assert_eq!(filled.block_bytes(), 0);
+}
+
+#[test]
+fn moved_blocks_hold_what_they_held() {
+    let mut moved = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
+    let before = (fed(&moved), answers(&moved));
+    let mut mover = MovesAll::default();
+    let mut index = 0;
+    while moved.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    // Centroids, buffer, means and weights of the compressed form.
+    assert_eq!(mover.moves, 4);
+    assert_eq!((fed(&moved), answers(&moved)), before);
+    moved.add(&[0.5]).unwrap();
+    let mut same = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
+    same.add(&[0.5]).unwrap();
+    assert_eq!(answers(&moved), answers(&same));
+}
+
+#[test]
+fn only_a_digest_without_samples_and_compressions_is_new() {
+    assert!(digest(100).is_new());
+    let mut used = digest_of(100, &[1.0]);
+    assert!(!used.is_new());
+    used.reset();
+    assert!(used.is_new());
+    let empty = digest(100);
+    let mut compressed = saved(&empty);
+    compressed.values[6] = Value::Integer(1);
+    assert!(!TDigest::load(&mut compressed, 0).unwrap().is_new());
+}
+
+#[test]
+fn a_payload_is_no_longer_than_it_was_said_to_be() {
+    for count in [0, 1, 100, 5000] {
+        let mut digest = digest(1000);
+        digest
+            .add(&Uniform(9).take(count).collect::<Vec<_>>())
+            .unwrap();
+        let mut dump = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
+        digest.save(&mut dump);
+        let payload = dump.finish().len() as u64;
+        let said = digest.payload_bytes();
+        assert!(payload <= said && said < payload + 100);
+    }
 }
 
 #[test]

@@ -19,32 +19,68 @@ pub(super) enum Contest {
 pub(super) struct Decay {
     /// In (0, 1].
     pub base: f64,
+    /// 1 / `base`; infinite where that is above the largest double.
+    inverse: f64,
+    /// `base`^(2^i), by repeated squaring: the same bits on every machine.
+    squares: [f64; u32::BITS as usize],
     /// The smallest count that no longer decays; `u32::MAX` where there is none.
     settled: u32,
 }
 
+/// Counts below 2^9 need only so many squares; with the default decay all others have settled.
+const FEW_SQUARES: usize = 9;
+
 impl Decay {
     /// `base` is in (0, 1].
     pub fn new(base: f64) -> Self {
+        let mut squares = [base; u32::BITS as usize];
+        for i in 1..squares.len() {
+            squares[i] = squares[i - 1] * squares[i - 1];
+        }
+        let mut decay = Self {
+            base,
+            inverse: 1.0 / base,
+            squares,
+            settled: u32::MAX,
+        };
         // Bisection for the smallest count with base^count < NO_CHANCE.
         let (mut low, mut high) = (1, u32::MAX);
         while low < high {
             let middle = low + (high - low) / 2;
-            if power(base, middle) < NO_CHANCE {
+            if decay.chance(middle) < NO_CHANCE {
                 high = middle;
             } else {
                 low = middle + 1;
             }
         }
-        Self { base, settled: low }
+        decay.settled = low;
+        decay
+    }
+
+    /// `base`^`count`, the probability that a trial lowers the count.
+    #[inline]
+    fn chance(&self, count: u32) -> f64 {
+        let product = |squares: &[f64]| {
+            let bits = squares.iter().zip(0..);
+            // Chosen without a branch, which would be mispredicted every other time.
+            bits.fold(1.0, |product, (square, bit)| {
+                product * if count >> bit & 1 == 1 { *square } else { 1.0 }
+            })
+        };
+        if count >> FEW_SQUARES == 0 {
+            product(&self.squares[..FEW_SQUARES])
+        } else {
+            product(&self.squares)
+        }
     }
 
     /// `increment` trials against a bucket with `count` ≥ 1.
     ///
     /// Draws the number of failures before each success instead of every trial: one random number a
     /// decrement. Large counts hardly ever decay, so there are at most about ln(1 + n l) / l decrements
-    /// for n trials and l = -ln(base): 88 for n = 100,000 and a base of 0.9, 690 for 0.99, and never more
-    /// than n. None is drawn where nothing can happen or nothing is left to chance.
+    /// for n trials and l = -ln(base): 88 for n = 100,000 and a base of 0.9, 690 for 0.99, 4,600 for 0.999, and
+    /// never more than n (where every other trial succeeds there is no way around one number for
+    /// each success, or each failure). None is drawn where nothing can happen or nothing is left to chance.
     #[inline]
     pub fn contest(&self, mut count: u32, increment: u32, random: &mut Random) -> Contest {
         let mut trials = increment;
@@ -58,7 +94,7 @@ impl Decay {
         if count >= self.settled {
             return Contest::Kept(count);
         }
-        let mut chance = power(self.base, count);
+        let mut chance = self.chance(count);
         while trials > 0 {
             let Some(failures) = random.failures_before_success(chance, trials) else {
                 break;
@@ -70,23 +106,10 @@ impl Decay {
                 return Contest::Taken(trials);
             }
             trials -= 1;
-            chance = (chance / self.base).min(1.0);
+            chance = (chance * self.inverse).min(1.0);
         }
         Contest::Kept(count)
     }
-}
-
-/// `base`^`exponent` by repeated squaring: the same bits on every machine.
-#[inline]
-fn power(base: f64, mut exponent: u32) -> f64 {
-    let (mut square, mut product) = (base, 1.0);
-    while exponent != 0 {
-        // Chosen without a branch, which would be mispredicted every other time.
-        product *= if exponent & 1 == 1 { square } else { 1.0 };
-        square *= square;
-        exponent >>= 1;
-    }
-    product
 }
 
 #[cfg(test)]
@@ -94,16 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_are_powers() {
+    fn chances_are_powers() {
         for base in [1.0, 0.9, 0.5, 1e-6, 1e-300, f64::from_bits(1)] {
-            for exponent in [0u16, 1, 2, 3, 7, 255, 256, 1000] {
-                let (got, wanted) = (
-                    power(base, exponent.into()),
-                    f64::powf(base, exponent.into()),
-                );
+            for count in [0, 1, 2, 3, 7, 255, 256, 511, 512, 1000, u32::MAX] {
+                let wanted = f64::powf(base, count.into());
+                let got = Decay::new(base).chance(count);
                 assert!(
                     (got - wanted).abs() <= wanted * 1e-12,
-                    "{base}^{exponent}: {got}, {wanted}"
+                    "{base}^{count}: {got}, {wanted}"
                 );
             }
         }

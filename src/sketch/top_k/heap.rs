@@ -3,11 +3,13 @@
 //! The array holds counts and slot numbers only, so sifting moves eight bytes and follows no pointer;
 //! items stay in their slots, and an [`Index`] leads from a fingerprint to the slot and from there to the
 //! place in the heap. The order of equal counts is part of the contract (spec: top-k.md), so the
-//! sifting here is not to be replaced by another one.
+//! sifting here is not to be replaced by another one. It only ever sifts down, so that an element whose
+//! count became smaller stays below parents with larger counts, and the root need not be the
+//! smallest: all that follows from a heap's order here is what the peer replies.
 
 use super::index::Index;
 use super::pairs::Pairs;
-use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use crate::sketch::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use std::cmp::Reverse;
 
 /// An expelled item's memory is kept for the next one up to this many bytes.
@@ -82,9 +84,9 @@ impl Heap {
         self.slots.len()
     }
 
-    /// Count of the root: the smallest.
+    /// Count of the root: what an item needs to enter.
     #[inline]
-    pub fn least_count(&self) -> u32 {
+    pub fn root_count(&self) -> u32 {
         self.elements.get(0).0
     }
 
@@ -120,29 +122,50 @@ impl Heap {
         (&self.slots[marked as usize - 1].item, count)
     }
 
-    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes.
+    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes. `allows`
+    /// is asked before each block; `changes` is shown those that go and come.
     #[inline]
-    pub fn reserve(&mut self, item_len: usize) -> Result<(), OutOfMemory> {
+    pub fn reserve(
+        &mut self,
+        item_len: usize,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
         if self.spare.capacity() < item_len || self.spare.capacity() > SPARE_BYTES {
+            ask(allows, item_len as u64)?;
+            changes.gone.visit(&self.spare);
             self.spare = Vec::new();
-            reserve_exact(&mut self.spare, item_len)?;
+            let reserved = reserve_exact(&mut self.spare, item_len);
+            changes.came.visit(&self.spare);
+            reserved?;
         }
         if self.slots.len() < self.elements.len() {
             if self.slots.len() == self.slots.capacity() {
-                let more = self.slots.len().max(4);
-                let most = self.elements.len() - self.slots.len();
-                reserve_exact(&mut self.slots, more.min(most))?;
+                self.reserve_slots(allows, changes)?;
             }
-            self.index.reserve_one()?;
+            self.index.reserve_one(allows, changes)?;
         }
         Ok(())
     }
 
-    /// Gives the element at `place` another count and sifts it to where it belongs.
-    ///
-    /// A count becomes smaller only after decay. The peer then leaves the element below a parent with a
-    /// larger count; here it is sifted up, so that the root is always the smallest and a sketch that
-    /// was loaded, whose order is restored, is the same as one that was not.
+    #[cold]
+    fn reserve_slots(
+        &mut self,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
+        let most = self.elements.len() - self.slots.len();
+        let more = self.slots.len().max(4).min(most);
+        let slots = self.slots.len() as u64 + more as u64;
+        ask(allows, slots.saturating_mul(size_of::<Slot>() as u64))?;
+        changes.gone.visit(&self.slots);
+        let reserved = reserve_exact(&mut self.slots, more);
+        changes.came.visit(&self.slots);
+        reserved
+    }
+
+    /// Gives the element at `place` another count and sifts it down from there, also where the count
+    /// became smaller (after decay): see the module's comment.
     ///
     /// Tells whether anything changed; with the same count it can, since the element then changes
     /// places with a child of that count.
@@ -150,20 +173,21 @@ impl Heap {
     pub fn set_count(&mut self, place: usize, count: u32) -> bool {
         let (before, marked) = self.elements.get(place);
         self.elements.set(place, (count, marked));
-        if count < before {
-            self.sift_up(place);
-            true
-        } else {
-            self.sift_down(place) != place || count != before
-        }
+        self.sift_down(place) != place || count != before
     }
 
     /// Puts an item that is not in the heap at the root and sifts it down. Gives the item that was
     /// there, if any. [`Heap::reserve`] has been called with the item's length.
-    pub fn replace_root(&mut self, item: &[u8], fingerprint: u32, count: u32) -> Option<&[u8]> {
+    pub fn replace_root(
+        &mut self,
+        item: &[u8],
+        fingerprint: u32,
+        count: u32,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Option<&[u8]> {
         self.spare.clear();
         self.spare.extend_from_slice(item);
-        self.trim_spare();
+        self.trim_spare(changes);
         let marked = self.elements.get(0).1;
         let (slot, was_occupied) = match marked.checked_sub(1) {
             None => {
@@ -184,9 +208,8 @@ impl Heap {
         was_occupied.then_some(&self.spare)
     }
 
-    /// Puts an item into the element at `place`, which holds none, without sifting:
-    /// [`Heap::restore_order`] follows when all have been put. An item that is in the heap already stays
-    /// where it is, with the larger count.
+    /// Puts an item into the element at `place`, which holds none, without sifting. An item that is in
+    /// the heap already stays where it is, with the larger count.
     pub fn put(
         &mut self,
         place: u32,
@@ -199,7 +222,7 @@ impl Heap {
             self.elements.set(held, (held_count.max(count), marked));
             return Ok(());
         }
-        self.reserve(0)?;
+        self.reserve(0, &|_| true, &mut BlockChanges::<()>::default())?;
         let slot = self.push_slot(item, fingerprint, place);
         self.elements.set(place as usize, (count, slot + 1));
         Ok(())
@@ -263,10 +286,13 @@ impl Heap {
 
     /// Memory that a longer item left is not kept for an item that it is far too large for, lest k
     /// short items hold the memory of k long ones.
-    fn trim_spare(&mut self) {
+    #[inline]
+    fn trim_spare(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         if self.spare.capacity() > 2 * self.spare.len() + 64 {
             // Without memory for a smaller block the large one goes on serving.
             if let Ok(exact) = copy_of(&self.spare) {
+                changes.gone.visit(&self.spare);
+                changes.came.visit(&exact);
                 self.spare = exact;
             }
         }
@@ -288,21 +314,6 @@ impl Heap {
         }
         self.settle(place, sifted);
         place
-    }
-
-    /// Moves an element up past parents with larger counts.
-    fn sift_up(&mut self, mut place: usize) {
-        let sifted = self.elements.get(place);
-        while place > 0 {
-            let parent_place = (place - 1) / 2;
-            let parent = self.elements.get(parent_place);
-            if parent.0 <= sifted.0 {
-                break;
-            }
-            self.settle(place, parent);
-            place = parent_place;
-        }
-        self.settle(place, sifted);
     }
 
     #[inline]
@@ -358,6 +369,15 @@ impl Blocks for Heap {
             },
         }
         true
+    }
+}
+
+/// Asks `allows` for the bytes of a block.
+pub(super) fn ask(allows: &dyn Fn(u64) -> bool, bytes: u64) -> Result<(), OutOfMemory> {
+    if allows(bytes) {
+        Ok(())
+    } else {
+        Err(OutOfMemory { bytes })
     }
 }
 

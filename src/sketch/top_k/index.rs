@@ -4,8 +4,9 @@
 //! fingerprints reads 625. The fingerprint is a hash already, so its low bits are the place to start
 //! from; it stands in the entry, so an item's bytes are compared only where it matches.
 
+use super::heap::ask;
 use super::pairs::{PAIR_BYTES, Pairs};
-use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+use crate::sketch::buffer::{BlockChanges, BlockMover, BlockVisitor, OutOfMemory};
 use crate::sketch::prefetch::prefetch;
 
 /// Entries of the smallest table: one cache line.
@@ -28,18 +29,28 @@ impl Index {
         })
     }
 
-    /// Makes room for one more entry. Cost: every entry is moved when the table doubles.
+    /// Makes room for one more entry. Cost: every entry is moved when the table doubles. `allows` is
+    /// asked for the new table; `changes` is shown both.
     #[inline]
-    pub fn reserve_one(&mut self) -> Result<(), OutOfMemory> {
+    pub fn reserve_one(
+        &mut self,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
         if (self.occupied + 1) * 2 <= self.entries.len() {
             return Ok(());
         }
-        self.grow()
+        self.grow(allows, changes)
     }
 
     #[cold]
-    fn grow(&mut self) -> Result<(), OutOfMemory> {
+    fn grow(
+        &mut self,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
         let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);
+        ask(allows, entries * PAIR_BYTES)?;
         let mut larger = Self {
             entries: Pairs::zeroed(entries)?,
             occupied: 0,
@@ -49,6 +60,8 @@ impl Index {
                 larger.insert(fingerprint, marked - 1);
             }
         }
+        self.visit(&mut changes.gone);
+        larger.visit(&mut changes.came);
         *self = larger;
         Ok(())
     }
@@ -161,7 +174,7 @@ mod tests {
                 let at = model.iter().position(|&(_, held)| held == slot);
                 match at {
                     None if insert => {
-                        index.reserve_one().unwrap();
+                        index.reserve_one(&|_| true, &mut BlockChanges::<()>::default()).unwrap();
                         index.insert(fingerprint, slot);
                         model.push((fingerprint, slot));
                     }

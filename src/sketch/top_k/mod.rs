@@ -24,14 +24,16 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::format::chunks::{self, ChunkError};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
 use decay::{Contest, Decay};
 use heap::Heap;
 use pairs::{PAIR_BYTES, Pairs};
 use random::Random;
-use rows::{Hashed, Rows};
+pub use rows::ItemHash;
+use rows::Rows;
 
 /// Width where none is asked for, in buckets a row.
 pub const DEFAULT_WIDTH: u64 = 8;
@@ -40,11 +42,14 @@ pub const DEFAULT_DEPTH: u64 = 7;
 /// Decay where none is asked for.
 pub const DEFAULT_DECAY: f64 = 0.9;
 
-/// Items hashed ahead of the first one's turn.
-const BLOCK_ITEMS: usize = 16;
-/// Tables larger than this many bytes are prefetched from: they do not stay in a second-level cache,
-/// and in a cache the hints only cost.
-const PREFETCH_FROM_BYTES: usize = 1 << 20;
+/// Items that are best hashed together, ahead of the first one's turn ([`TopK::hash`]).
+pub const BLOCK: usize = 16;
+/// Bytes of an element of the heap in memory and in the RDB format, see [`TopK::new`].
+const ELEMENT_BYTES: u64 = PAIR_BYTES + stored::RECORD_BYTES as u64;
+/// Tables larger than this many bytes are prefetched from: they do not stay in a first-level cache.
+/// What happens in one bucket is decided by chance, so that a processor seldom gets as far ahead as
+/// to ask for the next ones by itself.
+const PREFETCH_FROM_BYTES: usize = 1 << 15;
 
 /// Why a sketch cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -117,17 +122,13 @@ impl Shape {
         self.bucket_count().checked_mul(PAIR_BYTES)
     }
 
-    /// Asks `allows` for the memory of an empty sketch.
+    /// Asks `allows` for the memory of a sketch without items.
     fn ask_for_memory(self, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
         let bytes = self
             .bucket_bytes()
-            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * PAIR_BYTES))
+            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES))
             .ok_or(OutOfMemory { bytes: u64::MAX })?;
-        if allows(bytes) {
-            Ok(())
-        } else {
-            Err(OutOfMemory { bytes })
-        }
+        heap::ask(allows, bytes)
     }
 
     /// Feeds the parameters, as 32 bytes.
@@ -150,9 +151,9 @@ impl TopK {
     /// An empty sketch of the `k` most frequent items with `depth` rows of `width` buckets (all in
     /// [1, 2^32 - 1]) and a decay in (0, 1].
     ///
-    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing), for
-    /// which `allows` is asked with their sum; and for each item that enters the heap its bytes, 32
-    /// for its slot and 16 to 32 for its index entry.
+    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing); 24 an
+    /// element while it is saved; and for each item that enters the heap its bytes, 32 for its slot
+    /// and 16 to 32 for its index entry. `allows` is asked for the sum of the former three.
     ///
     /// # Errors
     /// See [`TopKError`], in the order of its variants.
@@ -223,58 +224,52 @@ impl TopK {
         }
     }
 
-    /// Adds `increment` occurrences of an item.
+    /// Hashes an item whose turn comes soon, and asks for the memory that it will need where the sketch
+    /// exceeds the caches. Cost: one pass over the item.
+    #[inline]
+    #[must_use]
+    pub fn hash(&self, item: &[u8]) -> ItemHash {
+        let hash = self.rows.hash(item);
+        let bytes = self.buckets.bytes();
+        if bytes.len() > PREFETCH_FROM_BYTES {
+            self.rows.for_first_buckets(&hash, |bucket| {
+                prefetch(bytes, bucket * PAIR_BYTES as usize);
+            });
+        }
+        if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
+            self.heap.prefetch(hash.fingerprint);
+        }
+        hash
+    }
+
+    /// Adds `increment` occurrences of an item, with all the memory that the allocator gives.
     ///
-    /// Cost: one pass over the item for every eight rows, one bucket a row, a hash look-up and a sift
-    /// through at most log2(k) elements if the item is among the top k; in a bucket that decays, one
-    /// random number a decrement, whatever the increment.
+    /// # Errors
+    /// See [`TopK::add_hashed`].
+    pub fn add(&mut self, item: &[u8], increment: u32) -> Result<Added<'_>, OutOfMemory> {
+        let hash = self.hash(item);
+        let mut uncounted = BlockChanges::<()>::default();
+        self.add_hashed(item, &hash, increment, &|_| true, &mut uncounted)
+    }
+
+    /// Adds `increment` occurrences of an item with its hash ([`TopK::hash`]). `allows` is asked before
+    /// each block of memory that is taken (by its bytes); `changes` is shown the blocks that go and come.
+    ///
+    /// Cost: one bucket a row and, beyond seven rows, a pass over the item for every eight; a hash
+    /// look-up and a sift through at most log2(k) elements if the item is among the top k; in a bucket
+    /// that decays, one random number a decrement, whatever the increment.
     ///
     /// # Errors
     /// [`OutOfMemory`] if there is none for an item that might enter the heap; nothing has changed then.
-    pub fn add(&mut self, item: &[u8], increment: u32) -> Result<Added<'_>, OutOfMemory> {
-        let hashed = self.rows.hash(item);
-        self.add_hashed(item, increment, &hashed)
-    }
-
-    /// Adds items with their increments, in order, and calls `each` once for every one of them with the
-    /// item that it expelled or the refusal of memory for it ([`TopK::add`]).
-    ///
-    /// Returns whether anything changed. Faster than one by one where the sketch exceeds the caches: the
-    /// buckets of the next items are fetched ahead.
-    pub fn add_all<'a>(
-        &mut self,
-        items: impl IntoIterator<Item = (&'a [u8], u32)>,
-        mut each: impl FnMut(Result<Option<&[u8]>, OutOfMemory>),
-    ) -> bool {
-        let mut changed = false;
-        let mut items = items.into_iter();
-        let mut block = [(&[][..], 0, Hashed::default()); BLOCK_ITEMS];
-        loop {
-            let hashed = fill(&mut block, &mut items, |(item, increment)| {
-                (item, increment, self.hash_ahead(item))
-            });
-            for (item, increment, hashed) in hashed {
-                match self.add_hashed(item, *increment, hashed) {
-                    Ok(added) => {
-                        changed |= added.changed;
-                        each(Ok(added.expelled));
-                    }
-                    Err(refused) => each(Err(refused)),
-                }
-            }
-            if hashed.len() < BLOCK_ITEMS {
-                return changed;
-            }
-        }
-    }
-
-    fn add_hashed(
+    pub fn add_hashed(
         &mut self,
         item: &[u8],
+        hash: &ItemHash,
         increment: u32,
-        hashed: &Hashed,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        self.heap.reserve(item.len())?;
+        self.heap.reserve(item.len(), allows, changes)?;
         let Self {
             rows,
             decay,
@@ -283,10 +278,10 @@ impl TopK {
             random,
         } = self;
         let random_before = *random;
-        let fingerprint = hashed.fingerprint;
+        let fingerprint = hash.fingerprint;
         let mut changed = false;
         let mut largest = 0;
-        rows.for_each_bucket(item, hashed, |bucket| {
+        rows.for_each_bucket(item, hash, |bucket| {
             let before = buckets.get(bucket);
             let (owner, count) = before;
             let after = if count == 0 {
@@ -309,11 +304,11 @@ impl TopK {
         });
         changed |= *random != random_before;
         let mut expelled = None;
-        if largest >= heap.least_count() {
+        if largest >= heap.root_count() {
             if let Some(place) = heap.find(item, fingerprint) {
                 changed |= heap.set_count(place, largest);
             } else {
-                expelled = heap.replace_root(item, fingerprint, largest);
+                expelled = heap.replace_root(item, fingerprint, largest, changes);
                 changed = true;
             }
         }
@@ -326,63 +321,29 @@ impl TopK {
         self.heap.find(item, rows::fingerprint_of(item)).is_some()
     }
 
-    /// The estimated number of occurrences of an item: the largest count among its own buckets, of
-    /// which an item of the heap disregards those below the heap's smallest count. Cost: as for
-    /// [`TopK::add`], without the sift.
+    /// The estimated number of occurrences of an item ([`TopK::count_hashed`]).
     #[must_use]
     pub fn count(&self, item: &[u8]) -> u32 {
         self.count_hashed(item, &self.rows.hash(item))
     }
 
-    /// Calls `each` with the count of every item, in order ([`TopK::count`]), fetching ahead as
-    /// [`TopK::add_all`] does.
-    pub fn count_all<'a>(
-        &self,
-        items: impl IntoIterator<Item = &'a [u8]>,
-        mut each: impl FnMut(u32),
-    ) {
-        let mut items = items.into_iter();
-        let mut block = [(&[][..], Hashed::default()); BLOCK_ITEMS];
-        loop {
-            let hashed = fill(&mut block, &mut items, |item| (item, self.hash_ahead(item)));
-            for (item, hashed) in hashed {
-                each(self.count_hashed(item, hashed));
-            }
-            if hashed.len() < BLOCK_ITEMS {
-                return;
-            }
-        }
-    }
-
-    fn count_hashed(&self, item: &[u8], hashed: &Hashed) -> u32 {
+    /// The estimated number of occurrences of an item with its hash ([`TopK::hash`]): the largest count
+    /// among its own buckets, of which an item of the heap disregards those below the count of the
+    /// heap's root. Cost: as for [`TopK::add_hashed`], without the sift.
+    #[must_use]
+    pub fn count_hashed(&self, item: &[u8], hash: &ItemHash) -> u32 {
         let mut largest = 0;
-        self.rows.for_each_bucket(item, hashed, |bucket| {
+        self.rows.for_each_bucket(item, hash, |bucket| {
             let (owner, count) = self.buckets.get(bucket);
-            if owner == hashed.fingerprint {
+            if owner == hash.fingerprint {
                 largest = largest.max(count);
             }
         });
-        // Of counts below the smallest in the heap none counts if the largest does not.
-        if largest < self.heap.least_count() && self.heap.find(item, hashed.fingerprint).is_some() {
+        // Of counts below the root's none counts if the largest does not.
+        if largest < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;
         }
         largest
-    }
-
-    /// Hashes an item whose turn comes soon and asks for the memory that it will need.
-    #[inline]
-    fn hash_ahead(&self, item: &[u8]) -> Hashed {
-        let hashed = self.rows.hash(item);
-        let bytes = self.buckets.bytes();
-        if bytes.len() > PREFETCH_FROM_BYTES {
-            self.rows.for_first_buckets(&hashed, |bucket| {
-                prefetch(bytes, bucket * PAIR_BYTES as usize);
-            });
-        }
-        if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
-            self.heap.prefetch(hashed.fingerprint);
-        }
-        hashed
     }
 
     /// The items of the heap whose counts are not 0, with their counts, from the largest count;
@@ -403,9 +364,26 @@ impl TopK {
         self.buckets.bytes()
     }
 
-    /// The bucket array, for a chunk to be written into.
-    pub fn bucket_bytes_mut(&mut self) -> &mut [u8] {
-        self.buckets.bytes_mut()
+    /// The chunk of at most `chunk_bytes` bytes of the bucket array at `iterator` (see
+    /// [`chunks::chunk_at`]), and the iterator that goes with it; `None` past the end.
+    #[must_use]
+    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(i64, &[u8])> {
+        let bytes = self.bucket_bytes();
+        let lengths = std::iter::once(bytes.len());
+        let (place, len, next) = chunks::chunk_at(lengths, iterator, chunk_bytes)?;
+        Some((next, &bytes[place.offset..place.offset + len]))
+    }
+
+    /// Writes a chunk that came with `iterator` to its place in the bucket array.
+    ///
+    /// # Errors
+    /// [`ChunkError`] if it has none; nothing has changed then.
+    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
+        let bytes = self.buckets.bytes_mut();
+        let lengths = std::iter::once(bytes.len());
+        let place = chunks::place_for(lengths, iterator, chunk.len())?;
+        bytes[place.offset..place.offset + chunk.len()].copy_from_slice(chunk);
+        Ok(())
     }
 
     /// Feeds the logical state as bytes: equal for sketches that answer alike now and after whatever
@@ -438,21 +416,6 @@ impl TopK {
             ..*self
         })
     }
-}
-
-/// Fills the front of `block` with what `hash` makes of the next items, and gives that part.
-#[inline]
-fn fill<'b, I, T>(
-    block: &'b mut [T; BLOCK_ITEMS],
-    items: &mut impl Iterator<Item = I>,
-    mut hash: impl FnMut(I) -> T,
-) -> &'b [T] {
-    let mut filled = 0;
-    for (place, item) in block.iter_mut().zip(items) {
-        *place = hash(item);
-        filled += 1;
-    }
-    &block[..filled]
 }
 
 impl PartialEq for TopK {

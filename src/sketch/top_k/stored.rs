@@ -17,7 +17,7 @@ pub const ENCODING_VERSION: u32 = 0;
 
 /// An element of the heap in the RDB format: fingerprint, length of the item, eight bytes that the
 /// peer ignores, count, four bytes that it ignores.
-const RECORD_BYTES: usize = 24;
+pub(super) const RECORD_BYTES: usize = 24;
 
 /// First bytes of our header: what it is, and the version of its form.
 const HEADER_MARK: [u8; 8] = *b"TOPK\x01\0\0\0";
@@ -47,7 +47,10 @@ impl Parts {
     ///
     /// Fingerprints are computed anew: where one differs from the item's (the peer cuts items at a NUL
     /// after hashing them) the item could not be found. An item that comes twice keeps its larger
-    /// count. The heap is brought in order. Allocates a third of the bytes of the stored heap.
+    /// count. Allocates a third of the bytes of the stored heap.
+    ///
+    /// A heap need not be in order (see [`super::heap`]). Beside a random state of ours it stays as it is, so
+    /// that whoever loads it goes on as the one who saved it; without one it is brought in order.
     fn validate(self) -> Result<TopK, FormatError> {
         let shape = self.shape;
         if Some(self.buckets.len() as u64) != shape.bucket_bytes() {
@@ -66,13 +69,13 @@ impl Parts {
             let fingerprint = fingerprint_of(&item);
             heap.put(place, item, fingerprint, count)?;
         }
+        let buckets = Pairs::from(self.buckets);
+        if let Some(random) = self.random {
+            return Ok(TopK::assemble(shape, buckets, heap, random));
+        }
         heap.restore_order();
-        let mut sketch =
-            TopK::assemble(shape, Pairs::from(self.buckets), heap, Random::from_seed(0));
-        sketch.random = match self.random {
-            Some(random) => random,
-            None => seed_from(|feed| sketch.digest_content(feed)),
-        };
+        let mut sketch = TopK::assemble(shape, buckets, heap, Random::from_seed(0));
+        sketch.random = seed_from(|feed| sketch.digest_content(feed));
         Ok(sketch)
     }
 }
@@ -141,6 +144,18 @@ impl TopK {
             elements,
         }
         .validate()
+    }
+
+    /// Bytes of a payload of the RDB values, or a little more. Cost: one step an item.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
+        // opcode and a length of up to nine bytes) and the NUL.
+        const FIXED_BYTES: u64 = 100;
+        const STRING_BYTES: u64 = 11;
+        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
+        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
+        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
     }
 
     /// Writes the RDB values.

@@ -2,10 +2,9 @@
 //!
 //! `tests/golden/README.md` says what the files hold. [`recorded`] reads them, [`compare`] says which
 //! replies are the same, [`wanted`] follows the keys whose later replies differ on purpose, and
-//! [`differences`] lists the single replies that do. [`landed`] leaves out what is not built yet.
+//! [`differences`] lists the single replies that do.
 
 pub mod compare;
 pub mod differences;
-pub mod landed;
 pub mod recorded;
 pub mod wanted;

@@ -77,7 +77,16 @@ impl Wanted {
                 false
             }
             "EXEC" => !self.is_clear(),
+            "EVAL" | "EVAL_RO" if self.is_info_of_read_digest(arguments) => {
+                is_same_shape(recorded, got)
+            }
             "EVAL" | "EVAL_RO" | "FCALL" | "FCALL_RO" => {
+                if arguments
+                    .first()
+                    .is_some_and(|script| script_reads_digest(script))
+                {
+                    self.read.extend(script_keys(arguments).iter().cloned());
+                }
                 let speaks_of = |family: &[u8]| {
                     arguments.iter().any(|argument| {
                         let argument = argument.to_ascii_uppercase();
@@ -179,6 +188,16 @@ impl Wanted {
         self.off.contains(key) && is_same_type(recorded, got)
     }
 
+    /// Whether a script asks for the INFO of a digest that was read.
+    fn is_info_of_read_digest(&self, arguments: &[Vec<u8>]) -> bool {
+        let asks = arguments
+            .first()
+            .is_some_and(|script| script.starts_with(b"return redis.call('TDIGEST.INFO'"));
+        asks && script_keys(arguments)
+            .iter()
+            .any(|key| self.read.contains(key))
+    }
+
     fn is_clear(&self) -> bool {
         self.read.is_empty() && self.off.is_empty()
     }
@@ -216,6 +235,22 @@ fn reads_digest(command: &str) -> bool {
             | "TDIGEST.BYREVRANK"
             | "TDIGEST.TRIMMED_MEAN"
     )
+}
+
+/// Whether a script has a command in it that makes the peer compress a digest.
+fn script_reads_digest(script: &[u8]) -> bool {
+    let script = String::from_utf8_lossy(script);
+    script.split('\'').any(reads_digest)
+}
+
+/// The keys of EVAL's arguments: script, number of keys, keys.
+fn script_keys(arguments: &[Vec<u8>]) -> &[Vec<u8>] {
+    let count = arguments
+        .get(1)
+        .and_then(|count| std::str::from_utf8(count).ok()?.parse::<usize>().ok());
+    count
+        .and_then(|count| arguments.get(2..2 + count))
+        .unwrap_or(&[])
 }
 
 fn mentions(recorded: &Value, text: &str) -> bool {
@@ -293,6 +328,27 @@ mod tests {
         assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [true, false]);
         run.array("TDIGEST.RESET b");
         assert_eq!(run.array("TDIGEST.QUANTILE b 0.5"), [false, false]);
+    }
+
+    #[test]
+    fn a_script_that_reads_counts_as_a_read() {
+        let mut wanted = Wanted::new("mixed");
+        let mut run = |script: &str, got: Reply| {
+            let words = [script.as_bytes(), b"1", b"k"].map(<[u8]>::to_vec);
+            let recorded = json!(["arr", [["str", "Merged nodes"], ["int", 3]]]);
+            wanted.allows(0, &[], "EVAL", &words, &recorded, &got)
+        };
+        let info = "return redis.call('TDIGEST.INFO', KEYS[1])";
+        let nodes = |nodes| {
+            Reply::Array(vec![
+                Reply::Simple(b"Merged nodes".to_vec()),
+                Reply::Integer(nodes),
+            ])
+        };
+        assert!(!run(info, nodes(0)));
+        run("return redis.call('TDIGEST.CDF', KEYS[1], 1)", nodes(3));
+        assert!(run(info, nodes(0)));
+        assert!(!run(info, Reply::Integer(0)));
     }
 
     #[test]

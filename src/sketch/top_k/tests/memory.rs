@@ -2,8 +2,8 @@
 
 use super::super::{TopK, TopKError};
 use super::sketch;
-use crate::sketch::buffer::Addresses;
-use crate::sketch::buffer::{Blocks, OutOfMemory};
+use crate::sketch::buffer::{Addresses, BlockChanges, Blocks, MovesAll, OutOfMemory};
+use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashSet;
 
@@ -17,13 +17,13 @@ fn the_allowance_is_asked_once_for_what_is_allocated() {
         true
     };
     TopK::new(10, 50, 5, 0.9, &allows).unwrap();
-    assert_eq!(asked.take(), [50 * 5 * 8 + 10 * 8]);
+    assert_eq!(asked.take(), [50 * 5 * 8 + 10 * 32]);
 }
 
 #[test]
 fn refused_or_impossible_memory_is_an_error() {
     let refused = TopK::new(10, 50, 5, 0.9, &|_| false).unwrap_err();
-    assert_eq!(refused, TopKError::OutOfMemory(OutOfMemory { bytes: 2080 }));
+    assert_eq!(refused, TopKError::OutOfMemory(OutOfMemory { bytes: 2320 }));
     let most = u64::from(u32::MAX);
     for (width, depth) in [(most, most), (1 << 31, 1 << 30), (1 << 31, 1 << 29)] {
         let refused = TopK::new(1, width, depth, 0.9, &|_| true);
@@ -66,4 +66,77 @@ fn short_items_do_not_keep_the_memory_of_long_ones() {
         sketch.add(&number.to_le_bytes(), number).unwrap();
     }
     assert!(sketch.heap.item_bytes() < 1000);
+}
+
+#[test]
+fn a_sketch_goes_on_when_its_blocks_were_moved() {
+    let mut moved = sketch(30, 40, 9, 0.9);
+    let mut stayed = moved.try_clone().unwrap();
+    for number in 0..300u32 {
+        let item = [
+            b"item".repeat(number as usize % 7),
+            number.to_le_bytes().to_vec(),
+        ]
+        .concat();
+        assert_eq!(
+            moved.add(&item, number % 50),
+            stayed.add(&item, number % 50)
+        );
+        let (before, first) = (blocks(&moved).len(), blocks(&moved)[0]);
+        let mut mover = MovesAll::default();
+        let mut index = 0;
+        while moved.relocate_block(index, &mut mover) {
+            index += 1;
+        }
+        // A new place may be one that another block has left.
+        assert_eq!((mover.moves, blocks(&moved).len()), (before, before));
+        assert_ne!(blocks(&moved)[0], first);
+        assert_eq!(moved, stayed);
+    }
+}
+
+proptest! {
+    /// Whoever counts the blocks that go and come counts those that are there.
+    #[test]
+    fn every_change_of_blocks_is_shown(
+        k in 1u64..40,
+        steps in prop::collection::vec((0u8..60, prop_oneof![0usize..100, 3000usize..9000]), 0..60),
+    ) {
+        let mut sketch = sketch(k, 50, 2, 0.9);
+        let mut live = blocks(&sketch);
+        for ((item, len), increment) in steps.into_iter().zip(1..) {
+            let item = vec![item; len];
+            let hash = sketch.hash(&item);
+            let mut changes = BlockChanges::<Addresses>::default();
+            sketch.add_hashed(&item, &hash, increment, &|_| true, &mut changes).unwrap();
+            // An address may be used again within one addition.
+            live.extend(changes.came.0);
+            for gone in changes.gone.0 {
+                let at = live.iter().position(|&block| block == gone);
+                live.swap_remove(at.expect("what goes was there"));
+            }
+            live.sort_unstable();
+            let mut there = blocks(&sketch);
+            there.sort_unstable();
+            prop_assert_eq!(&live, &there);
+        }
+    }
+
+    #[test]
+    fn an_item_whose_memory_is_refused_changes_nothing(
+        refused_from in 0u64..2000, lens in prop::collection::vec(0usize..2000, 1..40),
+    ) {
+        let mut limited = sketch(8, 50, 2, 0.9);
+        let mut unlimited = limited.try_clone().unwrap();
+        for (len, increment) in lens.into_iter().zip(1..) {
+            let item = vec![b'x'; len];
+            let hash = limited.hash(&item);
+            let allows = |bytes| bytes < refused_from;
+            let mut changes = BlockChanges::<()>::default();
+            if limited.add_hashed(&item, &hash, increment, &allows, &mut changes).is_ok() {
+                unlimited.add(&item, increment).unwrap();
+            }
+            prop_assert_eq!(&limited, &unlimited);
+        }
+    }
 }

@@ -34,3 +34,14 @@ fn digest(sketch: &TopK) -> Vec<u8> {
     sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
     bytes
 }
+
+/// The sketch after a way through its header and chunks of ten bytes.
+fn through_chunks(sketch: &TopK) -> TopK {
+    let mut loaded = TopK::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
+    let mut iterator = 1;
+    while let Some((next, chunk)) = sketch.chunk(iterator, 10) {
+        loaded.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    loaded
+}

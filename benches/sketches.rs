@@ -1,0 +1,266 @@
+//! The sketches without a server: time an operation, at sizes from the caches to main memory.
+//!
+//! `cargo bench` runs all, `cargo bench bloom` those of one family. Items are 16 bytes; those that are
+//! looked up are half in, half not.
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use roughly::sketch::bloom::{self, Chain};
+use roughly::sketch::count_min::{CellSize, CountMin};
+use roughly::sketch::cuckoo::{self, CuckooFilter};
+use roughly::sketch::t_digest::TDigest;
+use roughly::sketch::top_k::TopK;
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Sizes of the filters: in the second-level cache, in the third, in main memory.
+const MEBIBYTES: [u64; 3] = [1, 64, 1024];
+/// Items that are added before look-ups are timed: enough to touch every page.
+const PREFILL: u64 = 1_000_000;
+/// Items of a batch, as in a command with many.
+const BATCH: usize = 100;
+
+type Item = [u8; 16];
+
+/// The items of a stream, different for every number.
+fn item(number: u64) -> Item {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut item = *b"item:xxxxxxxxxxx";
+    item[5..13].copy_from_slice(&mixed.to_le_bytes());
+    item[13..].copy_from_slice(&number.to_le_bytes()[..3]);
+    item
+}
+
+fn batch(first: u64) -> Vec<Item> {
+    (first..first + BATCH as u64).map(item).collect()
+}
+
+/// Every allocation is allowed.
+const ANY: &dyn Fn(u64) -> bool = &|_| true;
+
+fn bloom_of(mebibytes: u64) -> Chain {
+    let parameters = bloom::Parameters {
+        // 14.4 bits an entry.
+        capacity: mebibytes * (8 << 20) * 10 / 144,
+        error_rate: 0.001,
+        expansion: 2,
+        scaling: false,
+    };
+    let mut chain = Chain::new(&parameters, ANY).expect("memory for the filter");
+    for number in 0..PREFILL.min(parameters.capacity * 9 / 10) {
+        let hash = chain.hash(&item(number));
+        chain.add(hash, ANY).expect("room for the item");
+    }
+    chain
+}
+
+fn bloom(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("bloom");
+    for mebibytes in MEBIBYTES {
+        let mut chain = bloom_of(mebibytes);
+        let mut number = 0;
+        let mut next = || {
+            number += 1;
+            // Every other one was never added.
+            item(number % PREFILL + (number & 1) * (1 << 40))
+        };
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(
+            BenchmarkId::new("contains", format!("{mebibytes} MiB")),
+            |b| {
+                b.iter(|| {
+                    let hash = chain.hash(&next());
+                    black_box(chain.contains(hash))
+                });
+            },
+        );
+        let mut new = 1 << 50;
+        group.bench_function(BenchmarkId::new("add", format!("{mebibytes} MiB")), |b| {
+            b.iter(|| {
+                new += 1;
+                let hash = chain.hash(&item(new));
+                black_box(chain.add(hash, ANY).unwrap_or(false))
+            });
+        });
+        group.throughput(Throughput::Elements(bloom::filter::BLOCK as u64));
+        group.bench_function(
+            BenchmarkId::new("contains, a block of 16", format!("{mebibytes} MiB")),
+            |b| {
+                b.iter(|| {
+                    let hashes: [_; bloom::filter::BLOCK] =
+                        std::array::from_fn(|_| chain.hash(&next()));
+                    black_box(chain.contains_block(&hashes))
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+fn cuckoo(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("cuckoo");
+    for mebibytes in MEBIBYTES {
+        let parameters = cuckoo::Parameters {
+            bucket_size: 2,
+            max_iterations: 20,
+            expansion: 1,
+        };
+        let mut filter =
+            CuckooFilter::new(mebibytes << 20, parameters, ANY).expect("memory for the filter");
+        for number in 0..PREFILL.min((mebibytes << 20) / 2) {
+            filter
+                .insert(&item(number), ANY)
+                .expect("room for the item");
+        }
+        let mut number = 0;
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(
+            BenchmarkId::new("contains", format!("{mebibytes} MiB")),
+            |b| {
+                b.iter(|| {
+                    number += 1;
+                    let asked = item(number % PREFILL + (number & 1) * (1 << 40));
+                    black_box(filter.contains(&asked))
+                });
+            },
+        );
+        group.bench_function(
+            BenchmarkId::new("insert and delete", format!("{mebibytes} MiB")),
+            |b| {
+                b.iter(|| {
+                    number += 1;
+                    let new = item(number | 1 << 50);
+                    black_box(filter.insert(&new, ANY).is_ok() && filter.delete(&new))
+                });
+            },
+        );
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(
+            BenchmarkId::new("contains, a batch of 100", format!("{mebibytes} MiB")),
+            |b| {
+                b.iter(|| {
+                    number += BATCH as u64;
+                    let items = batch(number);
+                    let mut found = 0;
+                    filter.contains_each(items.iter().map(|item| &item[..]), |is| {
+                        found += u32::from(is);
+                    });
+                    black_box(found)
+                });
+            },
+        );
+    }
+    group.finish();
+}
+
+fn count_min(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("count-min");
+    for (width, depth) in [(2_000, 7), (200_000, 10), (50_000_000, 5)] {
+        let size = format!("{width} x {depth}");
+        let mut sketch =
+            CountMin::new(width, depth, CellSize::Four, ANY).expect("memory for the sketch");
+        let mut number = 0;
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(BenchmarkId::new("increment, a batch of 100", &size), |b| {
+            b.iter(|| {
+                number += BATCH as u64;
+                let items = batch(number);
+                sketch.increment_all(items.iter().map(|item| (&item[..], 1)), |count| {
+                    black_box(count.ok());
+                });
+            });
+        });
+        group.bench_function(BenchmarkId::new("query, a batch of 100", &size), |b| {
+            b.iter(|| {
+                number += BATCH as u64;
+                let items = batch(number);
+                sketch.query_all(items.iter().map(|item| &item[..]), |count| {
+                    black_box(count);
+                });
+            });
+        });
+    }
+    group.finish();
+}
+
+fn top_k(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("top-k");
+    group.throughput(Throughput::Elements(1));
+    for k in [10, 100, 1_000, 10_000] {
+        let mut sketch = TopK::new(k, k * 8, 7, 0.9, ANY).expect("memory for the sketch");
+        let mut number = 1u64;
+        // A skewed stream: the square of a uniform number, over 20 k items.
+        let mut next = || {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let uniform = (number >> 40) as f64 / (1u64 << 24) as f64;
+            item((uniform * uniform * (k * 20) as f64) as u64)
+        };
+        for _ in 0..k * 100 {
+            let _ = sketch.add(&next(), 1);
+        }
+        group.bench_function(BenchmarkId::new("add", format!("k = {k}")), |b| {
+            b.iter(|| black_box(sketch.add(&next(), 1).is_ok()));
+        });
+        group.bench_function(BenchmarkId::new("query", format!("k = {k}")), |b| {
+            b.iter(|| black_box(sketch.query(&next())));
+        });
+        group.bench_function(BenchmarkId::new("add 100,000", format!("k = {k}")), |b| {
+            b.iter(|| black_box(sketch.add(&next(), 100_000).is_ok()));
+        });
+    }
+    group.finish();
+}
+
+fn t_digest(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("t-digest");
+    for compression in [100, 1_000] {
+        let mut digest = TDigest::new(compression, ANY).expect("memory for the digest");
+        let mut number = 1u64;
+        let mut values = move || -> [f64; BATCH] {
+            std::array::from_fn(|_| {
+                number = number
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (number >> 11) as f64
+            })
+        };
+        for _ in 0..10_000 {
+            digest.add(&values()).expect("room for the values");
+        }
+        let size = format!("compression {compression}");
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(BenchmarkId::new("add 100", &size), |b| {
+            b.iter_batched(
+                &mut values,
+                |values| digest.add(&values).is_ok(),
+                BatchSize::SmallInput,
+            );
+        });
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(BenchmarkId::new("quantile", &size), |b| {
+            b.iter(|| black_box(digest.compressed().map(|kept| kept.quantile(0.99)).ok()));
+        });
+        group.bench_function(BenchmarkId::new("cdf", &size), |b| {
+            b.iter(|| black_box(digest.compressed().map(|kept| kept.cdf(1e15)).ok()));
+        });
+        group.bench_function(BenchmarkId::new("add 1, then quantile", &size), |b| {
+            b.iter(|| {
+                digest.add(&[1e15]).expect("room for the value");
+                black_box(digest.compressed().map(|kept| kept.quantile(0.99)).ok())
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = sketches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .without_plots();
+    targets = bloom, cuckoo, count_min, top_k, t_digest
+}
+criterion_main!(sketches);

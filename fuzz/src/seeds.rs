@@ -1,0 +1,63 @@
+//! Makes the corpus that fuzzing starts from: `fuzz/corpus/TARGET/`, of the golden payloads.
+//!
+//! `cargo run --manifest-path fuzz/Cargo.toml --bin seeds`
+
+use drivers::dump;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Larger seeds slow a fuzzer down and show it nothing new.
+const MAX_SEED_BYTES: usize = 8192;
+
+fn main() -> std::io::Result<()> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = package.join("corpus");
+    let mut written = 0;
+    let mut write = |target: &str, name: &str, seed: &[u8]| {
+        let folder = corpus.join(target);
+        fs::create_dir_all(&folder)?;
+        if seed.len() <= MAX_SEED_BYTES {
+            fs::write(folder.join(name), seed)?;
+            written += 1;
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    for peer in ["2.8", "8.10"] {
+        let folder = package.join("../tests/golden/dumps").join(peer);
+        let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+        let mut paths: Vec<PathBuf> = entries.iter().map(|entry| entry.path()).collect();
+        paths.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "dump")
+        });
+        paths.sort();
+        for path in paths {
+            let payload = fs::read(&path)?;
+            if payload.len() > 2 * MAX_SEED_BYTES {
+                continue;
+            }
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            write("dump", &format!("{peer}-{name}"), &payload)?;
+            let Some((family, seeds)) = dump::seeds(&payload) else {
+                continue;
+            };
+            for (number, seed) in seeds.iter().enumerate() {
+                let name = format!("{peer}-{name}-{number}");
+                write(&format!("{family}_stored"), &name, seed)?;
+            }
+        }
+    }
+    // Sequences need no golden data: bytes of every value do.
+    for family in ["bloom", "cuckoo", "count_min", "top_k", "t_digest"] {
+        for step in [1usize, 7, 31, 77] {
+            let seed: Vec<u8> = (0..600).map(|byte| (byte * step) as u8).collect();
+            write(
+                &format!("{family}_commands"),
+                &format!("step-{step}"),
+                &seed,
+            )?;
+        }
+    }
+    println!("seeds: {written} in {}", corpus.display());
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Top-k: stored forms, and sequences against exact counts.
+
+use super::input::{CHUNKED, Input, Output};
+use super::{MAX_OPERATIONS, allows};
+use roughly::sketch::format::dump::Values;
+use roughly::sketch::top_k::TopK;
+use roughly::sketch::top_k::stored::ENCODING_VERSION;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes for a stored form.
+pub fn stored(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let version = input.byte();
+    if version < CHUNKED {
+        if let Ok(sketch) = TopK::load(&mut input, version.into()) {
+            exercise(sketch);
+        }
+        return;
+    }
+    let len = input.u16();
+    let Ok(mut sketch) = TopK::from_header(input.bytes(len.into()), &allows) else {
+        return;
+    };
+    let content = input.bytes(sketch.bucket_bytes().len());
+    let end = 1 + content.len() as i64;
+    sketch
+        .load_chunk(end, content)
+        .expect("a place in the buckets");
+    exercise(sketch);
+}
+
+/// All that can be asked of a sketch, whatever it holds.
+pub fn exercise(mut sketch: TopK) {
+    is_sound(&sketch);
+    for increment in [0, 1, 100_000, u32::MAX] {
+        for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
+            sketch.add(item, increment).expect("little memory");
+        }
+    }
+    for item in [&b"a"[..], b"", b"x"] {
+        let hash = sketch.hash(item);
+        assert_eq!(sketch.count_hashed(item, &hash), sketch.count(item));
+    }
+    is_sound(&sketch);
+}
+
+/// The list is one of a heap, and what can be in memory can be saved, loaded and copied.
+fn is_sound(sketch: &TopK) {
+    let list: Vec<_> = sketch.list().expect("little memory").collect();
+    assert!(list.is_sorted_by(|left, right| left.1 >= right.1));
+    let distinct: HashSet<_> = list.iter().map(|&(item, _)| item).collect();
+    assert_eq!(distinct.len(), list.len(), "an item is listed once only");
+    assert!(list.len() <= sketch.k() as usize);
+    assert!(distinct.into_iter().all(|item| sketch.query(item)));
+    let mut values = Values::default();
+    sketch.save(&mut values).expect("little memory");
+    let again = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
+    assert!(again == *sketch);
+    let mut copy =
+        TopK::from_header(&sketch.header().expect("little memory"), &|_| true).expect("our header");
+    let mut iterator = 1;
+    while let Some((next, chunk)) = sketch.chunk(iterator, 1000) {
+        copy.load_chunk(next, chunk)
+            .expect("a place in the buckets");
+        iterator = next;
+    }
+    assert!(copy == *sketch);
+    assert_eq!(
+        digest(&copy),
+        digest(&sketch.try_clone().expect("little memory"))
+    );
+}
+
+fn digest(sketch: &TopK) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+/// Bytes for a sequence of operations. No count exceeds the truth, since the 65 items' fingerprints
+/// differ; a replica that is given the same commands stays equal, bit for bit.
+pub fn commands(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let (k, width, depth) = (input.byte() % 20, input.byte() % 40, input.byte() % 10);
+    let decay = input.pick(&[0.9, 0.5, 1.0, 1e-300, 0.1]);
+    let new = || TopK::new(k.into(), width.into(), depth.into(), decay, &allows);
+    let (Ok(mut sketch), Ok(mut replica)) = (new(), new()) else {
+        return;
+    };
+    let mut model: HashMap<Vec<u8>, u64> = HashMap::new();
+    for _ in 0..MAX_OPERATIONS {
+        if input.is_empty() {
+            break;
+        }
+        match input.byte() {
+            0..=199 => {
+                // Short items only: their fingerprints are known to differ.
+                let item = &input
+                    .item()
+                    .iter()
+                    .take(1)
+                    .map(|b| b % 64)
+                    .collect::<Vec<_>>()[..];
+                let increment = match input.byte() {
+                    byte if byte < 240 => byte.into(),
+                    _ => input.u32(),
+                };
+                *model.entry(item.to_vec()).or_default() += u64::from(increment);
+                let before = digest(&sketch);
+                let added = sketch.add(item, increment).expect("little memory");
+                let expelled = added.expelled.map(<[u8]>::to_vec);
+                let changed = added.changed;
+                assert_eq!(changed, before != digest(&sketch), "changed is a lie");
+                if changed {
+                    let added = replica.add(item, increment).expect("little memory");
+                    assert_eq!(added.expelled.map(<[u8]>::to_vec), expelled);
+                }
+                if let Some(expelled) = expelled {
+                    assert!(!sketch.query(&expelled));
+                }
+            }
+            200..=229 => {
+                let item = input.item();
+                let _ = (sketch.query(item), sketch.count(item));
+            }
+            230..=239 => {
+                let mut values = Values::default();
+                sketch.save(&mut values).expect("little memory");
+                sketch = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
+            }
+            _ => is_sound(&sketch),
+        }
+        assert!(sketch == replica, "a replica differs");
+    }
+    for (item, count) in model {
+        assert!(u64::from(sketch.count(&item)) <= count, "counted too much");
+    }
+    is_sound(&sketch);
+}
+
+/// Seeds for [`stored`] of a payload of the peer.
+pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
+    let sketch = TopK::load(&mut values.clone(), ENCODING_VERSION).expect("a golden payload");
+    let mut stream = Output::values(0);
+    sketch.save(&mut stream).expect("little memory");
+    let mut chunked = Output::header(&sketch.header().expect("little memory"));
+    chunked.bytes.extend_from_slice(sketch.bucket_bytes());
+    vec![stream.bytes, chunked.bytes]
+}

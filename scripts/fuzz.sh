@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Fuzzes every decoder, and sequences of operations against naive models, for $MINUTES (11) minutes in
+# all, one target after another, and prints what each one came to. A finding ends it with an error and
+# its input is in fuzz/artifacts/TARGET.
+#
+#   MINUTES=60 scripts/fuzz.sh                  all targets, 60 minutes in all
+#   MINUTES=5 scripts/fuzz.sh bloom_stored      these targets only
+#
+# The corpus starts from the golden payloads and is kept in fuzz/corpus. The sanitizers need flags that
+# a stable compiler refuses: RUSTC_BOOTSTRAP=1 makes it take them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+minutes=${MINUTES:-11}
+
+scripts/install.sh build fuzz
+PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+export RUSTC_BOOTSTRAP=1
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cargo fuzz list | grep -v '^seeds$')
+seconds=$((minutes * 60 / ${#targets[@]}))
+[ "$seconds" -gt 0 ] || seconds=1
+
+cargo run --quiet --manifest-path fuzz/Cargo.toml --bin seeds
+echo "fuzz: building ${#targets[@]} targets with AddressSanitizer" >&2
+for target in "${targets[@]}"; do
+    cargo fuzz build -O "$target"
+done
+
+logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-fuzz-XXXXXX")
+found=()
+printf '%-20s %12s %10s %10s  %s\n' target executions a-second edges result
+for target in "${targets[@]}"; do
+    log=$logs/$target
+    result=sound
+    # A sketch may ask for 64 KiB here (fuzz/src/lib.rs): a block of 64 MiB is out of proportion.
+    cargo fuzz run -O "$target" -- -max_total_time="$seconds" -max_len=8192 -timeout=30 \
+        -malloc_limit_mb=64 -rss_limit_mb=2048 -print_final_stats=1 > "$log" 2>&1 \
+        || { result="FOUND: see $log"; found+=("$target"); }
+    awk -v target="$target" -v result="$result" '
+        /^stat::number_of_executed_units:/ { executions = $2 }
+        /^stat::average_exec_per_sec:/ { rate = $2 }
+        match($0, /cov: [0-9]+/) { edges = substr($0, RSTART + 5, RLENGTH - 5) }
+        END { printf "%-20s %12d %10d %10d  %s\n", target, executions, rate, edges, result }' "$log"
+done
+if [ ${#found[@]} -gt 0 ]; then
+    echo "fuzz: findings in ${found[*]}" >&2
+    exit 1
+fi
+rm -rf "$logs"

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The server tests with every server under valgrind: reads and writes outside of blocks, use of memory
+# after it was freed, jumps on uninitialised values, and leaks. An error or a definite leak with a frame
+# of the module in its stack ends it with an error; what is the server's own is not ours to judge.
+#
+#   scripts/valgrind.sh                   the tests below
+#   scripts/valgrind.sh hostile bloom     the tests whose names have one of these words
+#
+# Valgrind takes the place of the server's allocator. Tests of active defragmentation, which speaks to
+# jemalloc itself, of time and of limits of memory do not run under it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+words=("$@")
+[ ${#words[@]} -gt 0 ] || words=(hostile every_type bloom:: cuckoo:: count_min:: cms top_k topk tdigest)
+
+scripts/install.sh build server valgrind
+echo "valgrind: building the module with symbols" >&2
+CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_TARGET_DIR=target/valgrind cargo build --release --lib
+export ROUGHLY_MODULE=$PWD/target/valgrind/release/libroughly.so
+
+logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-valgrind-XXXXXX")
+server=$PWD/target/valgrind/server
+cat > "$server" << STARTER
+#!/bin/sh
+exec valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=40 \\
+    --soname-synonyms='somalloc=*jemalloc*' --log-file='$logs/%p.log' \\
+    $(command -v "$(scripts/find-server.sh)") "\$@"
+STARTER
+chmod +x "$server"
+
+# Servers end by themselves (ROUGHLY_SHUTDOWN), so that valgrind can look for leaks.
+status=0
+ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
+    --skip defrag --skip memory --skip limit --skip soak --skip at_once --skip seconds \
+    "${words[@]}" || status=$?
+
+# Records of valgrind are paragraphs of lines "==PID== ..."; an empty one ends a record.
+ours=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
+    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly/' | tee "$logs/ours" \
+    | grep -cE '^(Invalid|Conditional|Use of|Mismatched|Syscall|[0-9,() a-z]+bytes in .* definitely lost|Process terminating)' || true)
+echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $ours errors or leaks of the module" >&2
+if [ "$ours" -gt 0 ]; then
+    cat "$logs/ours" >&2
+    exit 1
+fi
+rm -rf "$logs"
+exit "$status"

@@ -1,0 +1,101 @@
+//! Counting and asking: CMS.INCRBY and CMS.QUERY.
+
+use super::{NOT_FOUND, stats};
+use crate::server::call::{Call, Error};
+use crate::sketch::count_min::{CountMin, CountMinError};
+use std::ffi::CStr;
+
+const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
+const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
+
+/// CMS.INCRBY key item increment [item increment …]
+pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
+    if call.len() < 4 || !call.len().is_multiple_of(2) {
+        return Err(Error::WrongArity);
+    }
+    let mut key = call.write::<CountMin>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    let increments = increments(call)?;
+    call.reply_array(increments.len());
+    let mut outcome = Outcome::default();
+    let items = call.args_from(2).step_by(2).map(|item| item.bytes());
+    let mut given = increments.iter();
+    sketch.increment_all(items.zip(increments.iter().copied()), |answer| {
+        let by = given.next().copied().unwrap_or_default();
+        outcome.add(by, answer.is_ok());
+        match answer {
+            Ok(estimate) => call.reply_count(estimate),
+            Err(CountMinError::Underflow) => call.reply_error(UNDERFLOW),
+            Err(_) => call.reply_error(OVERFLOW),
+        }
+    });
+    drop(key);
+    finish(call, &outcome);
+    Ok(())
+}
+
+/// All increments: not one item is counted where one of them is no number.
+fn increments(call: &Call<'_>) -> Result<Vec<i64>, Error> {
+    let words = call.args_from(3).step_by(2);
+    let numbers = words.map(|word| word.integer());
+    let numbers: Option<Vec<_>> = numbers.collect();
+    numbers.ok_or_else(|| c"CMS: Cannot parse number".into())
+}
+
+/// What counting several items came to.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Items looked at so far.
+    items: usize,
+    /// Those that were counted.
+    counted: usize,
+    /// Whether any of them changed something.
+    changed: bool,
+    /// The numbers of the items that changed something, kept only once one was refused: RedisBloom up
+    /// to 8.10 counts such an item as far as it goes, so only what really went in may be sent.
+    sent: Option<Vec<usize>>,
+}
+
+impl Outcome {
+    /// Adds the next item.
+    fn add(&mut self, by: i64, counted: bool) {
+        let changed = counted && by != 0;
+        if !counted && self.sent.is_none() {
+            self.sent = Some((0..self.items).collect());
+        } else if let (true, Some(sent)) = (changed, &mut self.sent) {
+            sent.push(self.items);
+        }
+        self.items += 1;
+        self.counted += usize::from(counted);
+        self.changed |= changed;
+    }
+}
+
+/// Counts, replicates and signals what the command did.
+fn finish(call: &mut Call<'_>, outcome: &Outcome) {
+    stats().count_items(outcome.counted as u64);
+    stats().count_refusals((outcome.items - outcome.counted) as u64);
+    if !outcome.changed {
+        return;
+    }
+    match &outcome.sent {
+        None => call.replicate_verbatim(),
+        Some(sent) => {
+            let pairs = sent.iter().flat_map(|item| [2 + 2 * item, 3 + 2 * item]);
+            let words = std::iter::once(1).chain(pairs);
+            let words: Vec<_> = words.map(|word| call.arg(word).bytes()).collect();
+            call.replicate(c"CMS.INCRBY", &words);
+        }
+    }
+    call.signal_changed(1, c"cms.incrby");
+}
+
+/// CMS.QUERY key item [item …]
+pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<CountMin>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    let items = call.args_from(2).map(|item| item.bytes());
+    call.reply_array(items.len());
+    sketch.query_all(items, |estimate| call.reply_count(estimate));
+    Ok(())
+}

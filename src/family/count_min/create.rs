@@ -1,0 +1,108 @@
+//! Making sketches: CMS.INITBYDIM and CMS.INITBYPROB.
+
+use crate::server::call::{Call, Error};
+use crate::server::key::Slot;
+use crate::sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_for};
+use std::ffi::CStr;
+
+/// The words without and with a cell size.
+const WORDS: [usize; 2] = [4, 6];
+
+/// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8]
+pub fn initbydim(call: &mut Call<'_>) -> Result<(), Error> {
+    create(call, c"cms.initbydim", dimensions)
+}
+
+/// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8]
+pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
+    create(call, c"cms.initbyprob", bounds)
+}
+
+/// The dimensions as they were given.
+fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
+    let positive = |index: usize| {
+        let given = call.arg(index).integer().filter(|&given| given > 0);
+        given.map(i64::unsigned_abs)
+    };
+    let width = positive(2).ok_or(c"CMS: invalid width")?;
+    let depth = positive(3).ok_or(c"CMS: invalid depth")?;
+    Ok(Ok((width, depth)))
+}
+
+/// The dimensions for an error and its probability.
+fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
+    let fraction = |index: usize| {
+        let given = call.arg(index).double();
+        given.filter(|&given| given > 0.0 && given < 1.0)
+    };
+    let error = fraction(2).ok_or(c"CMS: invalid overestimation value")?;
+    let probability = fraction(3).ok_or(c"CMS: invalid prob value")?;
+    Ok(dimensions_for(error, probability))
+}
+
+/// Width and depth, or why there are none.
+type Dimensions = Result<(u64, u64), CountMinError>;
+
+/// Makes a sketch of the dimensions that `read` finds in words 2 and 3.
+///
+/// It is replicated by its dimensions: releases of RedisBloom differ in the depth that they make of
+/// some probabilities.
+fn create(
+    call: &mut Call<'_>,
+    event: &CStr,
+    read: fn(&Call<'_>) -> Result<Dimensions, Error>,
+) -> Result<(), Error> {
+    if !WORDS.contains(&call.len()) {
+        return Err(Error::WrongArity);
+    }
+    let mut key = call.write::<CountMin>(1);
+    if !matches!(key.get(), Slot::Missing) {
+        return Err(c"CMS: key already exists".into());
+    }
+    let dimensions = read(call)?;
+    let cell_size = cell_size(call)?;
+    let (width, depth) = dimensions.map_err(error_text)?;
+    let sketch = CountMin::new(width, depth, cell_size, &|bytes| call.allows_bytes(bytes));
+    key.set(sketch.map_err(error_text)?);
+    drop(key);
+    replicate(call, width, depth, cell_size);
+    call.signal_changed(1, event);
+    call.reply_ok();
+    Ok(())
+}
+
+/// The size that words 4 and 5 name, where there are such words.
+fn cell_size(call: &Call<'_>) -> Result<CellSize, Error> {
+    const INVALID: &CStr = c"CMS: invalid cell size";
+    if call.len() == WORDS[0] {
+        return Ok(CellSize::default());
+    }
+    if !call.arg(4).is("CELL_SIZE") {
+        return Err(INVALID.into());
+    }
+    let bytes = call
+        .arg(5)
+        .integer()
+        .and_then(|given| given.try_into().ok());
+    bytes
+        .and_then(CellSize::from_bytes)
+        .ok_or_else(|| INVALID.into())
+}
+
+fn error_text(error: CountMinError) -> Error {
+    match error {
+        CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to create the key".into(),
+        _ => c"CMS: invalid init arguments".into(),
+    }
+}
+
+fn replicate(call: &mut Call<'_>, width: u64, depth: u64, cell_size: CellSize) {
+    let key = call.arg(1).bytes();
+    let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
+    let mut words = vec![key, width.as_bytes(), depth.as_bytes()];
+    // Unsaid where it can be: RedisBloom up to 8.10 does not know the word.
+    if cell_size != CellSize::default() {
+        words.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
+    }
+    call.replicate(c"CMS.INITBYDIM", &words);
+}

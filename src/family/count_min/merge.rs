@@ -1,0 +1,74 @@
+//! Weighted sums of sketches: CMS.MERGE.
+
+use super::NOT_FOUND;
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::sketch::count_min::{CountMin, CountMinError, Weighted};
+
+/// The word of the first source.
+const FIRST_SOURCE: usize = 3;
+
+/// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
+pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<CountMin>(1);
+    key.get().or_missing(NOT_FOUND)?;
+    drop(key);
+    let numkeys = numkeys(call)?;
+    let end = FIRST_SOURCE + numkeys;
+    let mut keys = call.merge::<CountMin>(1, FIRST_SOURCE..end);
+    let (destination, sources) = keys.get();
+    let destination = destination.or_missing(NOT_FOUND)?;
+    // Weights are there for all sources or for none.
+    let mut weights = call.args_from(end + 1);
+    let mut weighted = Vec::with_capacity(numkeys);
+    for source in sources {
+        let weight = weights.next().map_or(Some(1), Argument::integer);
+        let weight = weight.ok_or(c"CMS: invalid weight value")?;
+        let sketch = source.or_missing(NOT_FOUND)?;
+        if let Some(sketch) = sketch {
+            destination.check_source(sketch).map_err(error_text)?;
+        }
+        weighted.push(Weighted { sketch, weight });
+    }
+    let changed = destination.merge(&weighted).map_err(error_text)?;
+    drop(keys);
+    if changed {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"cms.merge");
+    }
+    call.reply_ok();
+    Ok(())
+}
+
+/// The number of sources, which the words after it fit.
+///
+/// Up to there every word is a source, whatever it is called; the word WEIGHTS is looked for behind
+/// them.
+fn numkeys(call: &Call<'_>) -> Result<usize, Error> {
+    let given = call.arg(2).integer().ok_or(c"CMS: invalid numkeys")?;
+    if given <= 0 {
+        return Err(c"CMS: Number of keys must be positive".into());
+    }
+    let rest = call.len() - FIRST_SOURCE;
+    let numkeys = usize::try_from(given).unwrap_or(usize::MAX);
+    if numkeys == rest {
+        return Ok(numkeys);
+    }
+    let mut words = call.args_from(FIRST_SOURCE);
+    if rest % 2 == 1 && rest / 2 == numkeys && call.arg(FIRST_SOURCE + numkeys).is("WEIGHTS") {
+        return Ok(numkeys);
+    }
+    Err(if words.any(|word| word.is("WEIGHTS")) {
+        c"CMS: wrong number of keys/weights".into()
+    } else {
+        c"CMS: wrong number of keys".into()
+    })
+}
+
+fn error_text(error: CountMinError) -> Error {
+    match error {
+        CountMinError::OtherDimensions => c"CMS: width/depth is not equal".into(),
+        CountMinError::OtherCellSize => c"CMS: cell size is not equal".into(),
+        _ => c"CMS: MERGE overflow".into(),
+    }
+}

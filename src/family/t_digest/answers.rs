@@ -1,0 +1,150 @@
+//! Questions to a digest: TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and
+//! TRIMMED_MEAN.
+//!
+//! None of them changes what the digest is. The first after a write makes its compressed form, which is
+//! kept beside it until the next write and counts as its memory.
+
+use super::numbers::Numbers;
+use super::{NO_MEMORY, NOT_FOUND};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
+use crate::sketch::t_digest::{Compressed, TDigest};
+use std::ffi::CStr;
+
+/// TDIGEST.MIN key
+pub fn min(call: &mut Call<'_>) -> Result<(), Error> {
+    extreme(call, TDigest::min)
+}
+
+/// TDIGEST.MAX key
+pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
+    extreme(call, TDigest::max)
+}
+
+fn extreme(call: &mut Call<'_>, of: impl Fn(&TDigest) -> f64) -> Result<(), Error> {
+    let key = call.read::<TDigest>(1);
+    let value = of(key.get().or_missing(NOT_FOUND)?);
+    drop(key);
+    call.reply_double(value);
+    Ok(())
+}
+
+/// TDIGEST.QUANTILE key quantile [quantile …]
+pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
+    let parse = |word: Argument<'_>| {
+        let quantile = double(word, c"ERR T-Digest: error parsing quantile")?;
+        if !(0.0..=1.0).contains(&quantile) {
+            return Err(c"ERR T-Digest: quantile should be in [0,1]".into());
+        }
+        Ok(quantile)
+    };
+    answer_each(call, parse, |call, digest, quantile| {
+        call.reply_double(digest.quantile(quantile));
+    })
+}
+
+/// TDIGEST.CDF key value [value …]
+pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
+    let parse = |word: Argument<'_>| double(word, c"ERR T-Digest: error parsing cdf");
+    answer_each(call, parse, |call, digest, value| {
+        call.reply_double(digest.cdf(value));
+    })
+}
+
+/// TDIGEST.RANK key value [value …]
+pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
+    answer_each(call, value, |call, digest, value| {
+        call.reply_integer(digest.rank(value));
+    })
+}
+
+/// TDIGEST.REVRANK key value [value …]
+pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
+    answer_each(call, value, |call, digest, value| {
+        call.reply_integer(digest.revrank(value));
+    })
+}
+
+/// TDIGEST.BYRANK key rank [rank …]
+pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
+    answer_each(call, given_rank, |call, digest, rank| {
+        call.reply_double(digest.by_rank(rank));
+    })
+}
+
+/// TDIGEST.BYREVRANK key rank [rank …]
+pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
+    answer_each(call, given_rank, |call, digest, rank| {
+        call.reply_double(digest.by_revrank(rank));
+    })
+}
+
+/// TDIGEST.TRIMMED_MEAN key low_cut_percentile high_cut_percentile
+pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<TDigest>(1);
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let low = double(
+        call.arg(2),
+        c"ERR T-Digest: error parsing low_cut_percentile",
+    )?;
+    let high = double(
+        call.arg(3),
+        c"ERR T-Digest: error parsing high_cut_percentile",
+    )?;
+    if ![low, high].iter().all(|cut| (0.0..=1.0).contains(cut)) {
+        let text = c"ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]";
+        return Err(text.into());
+    }
+    if low >= high {
+        let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
+        return Err(text.into());
+    }
+    let mean = compressed(&key, digest)?.trimmed_mean(low, high);
+    drop(key);
+    call.reply_double(mean);
+    Ok(())
+}
+
+fn double(word: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
+    word.double().ok_or(error.into())
+}
+
+fn value(word: Argument<'_>) -> Result<f64, Error> {
+    double(word, c"ERR T-Digest: error parsing value")
+}
+
+fn given_rank(word: Argument<'_>) -> Result<i64, Error> {
+    let rank = word.integer().ok_or(c"ERR T-Digest: error parsing rank")?;
+    if rank < 0 {
+        return Err(c"ERR T-Digest: rank needs to be non negative".into());
+    }
+    Ok(rank)
+}
+
+/// Answers each number from word 2 on; all of them must be sound.
+fn answer_each<T: Copy + Default>(
+    call: &mut Call<'_>,
+    parse: impl Fn(Argument<'_>) -> Result<T, Error>,
+    reply: impl Fn(&mut Call<'_>, &Compressed, T),
+) -> Result<(), Error> {
+    let key = call.read::<TDigest>(1);
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let numbers = Numbers::parse(call, 2, parse)?;
+    let compressed = compressed(&key, digest)?;
+    call.reply_array(numbers.len());
+    for &number in numbers.iter() {
+        reply(call, compressed, number);
+    }
+    Ok(())
+}
+
+/// The compressed form of the digest at `key`; where it is made now, its memory is counted.
+fn compressed<'a>(key: &ReadKey<TDigest>, digest: &'a TDigest) -> Result<&'a Compressed, Error> {
+    let is_kept = digest.is_compressed();
+    let compressed = digest.compressed().map_err(|_| NO_MEMORY)?;
+    if !is_kept {
+        key.recount();
+    }
+    Ok(compressed)
+}

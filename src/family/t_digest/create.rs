@@ -1,0 +1,72 @@
+//! Making and emptying digests: TDIGEST.CREATE and TDIGEST.RESET.
+
+use super::{NO_MEMORY, NOT_FOUND, WRONG_KEYWORD};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::key::Slot;
+use crate::sketch::t_digest::TDigest;
+use std::ffi::CStr;
+
+/// The compression of a digest that is made without one. Not a setting, so that the command means the
+/// same on every server.
+const DEFAULT_COMPRESSION: i64 = 100;
+
+const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
+
+/// TDIGEST.CREATE key [COMPRESSION compression]
+pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
+    if !matches!(call.len(), 2 | 4) {
+        return Err(Error::WrongArity);
+    }
+    let mut key = call.write::<TDigest>(1);
+    match key.get() {
+        Slot::Missing => {}
+        Slot::WrongType => return Err(Error::WrongType),
+        Slot::Found(_) => return Err(c"ERR T-Digest: key already exists".into()),
+    }
+    let compression = if call.len() == 2 {
+        DEFAULT_COMPRESSION
+    } else if call.arg(2).is("COMPRESSION") {
+        compression(call.arg(3))?
+    } else if call.arg(3).is("COMPRESSION") {
+        // The keyword is there, and no number behind it.
+        return Err(BAD_COMPRESSION.into());
+    } else {
+        return Err(WRONG_KEYWORD.into());
+    };
+    let digest = TDigest::new(compression, &|bytes| call.allows_bytes(bytes));
+    key.set(digest.map_err(|_| NO_MEMORY)?);
+    drop(key);
+    call.replicate_verbatim();
+    call.signal_changed(1, c"tdigest.create");
+    call.reply_ok();
+    Ok(())
+}
+
+/// A compression as users give it: a positive integer. What is too large is found out when a digest is
+/// made.
+pub fn compression(word: Argument<'_>) -> Result<i64, Error> {
+    let compression = word.integer().ok_or(BAD_COMPRESSION)?;
+    if compression <= 0 {
+        return Err(c"ERR T-Digest: compression parameter needs to be a positive integer".into());
+    }
+    Ok(compression)
+}
+
+/// TDIGEST.RESET key
+pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<TDigest>(1);
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let changes = !digest.is_new();
+    if changes {
+        digest.reset();
+        key.recount();
+    }
+    drop(key);
+    if changes {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"tdigest.reset");
+    }
+    call.reply_ok();
+    Ok(())
+}

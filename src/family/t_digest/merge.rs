@@ -1,0 +1,103 @@
+//! One digest of several: TDIGEST.MERGE.
+
+use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
+use crate::server::call::{Call, Error};
+use crate::server::key::{ReadKey, Slot};
+use crate::sketch::t_digest::{DigestError, TDigest};
+
+/// TDIGEST.MERGE destination numkeys source [source …] [COMPRESSION compression] [OVERRIDE]
+pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
+    let merged = merged(call)?;
+    let mut key = call.write::<TDigest>(1);
+    let changes = match key.get() {
+        Slot::Found(old) => *old != merged || old.figures() != merged.figures(),
+        Slot::Missing | Slot::WrongType => true,
+    };
+    if changes {
+        // In place: a time to live stays, also with OVERRIDE.
+        key.replace(merged)?;
+    }
+    drop(key);
+    if changes {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"tdigest.merge");
+    }
+    call.reply_ok();
+    Ok(())
+}
+
+/// The digest that the command asks for. All keys are closed again.
+fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
+    // Looked at as a key to be written, so that a missing one counts as no failed read.
+    let exists = call.write::<TDigest>(1).get().optional()?.is_some();
+    let options = Options::parse(call)?;
+    let keys = options.sources.map(|word| call.read::<TDigest>(word));
+    let keys: Vec<ReadKey<TDigest>> = keys.collect();
+    let mut operands = Vec::with_capacity(keys.len() + 1);
+    for key in &keys {
+        operands.push(key.get().or_missing(NOT_FOUND)?);
+    }
+    let destination = (exists && !options.overrides).then(|| call.read::<TDigest>(1));
+    let content = destination.as_ref().and_then(|key| key.get().found());
+    let largest = || operands.iter().map(|digest| digest.compression()).max();
+    let compression = options
+        .compression
+        .or_else(|| content.map(|digest| i64::from(digest.compression())))
+        .or_else(|| largest().map(i64::from))
+        .ok_or(Error::WrongArity)?;
+    if let Some(content) = content {
+        operands.insert(0, content);
+    }
+    TDigest::merge(compression, &operands, &|bytes| call.allows_bytes(bytes)).map_err(|error| {
+        match error {
+            DigestError::Overflow => OVERFLOW.into(),
+            _ => c"ERR T-Digest: allocation of destination digest failed".into(),
+        }
+    })
+}
+
+/// What stands behind the destination.
+struct Options {
+    /// The words that name the sources; at least one.
+    sources: std::ops::Range<usize>,
+    compression: Option<i64>,
+    overrides: bool,
+}
+
+impl Options {
+    /// The first word that names a source.
+    const FIRST_SOURCE: usize = 3;
+
+    fn parse(call: &Call<'_>) -> Result<Self, Error> {
+        let count = call
+            .arg(2)
+            .integer()
+            .ok_or(c"ERR T-Digest: error parsing numkeys")?;
+        if count <= 0 {
+            return Err(c"ERR T-Digest: numkeys needs to be a positive integer".into());
+        }
+        let words = call.len() - Self::FIRST_SOURCE;
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|&count| count <= words)
+            .ok_or(Error::WrongArity)?;
+        let mut options = Self {
+            sources: Self::FIRST_SOURCE..Self::FIRST_SOURCE + count,
+            compression: None,
+            overrides: false,
+        };
+        // Both are looked for anywhere behind the sources; words beside them mean nothing.
+        let rest = options.sources.end;
+        options.overrides = call.args_from(rest).any(|word| word.is("OVERRIDE"));
+        let mut words = call.args_from(rest);
+        if words.any(|word| word.is("COMPRESSION")) {
+            let value = words.next().ok_or(Error::WrongArity)?;
+            options.compression = Some(create::compression(value)?);
+        }
+        let is_option_missing = options.compression.is_none() && !options.overrides;
+        if is_option_missing && rest < call.len() {
+            return Err(WRONG_KEYWORD.into());
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,39 @@
+//! t-digests: `TDIGEST.*` and the type `TDIS-TYPE` (spec: t-digest.md).
+
+mod answers;
+mod chunks;
+mod create;
+mod datatype;
+mod describe;
+mod merge;
+mod numbers;
+mod samples;
+mod table;
+
+use crate::server::datatype::DataType;
+use crate::server::module::{self, Family};
+use crate::server::stats::Stats;
+use crate::sketch::t_digest::TDigest;
+use std::ffi::CStr;
+
+/// The family, for the module's list.
+pub const FAMILY: Family = Family {
+    category: c"tdigest",
+    data_type: module::data_type::<TDigest>(),
+    commands: table::COMMANDS,
+    settings: &[],
+};
+
+/// The family's counters.
+pub fn stats() -> &'static Stats {
+    &TDigest::registration().stats
+}
+
+/// No such key.
+const NOT_FOUND: &CStr = c"ERR T-Digest: key does not exist";
+/// The weights would sum to more than 2^63 - 1.
+const OVERFLOW: &CStr = c"ERR T-Digest: overflow detected";
+/// Memory was refused.
+const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
+/// An option that is none.
+const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";

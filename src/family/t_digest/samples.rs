@@ -1,0 +1,42 @@
+//! Samples in: TDIGEST.ADD.
+
+use super::numbers::Numbers;
+use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::sketch::t_digest::{DigestError, TDigest};
+
+/// TDIGEST.ADD key value [value …]
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<TDigest>(1);
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let values = Numbers::parse(call, 2, sample)?;
+    let blocks = digest.block_bytes();
+    let added = digest.add(&values);
+    if digest.block_bytes() != blocks {
+        key.recount();
+    }
+    drop(key);
+    if let Err(error) = added {
+        stats().count_refusals(values.len() as u64);
+        return Err(match error {
+            DigestError::Overflow => OVERFLOW.into(),
+            _ => NO_MEMORY.into(),
+        });
+    }
+    stats().count_items(values.len() as u64);
+    call.replicate_verbatim();
+    call.signal_changed(1, c"tdigest.add");
+    call.reply_ok();
+    Ok(())
+}
+
+fn sample(word: Argument<'_>) -> Result<f64, Error> {
+    let value = word
+        .double()
+        .ok_or(c"ERR T-Digest: error parsing val parameter")?;
+    if !value.is_finite() {
+        return Err(c"ERR T-Digest: val parameter needs to be a finite number".into());
+    }
+    Ok(value)
+}

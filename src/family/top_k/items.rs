@@ -1,0 +1,174 @@
+//! Items in and out: TOPK.ADD, TOPK.INCRBY, TOPK.QUERY, TOPK.COUNT.
+
+use super::{NO_MEMORY, NOT_FOUND, stats};
+use crate::blocks::BlockChanges;
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::memory::Weighed;
+use crate::sketch::top_k::{BLOCK, ItemHash, TopK};
+use std::ffi::CStr;
+use std::ops::RangeInclusive;
+
+const INCREMENTS: RangeInclusive<i64> = 0..=100_000;
+/// With the blanks that the peer's text has.
+const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+
+/// The word where the items start.
+const FIRST_ITEM: usize = 2;
+
+/// TOPK.ADD key item [item …]
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    add_all(call, c"TOPK.ADD", c"topk.add", 1, |_| Some(1))
+}
+
+/// TOPK.INCRBY key item increment [item increment …]
+pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
+    if !call.len().is_multiple_of(2) {
+        return Err(Error::WrongArity);
+    }
+    add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |words| {
+        let increment = words.last()?.integer()?;
+        INCREMENTS.contains(&increment).then_some(())?;
+        u32::try_from(increment).ok()
+    })
+}
+
+/// What adding several items came to.
+#[derive(Default)]
+struct Outcome {
+    /// Items that were added.
+    added: u64,
+    /// Items whose memory was refused.
+    refused: u64,
+    /// Whether the sketch is another than before.
+    changed: bool,
+    /// The numbers of the items that were added, kept only once one was not: who receives the command
+    /// may have the memory that was refused here, so only what really went in may be sent.
+    sent: Option<Vec<usize>>,
+}
+
+/// Adds the items of a command, of which each takes so many `words`, and from which `increment` reads by
+/// how much: `None` is an error, and the end. Replies with an array of what each expelled. Counts,
+/// replicates and signals what was done.
+fn add_all(
+    call: &mut Call<'_>,
+    name: &CStr,
+    event: &CStr,
+    words: usize,
+    increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
+) -> Result<(), Error> {
+    let mut key = call.write::<TopK>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    let mut changes = BlockChanges::default();
+    let items = (call.len() - FIRST_ITEM) / words;
+    call.reply_array(items);
+    let outcome = if items == 1 {
+        add_each::<1>(call, sketch, words, increment, &mut changes)
+    } else {
+        add_each::<BLOCK>(call, sketch, words, increment, &mut changes)
+    };
+    key.count_changes(&changes);
+    drop(key);
+    stats().count_items(outcome.added);
+    stats().count_refusals(outcome.refused);
+    if outcome.changed {
+        match outcome.sent {
+            None => call.replicate_verbatim(),
+            Some(sent) => {
+                let starts = sent.into_iter().map(|number| FIRST_ITEM + number * words);
+                let sent = starts.flat_map(|start| start..start + words);
+                let sent = std::iter::once(1).chain(sent);
+                let sent: Vec<_> = sent.map(|word| call.arg(word).bytes()).collect();
+                call.replicate(name, &sent);
+            }
+        }
+        call.signal_changed(1, event);
+    }
+    Ok(())
+}
+
+/// Adds the items in blocks of `N`, hashed ahead.
+fn add_each<const N: usize>(
+    call: &mut Call<'_>,
+    sketch: &mut TopK,
+    words: usize,
+    increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
+    changes: &mut BlockChanges<Weighed>,
+) -> Outcome {
+    let items = (call.len() - FIRST_ITEM) / words;
+    let mut outcome = Outcome::default();
+    let mut block = [(&[][..], ItemHash::default(), 0); N];
+    let mut start = 0;
+    while start < items {
+        let mut len = 0;
+        for (place, number) in block.iter_mut().zip(start..items) {
+            let first = FIRST_ITEM + number * words;
+            let item = call.arg(first);
+            let Some(increment) = increment(&[item, call.arg(first + words - 1)]) else {
+                break;
+            };
+            *place = (item.bytes(), sketch.hash(item.bytes()), increment);
+            len += 1;
+        }
+        for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
+            let allows = |bytes| call.allows_bytes(bytes);
+            match sketch.add_hashed(item, hash, *increment, &allows, changes) {
+                Ok(added) => {
+                    outcome.added += 1;
+                    outcome.changed |= added.changed;
+                    if let Some(sent) = &mut outcome.sent {
+                        sent.push(number);
+                    }
+                    match added.expelled {
+                        Some(expelled) => call.reply_bulk(expelled),
+                        None => call.reply_null(),
+                    }
+                }
+                Err(_) => {
+                    outcome.refused += 1;
+                    outcome.sent.get_or_insert_with(|| (0..number).collect());
+                    call.reply_error(NO_MEMORY);
+                }
+            }
+        }
+        start += len;
+        if len < N && start < items {
+            outcome.sent.get_or_insert_with(|| (0..start).collect());
+            for _ in start..items {
+                call.reply_error(BAD_INCREMENT);
+            }
+            break;
+        }
+    }
+    outcome
+}
+
+/// TOPK.QUERY key item [item …]
+pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<TopK>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    call.reply_array(call.len() - FIRST_ITEM);
+    for item in call.args_from(FIRST_ITEM) {
+        call.reply_boolean(sketch.query(item.bytes()));
+    }
+    Ok(())
+}
+
+/// TOPK.COUNT key item [item …]
+pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<TopK>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    call.reply_array(call.len() - FIRST_ITEM);
+    let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+    let mut block = [(&[][..], ItemHash::default()); BLOCK];
+    while items.len() > 0 {
+        let len = BLOCK.min(items.len());
+        for (place, item) in block.iter_mut().zip(items.by_ref().take(len)) {
+            *place = (item, sketch.hash(item));
+        }
+        for (item, hash) in &block[..len] {
+            call.reply_integer(sketch.count_hashed(item, hash).into());
+        }
+    }
+    Ok(())
+}

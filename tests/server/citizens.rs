@@ -1,0 +1,231 @@
+//! What a server lets its own types do, ours can: access lists, scripts, eviction, limits, figures.
+
+use crate::samples::{SAMPLES, Sample};
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server};
+use std::time::{Duration, Instant};
+
+fn info_number(server: &Server, field: &str) -> i64 {
+    let text = server.info(field);
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("no number {field} in INFO"))
+}
+
+fn figures(server: &Server, sample: &Sample) -> (i64, i64) {
+    let figure = |name: &str| info_number(server, &format!("{}{name}", sample.info_prefix));
+    (figure("keys"), figure("bytes"))
+}
+
+/// The sum of MEMORY USAGE over all keys of the sample's type in the first databases.
+fn usage_of_all(server: &Server, sample: &Sample) -> i64 {
+    let mut connection = server.resp2();
+    let mut sum = 0;
+    for db in ["0", "1", "2"] {
+        connection.send(&["SELECT", db]);
+        let keys = connection.call("KEYS *");
+        for key in keys.items().expect("keys") {
+            let key = key.text().expect("a key");
+            let of_type = connection.send(&[b"TYPE", key]);
+            if of_type.text() == Some(sample.type_name.as_bytes()) {
+                let usage = connection.send(&[&b"MEMORY"[..], b"USAGE", key]);
+                sum += usage.integer().expect("a number");
+            }
+        }
+    }
+    sum
+}
+
+/// Keys and bytes in INFO are those of MEMORY USAGE, whatever happened to the keys.
+#[test]
+fn figures_are_exact_whatever_happens_to_the_keys() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        let expect = |server: &mut Server, what: &str, keys: i64| {
+            server.wait_until(what, |server| figures(server, sample).0 == keys);
+            let (_, bytes) = figures(server, sample);
+            let usage = usage_of_all(server, sample);
+            // MEMORY USAGE counts the keys' names and the server's objects too.
+            assert!(
+                bytes <= usage && bytes > usage - 200 * keys,
+                "{key}, {what}: {bytes} bytes in INFO, {usage} in MEMORY USAGE"
+            );
+        };
+        expect(&mut server, "one key", 1);
+        connection.send(&["COPY", key, "copy"]);
+        expect(&mut server, "a copy", 2);
+        connection.send(&["RENAME", "copy", "renamed"]);
+        expect(&mut server, "a rename", 2);
+        connection.call("SWAPDB 0 1");
+        expect(&mut server, "a swap of databases", 2);
+        connection.call("SWAPDB 0 1");
+        connection.call("DEBUG RELOAD");
+        expect(&mut server, "a reload", 2);
+        connection.call("SET renamed x");
+        expect(&mut server, "an overwritten key", 1);
+        let payload = connection.send(&["DUMP", key]);
+        let payload = payload.text().expect("a payload").to_vec();
+        connection.send(&[b"RESTORE", &b"renamed"[..], b"0", &payload, b"REPLACE"]);
+        expect(&mut server, "a restored key", 2);
+        connection.send(&["PEXPIRE", "renamed", "1"]);
+        let start = Instant::now();
+        while connection.call("EXISTS renamed") != Reply::Integer(0) {
+            assert!(start.elapsed() < Duration::from_secs(10));
+        }
+        expect(&mut server, "an expired key", 1);
+        connection.call("MOVE nothing 2");
+        connection.send(&["MOVE", key, "2"]);
+        expect(&mut server, "a move", 1);
+        connection.call("FLUSHALL");
+        server.wait_until("an empty server", |server| {
+            figures(server, sample) == (0, 0)
+        });
+    }
+}
+
+#[test]
+fn evicted_keys_are_gone_from_the_figures() {
+    let mut server = Options::new()
+        .arguments(&["--maxmemory-policy", "allkeys-random"])
+        .start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let used = info_number(&server, "used_memory");
+        let limit = (used + (24 << 20)).to_string();
+        connection.send(&["CONFIG", "SET", "maxmemory", &limit]);
+        for i in 0..20 {
+            let key = format!("large:{i}");
+            for command in sample.build_large {
+                // Refused while others are still being freed in the background: that is no fault.
+                connection.call(&command.replace("KEY", &key));
+            }
+        }
+        let keys = connection.call("DBSIZE").integer().unwrap();
+        assert!(
+            keys < 15,
+            "{}: {keys} keys of 4 MiB in 24 MiB",
+            sample.type_name
+        );
+        // The server goes on evicting by itself until it is below its limit.
+        server.wait_until("the figures to follow", |server| {
+            Some(figures(server, sample).0) == server.call("DBSIZE").integer()
+        });
+        connection.call("CONFIG SET maxmemory 0");
+        connection.call("FLUSHALL");
+    }
+}
+
+/// At the limit writes that may grow a key are refused, reads go on, and nothing is half done.
+#[test]
+fn at_maxmemory_writes_are_refused_and_reads_go_on() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        let before = sample.view(&mut connection, key);
+        connection.call("CONFIG SET maxmemory 1");
+        let refused = connection.call(&sample.change.0.replace("KEY", key));
+        assert!(refused.to_string().starts_with("-OOM"), "{key}: {refused}");
+        for command in sample.build {
+            // Commands that never grow a key are not refused for memory; they find no key.
+            let refused = connection.call(&command.replace("KEY", "another"));
+            assert!(matches!(refused, Reply::Error(_)), "{key}: {refused}");
+        }
+        assert_eq!(connection.call("EXISTS another"), Reply::Integer(0));
+        assert_eq!(sample.view(&mut connection, key), before);
+        connection.call("CONFIG SET maxmemory 0");
+    }
+}
+
+/// A gibibyte is let go of in the background: by UNLINK, by overwriting, by expiry, by FLUSHALL ASYNC.
+#[test]
+fn large_keys_are_freed_in_the_background() {
+    let mut server = Options::new()
+        .arguments(&["--lazyfree-lazy-server-del", "yes"])
+        .start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        for way in ["UNLINK large", "SET large x", "FLUSHALL ASYNC"] {
+            Sample::run(&mut connection, sample.build_large, "large");
+            let lazily = info_number(&server, "lazyfreed_objects");
+            connection.call(way);
+            server.wait_until("memory to be given back", |server| {
+                figures(server, sample) == (0, 0)
+            });
+            if way != "FLUSHALL ASYNC" {
+                assert_eq!(
+                    info_number(&server, "lazyfreed_objects"),
+                    lazily + 1,
+                    "{}: {way}",
+                    sample.type_name
+                );
+            }
+            connection.call("FLUSHALL");
+        }
+    }
+}
+
+/// Every command says which keys it reads and which it writes.
+#[test]
+fn key_flags_say_who_may_read_and_write() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut admin, key);
+        admin.call(&format!(
+            "ACL SETUSER reader reset on nopass +@all %R~{key}"
+        ));
+        admin.call(&format!(
+            "ACL SETUSER writer reset on nopass +@all %W~{key}"
+        ));
+        admin.call("ACL SETUSER stranger reset on nopass +@all ~other");
+        let (mut reader, mut writer, mut stranger) =
+            (server.resp2(), server.resp2(), server.resp2());
+        reader.call("AUTH reader x");
+        writer.call("AUTH writer x");
+        stranger.call("AUTH stranger x");
+        let denied = |reply: &Reply| reply.to_string().starts_with("-NOPERM");
+        for command in sample.reads {
+            let command = command.replace("KEY", key);
+            assert!(!denied(&reader.call(&command)), "{command}");
+            assert!(denied(&writer.call(&command)), "{command}");
+            assert!(denied(&stranger.call(&command)), "{command}");
+        }
+        for (n, command) in sample.idle.iter().chain([&sample.change.0]).enumerate() {
+            let command = command.replace("KEY", key).replace("NEW", &n.to_string());
+            assert!(denied(&reader.call(&command)), "{command}");
+            // These say that they read as well.
+            let reads_too = command.starts_with("CF.COMPACT") || command.contains(".MERGE ");
+            assert_eq!(denied(&writer.call(&command)), reads_too, "{command}");
+            assert!(denied(&stranger.call(&command)), "{command}");
+        }
+    }
+}
+
+/// A script that says it does not write may not; one on a replica may read.
+#[test]
+fn scripts_keep_to_what_they_promise() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        let script = "#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))";
+        let run = |connection: &mut crate::support::resp::Connection, command: &str| {
+            let command = command.replace("KEY", key);
+            let mut call = vec!["EVAL", script, "0"];
+            call.extend(command.split(' '));
+            connection.send(&call).to_string()
+        };
+        for read in sample.reads {
+            let reply = run(&mut connection, read);
+            assert!(!reply.starts_with('-'), "{read}: {reply}");
+        }
+        let reply = run(&mut connection, sample.change.0);
+        assert!(reply.contains("Write commands are not allowed"), "{reply}");
+    }
+}

@@ -1,0 +1,338 @@
+//! Clusters: every command goes to the node of its keys, slots move and primaries die without a loss.
+
+mod client;
+mod nodes;
+
+use crate::persistence::fill_large;
+use crate::state::State;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use client::Client;
+use nodes::{Nodes, slot};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A tag whose slot is one of these.
+fn tag_in(slots: std::ops::Range<u16>) -> String {
+    (0..)
+        .map(|number: u32| format!("t{number}"))
+        .find(|tag| slots.contains(&slot(tag.as_bytes())))
+        .expect("some tag")
+}
+
+/// All commands of the module with their arity.
+fn commands(connection: &mut Connection) -> BTreeMap<String, i64> {
+    let names = connection.call("COMMAND LIST FILTERBY MODULE bf");
+    let names: Vec<_> = names
+        .items()
+        .expect("names")
+        .iter()
+        .map(|name| String::from_utf8(name.text().unwrap().to_vec()).unwrap())
+        .collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let info = connection.send(&["COMMAND", "INFO", &name]);
+            let arity = info.items().unwrap()[0].items().unwrap()[1]
+                .integer()
+                .unwrap();
+            (name.to_uppercase(), arity)
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_is_routed_by_its_keys() {
+    let nodes = Nodes::start(3, false);
+    let (here, there) = (tag_in(0..5000), tag_in(11_000..16_000));
+    let mut connection = nodes.servers[0].resp2();
+    let commands = commands(&mut connection);
+    assert!(commands.len() >= 10, "{commands:?}");
+    let mut merges = 0;
+    for (name, arity) in &commands {
+        let call = |first: &str, source: &str| {
+            let mut call = vec![name.clone(), format!("{{{first}}}k")];
+            if name.ends_with(".MERGE") {
+                call.extend(["1".to_owned(), format!("{{{source}}}s")]);
+            }
+            while (call.len() as i64) < arity.abs() {
+                call.push("1".to_owned());
+            }
+            call
+        };
+        let there_slot = slot(there.as_bytes());
+        let moved = format!("-MOVED {there_slot} 127.0.0.1:{}", nodes.servers[2].port());
+        let reply = connection.send(&call(&there, &there)).to_string();
+        assert_eq!(reply, moved, "{name}");
+        let reply = connection.send(&call(&here, &here)).to_string();
+        assert!(
+            !reply.starts_with("-MOVED") && !reply.starts_with("-CROSSSLOT"),
+            "{name}: {reply}"
+        );
+        if name.ends_with(".MERGE") {
+            merges += 1;
+            for (first, source) in [(&here, &there), (&there, &here)] {
+                let reply = connection.send(&call(first, source)).to_string();
+                assert!(reply.starts_with("-CROSSSLOT"), "{name}: {reply}");
+            }
+        }
+    }
+    let mergeable = families()
+        .iter()
+        .filter(|f| matches!(f.prefix, "cms" | "tdigest"))
+        .count();
+    assert_eq!(merges, mergeable);
+}
+
+/// The commands that a client had answered, to be given to the model.
+fn write_through(
+    nodes: &Nodes,
+    traffic: &mut Traffic,
+    stop: &AtomicBool,
+) -> (Vec<(Unit, Reply)>, u64) {
+    let mut client = Client::new(nodes);
+    let mut answered = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let command = traffic.write();
+        let reply = client.send(&command);
+        answered.push((Unit::Single(command), reply));
+    }
+    (answered, client.redirections)
+}
+
+/// What all primaries hold together.
+fn state(nodes: &Nodes) -> State {
+    let mut state = State::default();
+    for node in nodes.primaries() {
+        state.extend(State::of(&mut nodes.servers[node].resp2()));
+    }
+    state
+}
+
+/// Holds each replica against its primary.
+fn assert_replicas_same(nodes: &Nodes, when: &str) {
+    for node in nodes.primaries() {
+        let (primary, replica) = (&nodes.servers[node], &nodes.servers[nodes.partner(node)]);
+        nodes.wait("the replica", |_| {
+            let sent = primary.info("master_repl_offset");
+            sent.is_some() && sent == replica.info("slave_repl_offset")
+        });
+        let mut connection = replica.resp2();
+        assert!(connection.call("READONLY").is_ok());
+        let found = State::of(&mut connection);
+        found.assert_same(&State::of(&mut primary.resp2()), when);
+    }
+}
+
+/// A slot with keys of some 40 MiB and the slots of the clients' keys move to another node and back
+/// while clients write; the cluster ends up with what one server has after the same commands.
+#[test]
+fn slots_move_under_load_and_nothing_is_lost() {
+    let nodes = Nodes::start(3, true);
+    let model = Server::start();
+    let tags = [
+        tag_in(0..5000),
+        tag_in(6000..10_000),
+        tag_in(11_000..16_000),
+    ];
+    let large = &tags[0];
+    // The large keys are made where their slot is, and in the model, from the same seed.
+    for server in [&nodes.servers[0], &model] {
+        let mut random = Random::new(40);
+        for family in families() {
+            let suffix = format!("{{{large}}}large");
+            fill_large(
+                &mut server.resp2(),
+                &mut random,
+                family.prefix,
+                family.large,
+                &suffix,
+            );
+        }
+    }
+    let mut traffic: Vec<_> = (0..tags.len())
+        .map(|n| Traffic::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
+        .collect();
+    let mut client = Client::new(&nodes);
+    for traffic in &mut traffic {
+        for command in traffic.creations() {
+            let reply = client.send(&command);
+            assert_eq!(model.resp2().send(&command), reply);
+        }
+    }
+    let mut redirections = 0;
+    for round in 0..2 {
+        let stop = AtomicBool::new(false);
+        let answered: Vec<_> = thread::scope(|scope| {
+            let writers: Vec<_> = traffic
+                .iter_mut()
+                .map(|traffic| scope.spawn(|| write_through(&nodes, traffic, &stop)))
+                .collect();
+            for tag in &tags {
+                let slot = slot(tag.as_bytes());
+                let owner = nodes.owner(slot);
+                // On in the first round, back in the second.
+                nodes.move_slot(
+                    slot,
+                    if round == 0 {
+                        (owner + 1) % 3
+                    } else {
+                        (owner + 2) % 3
+                    },
+                );
+                thread::sleep(Duration::from_millis(100));
+            }
+            stop.store(true, Ordering::Relaxed);
+            writers
+                .into_iter()
+                .map(|w| w.join().expect("a writer"))
+                .collect()
+        });
+        let mut model = model.resp2();
+        let mut writes = 0;
+        for (answered, redirected) in answered {
+            redirections += redirected;
+            writes += answered.len();
+            for (unit, reply) in answered {
+                assert_eq!(unit.send(&mut model).expect("a reply"), reply, "{unit:?}");
+            }
+        }
+        assert!(writes > 100, "{writes} writes beside the moves");
+        state(&nodes).assert_same(&State::of(&mut model), &format!("round {round}"));
+        assert_replicas_same(&nodes, &format!("round {round}"));
+    }
+    assert!(redirections > 5, "{redirections} redirections");
+    if nodes.servers[0].version().is_valkey_at_least(9, 0) {
+        move_at_once(&nodes, slot(large.as_bytes()));
+        state(&nodes).assert_same(&State::of(&mut model.resp2()), "CLUSTER MIGRATESLOTS");
+        assert_replicas_same(&nodes, "CLUSTER MIGRATESLOTS");
+    }
+}
+
+/// Valkey 9 moves slots as a stream of commands, as in a rewritten append-only file.
+fn move_at_once(nodes: &Nodes, slot: u16) {
+    let from = nodes.owner(slot);
+    let to = (from + 1) % 3;
+    nodes.ok(
+        from,
+        &format!(
+            "CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}",
+            nodes.ids[to]
+        ),
+    );
+    nodes.wait("the migration", |nodes| {
+        // While it changes hands nobody may claim it.
+        let claims = |node: usize| {
+            let reply = nodes.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
+            reply.integer() > Some(0)
+        };
+        claims(to) && !claims(from)
+    });
+    nodes.wait_until_ok();
+}
+
+/// A primary is killed while clients write; its replica takes over; the old one comes back as a replica
+/// and takes its slots back. Every number that a replica had confirmed answers afterwards.
+#[test]
+fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
+    let mut nodes = Nodes::start(3, true);
+    let tags = [
+        tag_in(0..5000),
+        tag_in(6000..10_000),
+        tag_in(11_000..16_000),
+    ];
+    let key = |tag: &str, prefix: &str| format!("{{{tag}}}ledger:{prefix}");
+    let ledgers: Vec<_> = families()
+        .into_iter()
+        .filter_map(|family| Some((family.prefix, family.ledger?)))
+        .collect();
+    let mut client = Client::new(&nodes);
+    for tag in &tags {
+        for (prefix, ledger) in &ledgers {
+            let key = key(tag, prefix);
+            let opened = client.send_to_both(&Ledger::command(ledger.open, &key, 0));
+            assert!(!matches!(opened, Reply::Error(_)) || opened.to_string().contains("exists"));
+            if *prefix == "tdigest" {
+                client.send_to_both(&words(&format!("TDIGEST.ADD {key} 0")));
+            }
+        }
+    }
+    let mut clients: Vec<_> = tags.iter().map(|_| Client::new(&nodes)).collect();
+    let stop = AtomicBool::new(false);
+    let confirmed: Vec<u64> = thread::scope(|scope| {
+        let (ledgers, stop) = (&ledgers, &stop);
+        let write = move |client: &mut Client, tag: &str| {
+            let mut number = 0;
+            while !stop.load(Ordering::Relaxed) {
+                number += 1;
+                for (prefix, ledger) in ledgers {
+                    let note = Ledger::command(ledger.note, &key(tag, prefix), number);
+                    let reply = client.send_to_both(&note);
+                    assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+                }
+            }
+            number
+        };
+        let pairs = clients.iter_mut().zip(&tags);
+        let writers: Vec<_> = pairs
+            .map(|(client, tag)| scope.spawn(move || write(client, tag)))
+            .collect();
+        thread::sleep(Duration::from_millis(500));
+        let partner = nodes.partner(1);
+        nodes.servers[1].kill();
+        nodes.wait("the replica to take over", |nodes| {
+            nodes.servers[partner].info("role").as_deref() == Some("master")
+        });
+        nodes.servers[1].relaunch();
+        nodes.wait_until_ok();
+        assert_eq!(nodes.primaries(), [0, 2, partner]);
+        thread::sleep(Duration::from_millis(300));
+        // On a busy machine it may give up, and is asked again.
+        let mut asked: Option<Instant> = None;
+        nodes.wait("the old primary to take over again", |nodes| {
+            if nodes.primaries() == [0, 1, 2] {
+                return true;
+            }
+            if asked.is_none_or(|asked| asked.elapsed() > Duration::from_secs(8)) {
+                nodes.servers[1].call("CLUSTER FAILOVER");
+                asked = Some(Instant::now());
+            }
+            false
+        });
+        nodes.wait_until_ok();
+        thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        writers
+            .into_iter()
+            .map(|w| w.join().expect("a writer"))
+            .collect()
+    });
+    // A number may have been sent twice, so that it is asked for but not counted.
+    let mut asked = 0;
+    for (tag, last) in tags.iter().zip(confirmed) {
+        assert!(last > 10, "{last} numbers confirmed");
+        for (prefix, ledger) in &ledgers {
+            for number in 1..=last {
+                let reply = client.send(&Ledger::command(ledger.ask, &key(tag, prefix), number));
+                let answer = reply.items().map_or(&reply, |items| &items[0]).integer();
+                assert!(
+                    answer > Some(0),
+                    "{prefix} of {tag}, number {number} of {last}: {reply}"
+                );
+                asked += 1;
+            }
+        }
+    }
+    println!("{asked} confirmed writes asked for, 0 lost");
+    assert_replicas_same(&nodes, "after both fail-overs");
+    // A slot of the primary that died moves to another node and back.
+    let slot = slot(tags[1].as_bytes());
+    let before = state(&nodes);
+    for to in [2, 1] {
+        nodes.move_slot(slot, to);
+        state(&nodes).assert_same(&before, "resharding");
+    }
+}

@@ -1,0 +1,121 @@
+//! A client that finds the node of a key, as client libraries do.
+
+use super::nodes::{Nodes, TIMEOUT, slot};
+use crate::support::resp::{Connection, Protocol, Reply};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Connections to the nodes, and what was learned about slots.
+#[derive(Debug)]
+pub struct Client {
+    ports: Vec<u16>,
+    connections: HashMap<u16, Connection>,
+    slots: HashMap<u16, u16>,
+    /// Where to ask when nothing is known.
+    next: usize,
+    /// How often a command was sent elsewhere.
+    pub redirections: u64,
+}
+
+impl Client {
+    pub fn new(nodes: &Nodes) -> Self {
+        Self {
+            ports: nodes.servers.iter().map(|server| server.port()).collect(),
+            connections: HashMap::new(),
+            slots: HashMap::new(),
+            next: 0,
+            redirections: 0,
+        }
+    }
+
+    fn try_at(&mut self, port: u16, command: &[Vec<u8>], asking: bool) -> io::Result<Reply> {
+        let connection = match self.connections.entry(port) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Connection::open(port, Protocol::Resp2)?),
+        };
+        let reply = (|| {
+            if asking {
+                connection.write(&["ASKING"])?;
+                connection.write(command)?;
+                connection.read()?;
+                return connection.read();
+            }
+            connection.try_send(command)
+        })();
+        if reply.is_err() {
+            self.connections.remove(&port);
+        }
+        reply
+    }
+
+    /// Sends a command whose first word after its name is a key, follows redirections, and waits while
+    /// the cluster has no answer. After a broken connection the command is sent again: it may have
+    /// run before, so that callers who meet dead nodes send only what does the same a second time.
+    pub fn send(&mut self, command: &[Vec<u8>]) -> Reply {
+        self.send_from(command).0
+    }
+
+    /// As [`Client::send`]; with the port of the node that answered.
+    fn send_from(&mut self, command: &[Vec<u8>]) -> (Reply, u16) {
+        let slot = slot(&command[1]);
+        let start = Instant::now();
+        let mut ask = None;
+        loop {
+            assert!(start.elapsed() < TIMEOUT, "the cluster does not answer");
+            let known = self.slots.get(&slot).copied();
+            let (port, asking) = match ask.take() {
+                Some(port) => (port, true),
+                None => (
+                    known.unwrap_or(self.ports[self.next % self.ports.len()]),
+                    false,
+                ),
+            };
+            let reply = match self.try_at(port, command, asking) {
+                Ok(reply) => reply,
+                Err(_) => {
+                    self.slots.remove(&slot);
+                    self.next += 1;
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+            };
+            let Reply::Error(text) = &reply else {
+                return (reply, port);
+            };
+            let text = String::from_utf8_lossy(text).into_owned();
+            let mut words = text.split(' ');
+            let (kind, target) = (words.next().unwrap_or(""), words.nth(1));
+            let target = target.and_then(|target| target.rsplit(':').next()?.parse().ok());
+            match kind {
+                "MOVED" => {
+                    self.slots.insert(slot, target.expect("a port"));
+                    self.redirections += 1;
+                }
+                "ASK" => {
+                    ask = target;
+                    self.redirections += 1;
+                }
+                "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                _ => return (reply, port),
+            }
+        }
+    }
+
+    /// Sends a write, again and again if need be, until a replica has it too.
+    pub fn send_to_both(&mut self, command: &[Vec<u8>]) -> Reply {
+        let start = Instant::now();
+        loop {
+            assert!(start.elapsed() < TIMEOUT, "no replica takes the write");
+            let (reply, port) = self.send_from(command);
+            let wait: Vec<_> = ["WAIT", "1", "1000"].map(|w| w.as_bytes().to_vec()).into();
+            if matches!(self.try_at(port, &wait, false), Ok(Reply::Integer(1..))) {
+                return reply;
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A cluster on this machine: primaries that share the slots, and a replica of each.
+
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server, free_port};
+use crc::{CRC_16_XMODEM, Crc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Slots of a cluster.
+pub const SLOTS: u16 = 16384;
+/// How long the nodes may take to agree on something.
+pub const TIMEOUT: Duration = Duration::from_secs(120);
+/// Milliseconds without an answer after which a node is taken for dead. A busy machine must not
+/// look like one.
+const NODE_TIMEOUT: &str = "5000";
+
+/// The slot of a key: of its hash tag, where it has one.
+pub fn slot(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        let len = rest.iter().position(|byte| *byte == b'}')?;
+        (len > 0).then(|| &rest[..len])
+    });
+    Crc::<u16>::new(&CRC_16_XMODEM).checksum(tag.unwrap_or(key)) % SLOTS
+}
+
+/// The nodes: first the primaries, then, in the same order, a replica of each.
+#[derive(Debug)]
+pub struct Nodes {
+    pub servers: Vec<Server>,
+    pub ids: Vec<String>,
+    primaries: usize,
+}
+
+impl Nodes {
+    /// Starts a cluster and waits until it takes commands.
+    pub fn start(primaries: usize, with_replicas: bool) -> Self {
+        let count = primaries * (1 + usize::from(with_replicas));
+        let mut buses = Vec::new();
+        let servers: Vec<_> = (0..count)
+            .map(|_| {
+                let bus = free_port().to_string();
+                let server = Options::new()
+                    .arguments(&["--cluster-enabled", "yes", "--cluster-port", &bus])
+                    .arguments(&["--cluster-node-timeout", NODE_TIMEOUT])
+                    .arguments(&["--cluster-allow-replica-migration", "no"])
+                    .arguments(&["--cluster-replica-validity-factor", "0"])
+                    .start();
+                buses.push(bus);
+                server
+            })
+            .collect();
+        let ids: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                let id = server.call("CLUSTER MYID");
+                String::from_utf8(id.text().expect("an id").to_vec()).expect("text")
+            })
+            .collect();
+        let nodes = Self {
+            servers,
+            ids,
+            primaries,
+        };
+        for node in 0..count {
+            nodes.ok(node, &format!("CLUSTER SET-CONFIG-EPOCH {}", node + 1));
+        }
+        for node in 0..primaries {
+            let start = usize::from(SLOTS) * node / primaries;
+            let end = usize::from(SLOTS) * (node + 1) / primaries - 1;
+            nodes.ok(node, &format!("CLUSTER ADDSLOTSRANGE {start} {end}"));
+        }
+        for (server, bus) in nodes.servers.iter().zip(&buses).skip(1) {
+            let port = server.port();
+            nodes.ok(0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus}"));
+        }
+        nodes.wait("the nodes to know each other", |nodes| {
+            let known = count.to_string();
+            let field = |node| nodes.field(node, "cluster_known_nodes");
+            (0..count).all(|node| field(node).as_deref() == Some(&known))
+        });
+        for node in primaries..count {
+            // A node may not know yet that the other is a primary.
+            let command = format!("CLUSTER REPLICATE {}", nodes.ids[node - primaries]);
+            nodes.wait("a replica", |nodes| {
+                nodes.servers[node].call(&command).is_ok()
+            });
+        }
+        nodes.wait_until_ok();
+        nodes
+    }
+
+    /// Sends a command that answers OK.
+    pub fn ok(&self, node: usize, command: &str) {
+        let reply = self.servers[node].call(command);
+        assert!(reply.is_ok(), "node {node}: {command}: {reply}");
+    }
+
+    fn field(&self, node: usize, name: &str) -> Option<String> {
+        let reply = self.servers[node].call("CLUSTER INFO");
+        let text = String::from_utf8_lossy(reply.text()?).into_owned();
+        let mut lines = text.lines();
+        lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned()))
+    }
+
+    /// Waits for a condition.
+    pub fn wait(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+        let start = Instant::now();
+        while !condition(self) {
+            assert!(start.elapsed() < TIMEOUT, "waited too long for {what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until all nodes say that the cluster works and the replicas are in step.
+    pub fn wait_until_ok(&self) {
+        self.wait("the cluster", |nodes| {
+            let works = |node| nodes.field(node, "cluster_state").as_deref() == Some("ok");
+            let linked = |node| match nodes.role(node).as_str() {
+                "master" => true,
+                _ => nodes.servers[node].info("master_link_status").as_deref() == Some("up"),
+            };
+            (0..nodes.servers.len()).all(|node| works(node) && linked(node))
+        });
+    }
+
+    /// `master` or `slave`.
+    pub fn role(&self, node: usize) -> String {
+        self.servers[node].info("role").expect("a role")
+    }
+
+    /// The nodes that are primaries now.
+    pub fn primaries(&self) -> Vec<usize> {
+        let all = 0..self.servers.len();
+        all.filter(|node| self.role(*node) == "master").collect()
+    }
+
+    /// The other of a pair of primary and replica.
+    pub fn partner(&self, node: usize) -> usize {
+        (node + self.primaries) % self.servers.len()
+    }
+
+    /// Which primary has a slot, as the primaries themselves see it.
+    pub fn owner(&self, slot: u16) -> usize {
+        let owns = |node: &usize| {
+            // The ranges of slots stand at the end of a node's line, behind eight other words.
+            let reply = self.servers[*node].call("CLUSTER NODES");
+            let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
+            let line = text
+                .lines()
+                .find(|line| line.contains("myself"))
+                .expect("itself")
+                .to_owned();
+            line.split(' ').skip(8).any(|range| {
+                let (start, end) = range.split_once('-').unwrap_or((range, range));
+                match (start.parse::<u16>(), end.parse::<u16>()) {
+                    (Ok(start), Ok(end)) => (start..=end).contains(&slot),
+                    _ => false,
+                }
+            })
+        };
+        let mut primaries = self.primaries().into_iter();
+        primaries
+            .find(owns)
+            .unwrap_or_else(|| panic!("nobody has slot {slot}"))
+    }
+
+    /// Moves a slot with all its keys, a few keys at a time, as `--cluster reshard` of the client does.
+    pub fn move_slot(&self, slot: u16, to: usize) {
+        let from = self.owner(slot);
+        assert_ne!(from, to);
+        self.ok(
+            to,
+            &format!("CLUSTER SETSLOT {slot} IMPORTING {}", self.ids[from]),
+        );
+        self.ok(
+            from,
+            &format!("CLUSTER SETSLOT {slot} MIGRATING {}", self.ids[to]),
+        );
+        let mut source = self.servers[from].resp2();
+        loop {
+            let reply = source.call(&format!("CLUSTER GETKEYSINSLOT {slot} 3"));
+            let keys = reply.items().expect("keys");
+            if keys.is_empty() {
+                break;
+            }
+            let port = self.servers[to].port().to_string();
+            let mut command: Vec<_> = ["MIGRATE", "127.0.0.1", &port, "", "0", "60000", "KEYS"]
+                .map(|word| word.as_bytes().to_vec())
+                .into();
+            command.extend(keys.iter().map(|key| key.text().expect("a key").to_vec()));
+            let reply = source.send(&command);
+            assert!(!matches!(reply, Reply::Error(_)), "MIGRATE: {reply}");
+        }
+        let mut nodes = vec![to, from];
+        nodes.extend(
+            self.primaries()
+                .into_iter()
+                .filter(|n| *n != to && *n != from),
+        );
+        for node in nodes {
+            self.ok(
+                node,
+                &format!("CLUSTER SETSLOT {slot} NODE {}", self.ids[to]),
+            );
+        }
+        self.wait("the slot's new owner", |nodes| nodes.owner(slot) == to);
+    }
+}

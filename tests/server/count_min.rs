@@ -1,0 +1,410 @@
+//! Count-min sketches on a real server, what the recordings do not show: commands. Stored forms are in
+//! [`super::count_min_stored`].
+
+use crate::samples::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+
+/// Runs commands and compares what each answers.
+pub fn assert_answers(connection: &mut Connection, answers: &[(&str, &str)]) {
+    for (command, answer) in answers {
+        assert_eq!(connection.call(command).to_string(), *answer, "{command}");
+    }
+}
+
+fn replication_offset(server: &Server) -> String {
+    server.info("master_repl_offset").expect("an offset")
+}
+
+#[test]
+fn sketches_are_made_or_refused_in_this_order() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let arity = |command| format!("-ERR wrong number of arguments for '{command}' command");
+    let (by_dim, by_prob) = (arity("cms.initbydim"), arity("cms.initbyprob"));
+    assert!(connection.call("SET string x").is_ok());
+    assert_answers(
+        &mut connection,
+        &[
+            ("CMS.INITBYDIM string x 1 CELL_SIZE", &by_dim),
+            ("CMS.INITBYPROB string x 1 CELL_SIZE", &by_prob),
+            ("CMS.INITBYDIM string 1 1 CELL_SIZE 1 1", &by_dim),
+            ("CMS.INITBYDIM string x x x x", "-CMS: key already exists"),
+            ("CMS.INITBYPROB string x x", "-CMS: key already exists"),
+            ("CMS.INITBYDIM k x x x x", "-CMS: invalid width"),
+            ("CMS.INITBYDIM k 1 0 x x", "-CMS: invalid depth"),
+            ("CMS.INITBYDIM k 1 1 CELLSIZE 4", "-CMS: invalid cell size"),
+            ("CMS.INITBYDIM k 1 1 CELL_SIZE 3", "-CMS: invalid cell size"),
+            (
+                "CMS.INITBYDIM k 1 1 CELL_SIZE -1",
+                "-CMS: invalid cell size",
+            ),
+            ("CMS.INITBYDIM k 1 1 CELL_SIZE x", "-CMS: invalid cell size"),
+            (
+                "CMS.INITBYPROB k 1 x x x",
+                "-CMS: invalid overestimation value",
+            ),
+            ("CMS.INITBYPROB k 0.1 inf x x", "-CMS: invalid prob value"),
+            ("CMS.INITBYPROB k 0.1 0.1 x 4", "-CMS: invalid cell size"),
+            (
+                "CMS.INITBYDIM k 4294967296 4294967296 CELL_SIZE 1",
+                "-CMS: invalid init arguments",
+            ),
+            ("EXISTS k", ":0"),
+            ("CMS.INITBYDIM k 7 3 cell_size 8", "+OK"),
+            ("CMS.INITBYDIM l 7 3 CELL_SIZE 4", "+OK"),
+            ("CMS.INITBYPROB m 0.01 0.0078125 CELL_SIZE 1", "+OK"),
+            (
+                "CMS.INFO k",
+                "*[+width :7 +depth :3 +count :0 +cell_size :8]",
+            ),
+            ("CMS.INFO l", "*[+width :7 +depth :3 +count :0]"),
+            (
+                "CMS.INFO m",
+                "*[+width :200 +depth :7 +count :0 +cell_size :1]",
+            ),
+        ],
+    );
+    assert_answers(
+        &mut server.resp3(),
+        &[
+            (
+                "CMS.INFO k",
+                "%{+width :7 +depth :3 +count :0 +cell_size :8}",
+            ),
+            ("CMS.INFO l", "%{+width :7 +depth :3 +count :0}"),
+        ],
+    );
+}
+
+#[test]
+fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let refused = "-CMS: Insufficient memory to create the key";
+    assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
+    let offset = replication_offset(&server);
+    for command in [
+        "CMS.INITBYDIM k 9223372036854775807 1",
+        "CMS.INITBYDIM k 4611686018427387904 1 CELL_SIZE 8",
+        "CMS.INITBYDIM k 1000000000000 1 CELL_SIZE 1",
+        "CMS.INITBYDIM k 100000000 1",
+        "CMS.INITBYPROB k 1e-8 0.01",
+    ] {
+        assert_eq!(connection.call(command).to_string(), refused, "{command}");
+    }
+    // The header of such a sketch.
+    let header = [1u64 << 40, 1, 0].map(u64::to_le_bytes).concat();
+    let reply = connection.send(&[b"CMS.LOADCHUNK", &b"k"[..], b"1", &header]);
+    assert_eq!(reply.to_string(), "-ERR received bad data");
+    assert_eq!(connection.call("EXISTS k"), Reply::Integer(0));
+    assert_eq!(replication_offset(&server), offset);
+    assert!(connection.call("CMS.INITBYDIM k 10000000 1").is_ok());
+}
+
+/// Every size counts to its maximum and no further; an item that fails changes nothing, here or on a
+/// replica, and does not keep the others from being counted.
+#[test]
+fn counts_end_at_their_limits() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let limits = [
+        (1, 255u64),
+        (2, 65_535),
+        (4, 4_294_967_295),
+        (8, 9_223_372_036_854_775_807),
+    ];
+    for (size, max) in limits {
+        let make = format!("CMS.INITBYDIM k{size} 1000 5 CELL_SIZE {size}");
+        assert!(connection.call(&make).is_ok());
+        let (over, under) = ("-CMS: INCRBY overflow", "-CMS: INCRBY underflow");
+        let before = max - 1;
+        assert_answers(
+            &mut connection,
+            &[
+                (
+                    &format!("CMS.INCRBY k{size} a {before} a 2 a 1 a 1 a 9223372036854775807"),
+                    &format!("*[:{before} {over} :{max} {over} {over}]"),
+                ),
+                (
+                    &format!("CMS.INCRBY k{size} a -9223372036854775808 a 0 b -1 a -{max} a -1"),
+                    &format!("*[{under} :{max} {under} :0 {under}]"),
+                ),
+                (
+                    &format!("CMS.INCRBY k{size} a {max} c 0"),
+                    &format!("*[:{max} :0]"),
+                ),
+                (
+                    &format!("CMS.QUERY k{size} a b c"),
+                    &format!("*[:{max} :0 :0]"),
+                ),
+            ],
+        );
+        let total = connection.call(&format!("CMS.INFO k{size}")).to_string();
+        assert!(total.contains(&format!("+count :{max}")), "{total}");
+    }
+    // Only 8-byte cells let the total reach its own maximum here.
+    assert_answers(
+        &mut connection,
+        &[
+            ("CMS.INCRBY k8 b 1", "*[-CMS: INCRBY overflow]"),
+            ("CMS.INCRBY k4 b 1", "*[:1]"),
+            ("CMS.INCRBY k4 b 1 c x", "-CMS: Cannot parse number"),
+            (
+                "CMS.INCRBY k4 b 1 c 9223372036854775808",
+                "-CMS: Cannot parse number",
+            ),
+            ("CMS.QUERY k4 b c", "*[:1 :0]"),
+        ],
+    );
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for (size, _) in limits {
+        let key = format!("k{size}");
+        assert_eq!(dump(&mut on_replica, &key), dump(&mut connection, &key));
+    }
+    // Four refusals a size above, and one more; five items counted a size, and one more.
+    let figure = |name: &str| primary.info(&format!("bf_cms_{name}")).unwrap();
+    assert_eq!(
+        (figure("refusals"), figure("items_added")),
+        ("25".into(), "25".into())
+    );
+}
+
+/// Makes `count` sketches named after `names`, of the same shape, each with counts of its own.
+pub fn sketches(connection: &mut Connection, names: &[&str]) {
+    for (n, name) in names.iter().enumerate() {
+        assert!(
+            connection
+                .call(&format!("CMS.INITBYDIM {name} 500 4"))
+                .is_ok()
+        );
+        let command = format!("CMS.INCRBY {name} a {} {name} 100", n + 1);
+        assert!(matches!(connection.call(&command), Reply::Array(_)));
+    }
+}
+
+#[test]
+fn merges_are_checked_in_this_order() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    sketches(&mut connection, &["d", "s", "t"]);
+    assert!(connection.call("SET string x").is_ok());
+    assert!(connection.call("CMS.INITBYDIM wide 501 4").is_ok());
+    assert!(
+        connection
+            .call("CMS.INITBYDIM deep 500 5 CELL_SIZE 1")
+            .is_ok()
+    );
+    assert!(
+        connection
+            .call("CMS.INITBYDIM small 500 4 CELL_SIZE 2")
+            .is_ok()
+    );
+    let before = dump(&mut connection, "d");
+    let offset = replication_offset(&server);
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_answers(
+        &mut connection,
+        &[
+            (
+                "CMS.MERGE nothing 1",
+                "-ERR wrong number of arguments for 'cms.merge' command",
+            ),
+            ("CMS.MERGE nothing x s", "-CMS: key does not exist"),
+            ("CMS.MERGE string x s", wrong_type),
+            ("CMS.MERGE d x nothing", "-CMS: invalid numkeys"),
+            (
+                "CMS.MERGE d 0 nothing",
+                "-CMS: Number of keys must be positive",
+            ),
+            (
+                "CMS.MERGE d -1 nothing",
+                "-CMS: Number of keys must be positive",
+            ),
+            (
+                "CMS.MERGE d -9223372036854775808 nothing",
+                "-CMS: Number of keys must be positive",
+            ),
+            ("CMS.MERGE d 2 nothing", "-CMS: wrong number of keys"),
+            ("CMS.MERGE d 1 nothing x", "-CMS: wrong number of keys"),
+            (
+                "CMS.MERGE d 9223372036854775807 nothing",
+                "-CMS: wrong number of keys",
+            ),
+            (
+                "CMS.MERGE d 1 nothing WEIGHTS",
+                "-CMS: wrong number of keys/weights",
+            ),
+            (
+                "CMS.MERGE d 2 nothing weights 1 2",
+                "-CMS: wrong number of keys/weights",
+            ),
+            (
+                "CMS.MERGE d 1 nothing WEIGHTS 1 2",
+                "-CMS: wrong number of keys/weights",
+            ),
+            (
+                "CMS.MERGE d 2 nothing string WEIGHTS x 1",
+                "-CMS: invalid weight value",
+            ),
+            (
+                "CMS.MERGE d 2 nothing string WEIGHTS 1 x",
+                "-CMS: key does not exist",
+            ),
+            ("CMS.MERGE d 2 string nothing", wrong_type),
+            (
+                "CMS.MERGE d 2 wide nothing",
+                "-CMS: width/depth is not equal",
+            ),
+            (
+                "CMS.MERGE d 2 deep nothing",
+                "-CMS: width/depth is not equal",
+            ),
+            (
+                "CMS.MERGE d 2 small nothing",
+                "-CMS: cell size is not equal",
+            ),
+            (
+                "CMS.MERGE d 2 s nothing WEIGHTS -1 1",
+                "-CMS: key does not exist",
+            ),
+            ("CMS.MERGE d 1 s WEIGHTS -1", "-CMS: MERGE overflow"),
+            (
+                "CMS.MERGE d 2 s d WEIGHTS 1 9223372036854775807",
+                "-CMS: MERGE overflow",
+            ),
+        ],
+    );
+    assert_eq!(dump(&mut connection, "d"), before);
+    assert_eq!(replication_offset(&server), offset);
+}
+
+#[test]
+fn a_merge_is_in_place_and_follows_its_weights() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    let mut connection = primary.resp2();
+    // A key may be called as the word is.
+    sketches(&mut connection, &["d", "s", "WEIGHTS"]);
+    replica.replicate(&primary);
+    assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));
+    assert_answers(
+        &mut connection,
+        &[
+            ("CMS.MERGE d 1 s", "+OK"),
+            ("CMS.QUERY d a d s", "*[:2 :0 :100]"),
+            ("CMS.MERGE d 3 d s d weights 2 3 -1", "+OK"),
+            ("CMS.QUERY d a d s", "*[:8 :0 :400]"),
+            ("CMS.MERGE d 2 s WEIGHTS", "+OK"),
+            ("CMS.QUERY d a s WEIGHTS", "*[:5 :100 :100]"),
+            ("CMS.MERGE d 1 WEIGHTS WEIGHTS 2", "+OK"),
+            ("CMS.QUERY d a s WEIGHTS", "*[:6 :0 :200]"),
+            ("CMS.INFO d", "*[+width :500 +depth :4 +count :206]"),
+            ("CMS.MERGE d 1 d WEIGHTS 0", "+OK"),
+            ("CMS.QUERY d a s WEIGHTS", "*[:0 :0 :0]"),
+            ("CMS.MERGE d 2 d s", "+OK"),
+            ("CMS.QUERY s a s", "*[:2 :100]"),
+        ],
+    );
+    assert!(connection.call("TTL d").integer() > Some(900));
+    primary.wait_for_replica(&replica);
+    let mut on_replica = replica.resp2();
+    for key in ["d", "s", "WEIGHTS"] {
+        assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
+    }
+    assert!(on_replica.call("TTL d").integer() > Some(900));
+}
+
+#[test]
+fn a_merge_declares_all_its_keys() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    sketches(&mut admin, &["shop:d", "shop:s", "other:s"]);
+    let keys = "COMMAND GETKEYS CMS.MERGE d 2 a b WEIGHTS 1 2";
+    assert_eq!(admin.call(keys).to_string(), "*[$d $a $b]");
+    let mut user = |rules: &str, command: &str| {
+        let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
+        assert!(admin.call(&set).is_ok(), "{set}");
+        let mut connection = server.resp2();
+        assert!(connection.call("AUTH u x").is_ok());
+        connection.call(command).to_string()
+    };
+    let (own, foreign) = (
+        "CMS.MERGE shop:d 1 shop:s",
+        "CMS.MERGE shop:d 2 shop:s other:s",
+    );
+    assert_eq!(user("~shop:*", own), "+OK");
+    assert!(user("~shop:*", foreign).starts_with("-NOPERM"));
+    assert_eq!(user("~shop:* %R~other:*", foreign), "+OK");
+    assert!(user("~shop:* %W~other:*", foreign).starts_with("-NOPERM"));
+    assert!(user("%R~shop:*", own).starts_with("-NOPERM"));
+    assert_eq!(user("%W~shop:*", "CMS.INCRBY shop:s a 1"), "*[:3]");
+    assert!(user("%W~shop:*", "CMS.QUERY shop:s a").starts_with("-NOPERM"));
+}
+
+#[test]
+fn commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (command, words) in [
+        ("initbydim", "k 1 1 CELL_SIZE 4"),
+        ("initbyprob", "k 0.1 0.1"),
+        ("incrby", "k a 1 b 2"),
+        ("query", "k a b"),
+        ("merge", "k 1 k"),
+        ("info", "k"),
+        ("scandump", "k 0"),
+        ("loadchunk", "k 1 x"),
+    ] {
+        let name = format!("cms.{command}");
+        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
+        for part in [
+            "summary",
+            "since",
+            "complexity",
+            "arguments",
+            "$bf",
+            "key_spec_index",
+        ] {
+            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
+        }
+        let keys = connection.call(&format!("COMMAND GETKEYS {name} {words}"));
+        let expected = if command == "merge" {
+            "*[$k $k]"
+        } else {
+            "*[$k]"
+        };
+        assert_eq!(keys.to_string(), expected, "{name}");
+    }
+}
+
+#[test]
+fn users_get_what_their_categories_allow() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    let version = server.version();
+    sketches(&mut admin, &["k"]);
+    let mut user = |rules: &str, command: &str| {
+        let set = format!("ACL SETUSER u reset on nopass ~* {rules}");
+        assert!(admin.call(&set).is_ok(), "{set}");
+        let mut connection = server.resp2();
+        assert!(connection.call("AUTH u x").is_ok());
+        connection.call(command).to_string()
+    };
+    // Redis 7.0 puts commands of modules into no category at all.
+    if version.is_valkey() || version.is_redis_at_least(7, 2) {
+        assert_eq!(user("+@read", "CMS.QUERY k a"), "*[:1]");
+        assert!(user("+@read", "CMS.INCRBY k a 1").starts_with("-NOPERM"));
+        assert!(user("+@fast", "CMS.INFO k").starts_with("*["));
+        assert!(user("+@fast", "CMS.MERGE k 1 k").starts_with("-NOPERM"));
+    }
+    // Redis 7.0 and 7.2 have no categories of modules.
+    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+        assert_eq!(user("+@cms", "CMS.INCRBY k a 1"), "*[:2]");
+        assert!(user("+@cms", "CMS.SCANDUMP k 0").starts_with("*[:1"));
+        assert!(user("+@all -@cms", "CMS.QUERY k a").starts_with("-NOPERM"));
+    }
+}

@@ -1,0 +1,194 @@
+//! Every encoding version that was ever written loads: older releases of RedisBloom left values with fewer
+//! fields. The payloads are made from today's, by leaving those fields out.
+
+use crate::golden_dumps::Golden;
+use crate::samples::{SAMPLES, dump};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use crate::traffic::families;
+use roughly::sketch::format::dump::{Value, Values, type_id};
+
+/// The values of a key and the id of its type with the encoding version.
+fn values(connection: &mut Connection, key: &str) -> (u64, Vec<Value>) {
+    let Reply::Bulk(payload) = connection.send(&["DUMP", key]) else {
+        panic!("no DUMP of {key}");
+    };
+    let (id, values) = Values::from_dump(&payload).expect("a payload");
+    (id, values.values.into())
+}
+
+fn restore(connection: &mut Connection, key: &str, id: u64, values: Vec<Value>) -> Reply {
+    let values = Values {
+        values: values.into(),
+    };
+    connection.send(&[b"RESTORE", key.as_bytes(), b"0", &values.to_dump(id)])
+}
+
+/// The header of a filter of one link without growth options, as older releases made them.
+fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8) -> Vec<u8> {
+    let hashes = (std::f64::consts::LN_2 * bits_per_entry).ceil() as u32;
+    let mut header = 0u64.to_le_bytes().to_vec();
+    header.extend(1u32.to_le_bytes());
+    header.extend(options.to_le_bytes());
+    header.extend(2u32.to_le_bytes());
+    header.extend((bits / 8).to_le_bytes());
+    header.extend(bits.to_le_bytes());
+    header.extend(0u64.to_le_bytes());
+    header.extend(0.1f64.to_le_bytes());
+    header.extend(bits_per_entry.to_le_bytes());
+    header.extend(hashes.to_le_bytes());
+    header.extend(capacity.to_le_bytes());
+    header.push(power);
+    header
+}
+
+#[test]
+fn bloom_filters_of_every_encoding_version_load() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    // Version 0 has neither bits nor a power: trunc(64 × 5.0) = 320 bits. Both it and version 1 are from
+    // before there were options, which means hashes of 32 bits.
+    let headers = [
+        (0, header(0, 64, 5.0, 320, 0)),
+        (1, header(0, 100, 4.0, 512, 9)),
+        (2, header(5, 64, 5.0, 320, 0)),
+        (3, header(1, 100, 4.0, 512, 9)),
+        (4, header(5, 64, 5.0, 320, 0)),
+    ];
+    for (version, header) in headers {
+        assert!(connection.call("FLUSHALL").is_ok());
+        let load = [b"BF.LOADCHUNK", &b"new"[..], b"1", &header];
+        assert!(connection.send(&load).is_ok(), "version {version}");
+        for item in 0..40 {
+            connection.call(&format!("BF.ADD new item:{item}"));
+        }
+        // items, filters, options, expansion; capacity, rate, hashes, bits an entry, bits, power, bytes, items.
+        let (_, mut old) = values(&mut connection, "new");
+        assert_eq!(old.len(), 12);
+        if version < 1 {
+            old.drain(8..10);
+        }
+        if version < 4 {
+            old.remove(3);
+        }
+        if version < 2 {
+            old.remove(2);
+        }
+        let reply = restore(&mut connection, "old", type_id(b"MBbloom--", version), old);
+        assert!(reply.is_ok(), "version {version}: {reply}");
+        assert_eq!(
+            dump(&mut connection, "old"),
+            dump(&mut connection, "new"),
+            "version {version}"
+        );
+        for item in 0..40 {
+            let reply = connection.call(&format!("BF.EXISTS old item:{item}"));
+            assert_eq!(reply, Reply::Integer(1), "version {version}, item {item}");
+        }
+        // And they grow alike.
+        for item in 40..400 {
+            let added = connection.call(&format!("BF.ADD new item:{item}"));
+            assert_eq!(connection.call(&format!("BF.ADD old item:{item}")), added);
+        }
+        assert_eq!(
+            dump(&mut connection, "old"),
+            dump(&mut connection, "new"),
+            "version {version}"
+        );
+    }
+}
+
+#[test]
+fn cuckoo_filters_of_every_encoding_version_load() {
+    if !families().iter().any(|family| family.prefix == "cf") {
+        return;
+    }
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CF.RESERVE new 8").is_ok());
+    for item in 0..60 {
+        assert_eq!(
+            connection.call(&format!("CF.ADD new item:{item}")),
+            Reply::Integer(1)
+        );
+    }
+    // filters, buckets, items, deletes, bucket size, iterations, expansion; then buckets and bytes of each.
+    let (_, today) = values(&mut connection, "new");
+    assert!(today.len() > 7 + 2, "it has grown");
+    for version in 0..4 {
+        let mut old = today[..3].to_vec();
+        old.extend(today[7..].iter().skip(1).step_by(2).cloned());
+        let key = format!("old:{version}");
+        let reply = restore(&mut connection, &key, type_id(b"MBbloomCF", version), old);
+        assert!(reply.is_ok(), "version {version}: {reply}");
+        assert_eq!(
+            dump(&mut connection, &key),
+            dump(&mut connection, "new"),
+            "version {version}"
+        );
+        for item in 0..60 {
+            let reply = connection.call(&format!("CF.EXISTS {key} item:{item}"));
+            assert_eq!(reply, Reply::Integer(1), "version {version}, item {item}");
+        }
+    }
+}
+
+#[test]
+fn count_min_sketches_of_version_1_load() {
+    if !families().iter().any(|family| family.prefix == "cms") {
+        return;
+    }
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for cell_size in [1, 2, 4, 8] {
+        assert!(connection.call("FLUSHALL").is_ok());
+        let init = format!("CMS.INITBYDIM new 50 3 CELL_SIZE {cell_size}");
+        assert!(connection.call(&init).is_ok());
+        for item in 0..20 {
+            connection.call(&format!("CMS.INCRBY new item:{item} {}", item + 1));
+        }
+        // width, depth, total, cells.
+        let (_, today) = values(&mut connection, "new");
+        assert_eq!(today.len(), 4);
+        for place in [2, 3] {
+            let mut old = today.clone();
+            old.insert(place, Value::Integer(cell_size));
+            let key = format!("old:{place}");
+            let reply = restore(&mut connection, &key, type_id(b"CMSk-TYPE", 1), old);
+            assert!(reply.is_ok(), "cells of {cell_size}: {reply}");
+            assert_eq!(dump(&mut connection, &key), dump(&mut connection, "new"));
+        }
+    }
+}
+
+/// What the recordings have is what we write; no more than that is taken.
+#[test]
+fn recorded_versions_are_ours_and_later_ones_are_refused() {
+    let server = Options::new().start();
+    let mut connection = server.resp2();
+    let mut checked = 0;
+    for family in families() {
+        for folder in ["2.8", "8.10"] {
+            for key in Golden::load(folder, family.prefix).keys {
+                let (recorded, _) = Values::from_dump(&key.payload).expect("a payload");
+                let sample = SAMPLES.iter().find(|s| s.type_name == family.type_name);
+                let sample = sample.expect("a sample");
+                connection.call("FLUSHALL");
+                sample.build(&mut connection, "key");
+                let (ours, today) = values(&mut connection, "key");
+                assert_eq!(ours, recorded, "{}", key.name);
+                // Version 1 of a count-min sketch has a number more.
+                for later in [1, 2, 100] {
+                    let reply = restore(&mut connection, "later", ours + later, today.clone());
+                    assert!(
+                        matches!(reply, Reply::Error(_)),
+                        "{} + {later}",
+                        family.prefix
+                    );
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 10);
+}

@@ -1,0 +1,176 @@
+//! What this version wrote, later versions read and write: DUMPs and chunks of every family, frozen in
+//! `tests/golden/ours` with the commands that made them. A format that changes fails here; it then
+//! needs an encoding version of its own, and these files stay as they are.
+//!
+//! A family without a file gets one by `ROUGHLY_FREEZE=1 cargo test --test server frozen`.
+
+use crate::golden::recorded;
+use crate::golden_dumps::with_footer;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use crate::traffic::{Command, Family, Traffic, families};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// Keys of a family, and writes to them.
+const KEYS: u64 = 8;
+const WRITES: usize = 160;
+const FOOTER_BYTES: usize = 10;
+
+fn path(family: &Family) -> PathBuf {
+    recorded::directory()
+        .join("ours")
+        .join(format!("{}.json", family.prefix))
+}
+
+/// Bytes are text where they can be, as in the recordings.
+fn to_json(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!(text),
+        Err(_) => json!({"b64": BASE64_STANDARD.encode(bytes)}),
+    }
+}
+
+fn from_json(value: &Value) -> Vec<u8> {
+    recorded::argument(value, &HashMap::new())
+}
+
+/// Strings are stored as they are, whatever the server's compression makes of them.
+fn start() -> Server {
+    Options::new()
+        .arguments(&["--rdbcompression", "no"])
+        .start()
+}
+
+fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
+    let reply = connection.send(&["DUMP", key]);
+    let Reply::Bulk(mut payload) = reply else {
+        panic!("DUMP {key}: {reply}");
+    };
+    payload.truncate(payload.len() - FOOTER_BYTES);
+    payload
+}
+
+fn chunks(connection: &mut Connection, family: &Family, key: &str) -> Vec<(i64, Vec<u8>)> {
+    let name = format!("{}.SCANDUMP", family.prefix.to_uppercase());
+    let mut position = 0;
+    let mut chunks = Vec::new();
+    loop {
+        let reply = connection.send(&[&name, key, &i64::to_string(&position)]);
+        match reply.items() {
+            Some([Reply::Integer(0), _]) => return chunks,
+            Some([Reply::Integer(next), Reply::Bulk(data)]) => {
+                position = *next;
+                chunks.push((position, data.clone()));
+            }
+            _ => panic!("{name} {key}: {reply}"),
+        }
+    }
+}
+
+fn base64(value: &Value) -> Vec<u8> {
+    BASE64_STANDARD
+        .decode(value.as_str().expect("base64"))
+        .expect("base64")
+}
+
+fn make(connection: &mut Connection, commands: &[Command]) {
+    for command in commands {
+        connection.send(command);
+    }
+}
+
+/// Writes the file of a family that has none.
+fn freeze(family: &Family) {
+    let seed = u64::from_be_bytes(*b"Roughly!");
+    let mut traffic = Traffic::new(seed, "", KEYS).of(*family);
+    let mut commands = traffic.creations();
+    commands.extend((0..WRITES).map(|_| traffic.write()));
+    let server = start();
+    let mut connection = server.resp2();
+    make(&mut connection, &commands);
+    let keys: Value = (0..KEYS)
+        .map(|number| {
+            let key = format!("{}:{number}", family.prefix);
+            let chunks: Vec<_> = chunks(&mut connection, family, &key)
+                .iter()
+                .map(|(position, data)| json!([position, BASE64_STANDARD.encode(data)]))
+                .collect();
+            let dump = BASE64_STANDARD.encode(body(&mut connection, &key));
+            (key, json!({"dump": dump, "chunks": chunks}))
+        })
+        .collect();
+    let commands: Vec<Vec<_>> = commands
+        .iter()
+        .map(|command| command.iter().map(|word| to_json(word)).collect())
+        .collect();
+    let file = json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands, "keys": keys});
+    let path = path(family);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(path, serde_json::to_vec(&file).expect("JSON")).expect("a file");
+}
+
+#[test]
+fn what_this_version_wrote_is_read_and_written_again() {
+    let server = start();
+    let mut connection = server.resp2();
+    for family in families() {
+        let path = path(&family);
+        if std::env::var_os("ROUGHLY_FREEZE").is_some() && !path.exists() {
+            freeze(&family);
+        }
+        let file = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let file: Value = serde_json::from_slice(&file).expect("JSON");
+        let list = |value: &Value| value.as_array().expect("a list").clone();
+        let commands: Vec<Command> = list(&file["commands"])
+            .iter()
+            .map(|command| list(command).iter().map(from_json).collect())
+            .collect();
+        let keys = file["keys"].as_object().expect("keys");
+        assert!(commands.len() > 100 && keys.len() > 5);
+        assert!(connection.call("FLUSHALL").is_ok());
+        make(&mut connection, &commands);
+        for (key, frozen) in keys {
+            let dump = base64(&frozen["dump"]);
+            let frozen_chunks: Vec<_> = list(&frozen["chunks"])
+                .iter()
+                .map(|chunk| (chunk[0].as_i64().expect("a number"), base64(&chunk[1])))
+                .collect();
+            // Made again by the same commands.
+            assert!(
+                body(&mut connection, key) == dump,
+                "{key} is made otherwise"
+            );
+            assert!(
+                chunks(&mut connection, &family, key) == frozen_chunks,
+                "chunks of {key}"
+            );
+            // Restored, and from chunks.
+            let mut footed = dump.clone();
+            footed.extend([0; FOOTER_BYTES]);
+            let restored = with_footer(footed);
+            let restore = [b"RESTORE", &b"restored"[..], b"0", &restored, b"REPLACE"];
+            assert!(connection.send(&restore).is_ok(), "{key}");
+            assert!(
+                body(&mut connection, "restored") == dump,
+                "{key} after RESTORE"
+            );
+            connection.call("DEL loaded");
+            let load = format!("{}.LOADCHUNK", family.prefix.to_uppercase());
+            for (position, data) in &frozen_chunks {
+                let position = position.to_string();
+                let words = [load.as_bytes(), b"loaded", position.as_bytes(), data];
+                let reply = connection.send(&words);
+                assert!(reply.is_ok(), "{key}: {reply}");
+            }
+            // A cuckoo filter without items has no chunks.
+            if !frozen_chunks.is_empty() {
+                assert!(body(&mut connection, "loaded") == dump, "{key} from chunks");
+            }
+        }
+    }
+}

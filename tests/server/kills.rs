@@ -1,0 +1,349 @@
+//! kill -9 at any moment: what was acknowledged is there afterwards, and nothing else.
+//!
+//! A kill ends the process, not the machine: what the server had handed to the operating system is kept.
+//! `appendfsync always` hands it to the disk as well before it answers.
+//!
+//! `ROUGHLY_KILLS` is the number of kills of each test, `ROUGHLY_SEED` the seed; `make test-kills` runs
+//! two hundred of the one and half as many of the other.
+
+use crate::state::{State, select};
+use crate::support::resp::{Connection, Reply, Text};
+use crate::support::server::{Options, Server};
+use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+/// Clients that write at the same time, each in a database of its own.
+const WRITERS: u32 = 4;
+/// Keys of each family and writer.
+const KEYS: u64 = 5;
+/// Numbers that are asked for at once.
+const BATCH: usize = 500;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+    })
+}
+
+/// A unit of the traffic, or a number for the ledger of the family with this index.
+#[derive(Debug, Clone)]
+enum Write {
+    Unit(Unit),
+    Note(usize, u64),
+}
+
+impl Write {
+    fn unit(&self) -> Unit {
+        match self {
+            Self::Unit(unit) => unit.clone(),
+            Self::Note(family, number) => {
+                let family = families()[*family];
+                let ledger = family.ledger.expect("a ledger");
+                Unit::Single(Ledger::command(
+                    ledger.note,
+                    &ledger_key(family.prefix),
+                    *number,
+                ))
+            }
+        }
+    }
+}
+
+fn ledger_key(prefix: &str) -> String {
+    format!("ledger:{prefix}")
+}
+
+/// One client: what it wrote so far, and what it will write.
+struct Writer {
+    db: u32,
+    traffic: Traffic,
+    random: Random,
+    /// The highest number noted, of each family with a ledger.
+    noted: BTreeMap<usize, u64>,
+    acknowledged: Vec<(Write, Reply)>,
+    in_flight: Option<Write>,
+}
+
+impl Writer {
+    fn new(seed: u64, db: u32) -> Self {
+        let with_ledger = families();
+        let with_ledger = with_ledger
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.ledger.is_some());
+        Self {
+            db,
+            traffic: Traffic::new(seed, "", KEYS),
+            random: Random::new(seed ^ 0xabcd),
+            noted: with_ledger.map(|(i, _)| (i, 0)).collect(),
+            acknowledged: Vec::new(),
+            in_flight: None,
+        }
+    }
+
+    fn next(&mut self) -> Write {
+        if self.random.one_in(2) {
+            return Write::Unit(self.traffic.unit());
+        }
+        let indexes: Vec<_> = self.noted.keys().copied().collect();
+        let family = self.random.pick(&indexes);
+        Write::Note(family, self.noted[&family] + 1)
+    }
+
+    /// Writes until the connection breaks. A number that may or may not be noted is not sent again, as
+    /// some families would count it twice; see [`Writer::settle`].
+    fn run(&mut self, mut connection: Connection) {
+        loop {
+            let write = self.next();
+            match write.unit().send(&mut connection) {
+                Ok(reply) => self.acknowledge(write, reply),
+                Err(_) => {
+                    self.in_flight = Some(write);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, write: Write, reply: Reply) {
+        if let Write::Note(family, number) = write {
+            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+            self.noted.insert(family, number);
+        }
+        self.acknowledged.push((write, reply));
+    }
+
+    /// After a restart: brings the model to where the last acknowledgement was, and holds the server
+    /// against it. What was in flight may have happened or not, but wholly.
+    fn settle(&mut self, server: &mut Connection, model: &mut Connection, tally: &mut Tally) {
+        select(model, self.db);
+        for (write, reply) in std::mem::take(&mut self.acknowledged) {
+            let again = write.unit().send(model).expect("the model's reply");
+            // The order of replies of a script or transaction is that of its commands.
+            assert_eq!(
+                again,
+                reply,
+                "{}: the model answers otherwise",
+                show(&write)
+            );
+            tally.acknowledged += 1;
+        }
+        let found = State::of_database(server, self.db);
+        let mut wanted = State::of_database(model, self.db);
+        if let Some(write) = self.in_flight.take()
+            && found != wanted
+        {
+            write.unit().send(model).expect("the model's reply");
+            wanted = State::of_database(model, self.db);
+            tally.in_flight_found += 1;
+            if let Write::Note(family, number) = write {
+                self.noted.insert(family, number);
+            }
+        }
+        for line in found.differences(&wanted) {
+            if line.ends_with("missing") {
+                tally.lost.push(line);
+            } else {
+                tally.invented.push(line);
+            }
+        }
+        self.check_ledgers(server, tally);
+    }
+
+    /// Every number that was noted answers, and there are no more than that.
+    fn check_ledgers(&self, server: &mut Connection, tally: &mut Tally) {
+        for (&family, &last) in &self.noted {
+            let family = families()[family];
+            let (key, ledger) = (ledger_key(family.prefix), family.ledger.expect("a ledger"));
+            let numbers: Vec<_> = (1..=last).collect();
+            for batch in numbers.chunks(BATCH) {
+                for number in batch {
+                    let ask = Ledger::command(ledger.ask, &key, *number);
+                    server.write(&ask).expect("a question");
+                }
+                for number in batch {
+                    let reply = server.read().expect("an answer");
+                    let answer = reply.items().map_or(&reply, |items| &items[0]);
+                    if answer.integer().is_none_or(|answer| answer <= 0) {
+                        tally
+                            .lost
+                            .push(format!("{} {key}: number {number}: {reply}", self.db));
+                    }
+                }
+            }
+            tally.asked += last;
+            let counted = ledger.counted(server, &key);
+            if counted > last + 1 {
+                tally
+                    .invented
+                    .push(format!("{} {key}: {counted}, not {last}", self.db));
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    acknowledged: u64,
+    in_flight_found: u64,
+    asked: u64,
+    during_rewrite: u64,
+    during_save: u64,
+    lost: Vec<String>,
+    invented: Vec<String>,
+}
+
+impl Tally {
+    fn report(&self, kills: u64, how: &str) {
+        println!(
+            "{how}: {kills} kills ({} during a rewrite, {} during a save), {} acknowledged writes, {} \
+             answers asked for, {} writes found that were in flight",
+            self.during_rewrite,
+            self.during_save,
+            self.acknowledged,
+            self.asked,
+            self.in_flight_found
+        );
+        println!(
+            "{kills} kills, {} lost, {} invented",
+            self.lost.len(),
+            self.invented.len()
+        );
+        assert!(
+            self.lost.is_empty() && self.invented.is_empty(),
+            "{self:#?}"
+        );
+    }
+}
+
+fn show(write: &Write) -> String {
+    let sent = write.unit().sent();
+    let show = |command: &Vec<Vec<u8>>| {
+        let words: Vec<_> = command.iter().map(|word| Text(word).to_string()).collect();
+        words.join(" ")
+    };
+    sent.iter().map(show).collect::<Vec<_>>().join("; ")
+}
+
+fn is_busy(server: &Server, field: &str) -> bool {
+    server.info(field).as_deref() == Some("1")
+}
+
+#[test]
+fn no_kill_loses_or_invents_a_write() {
+    let (kills, seed) = (setting("ROUGHLY_KILLS", 12), setting("ROUGHLY_SEED", 8));
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let mut tally = Tally::default();
+    let model = Server::start();
+    let mut server = Options::new()
+        .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
+        .arguments(&["--auto-aof-rewrite-percentage", "0"])
+        .start();
+    let mut writers: Vec<_> = (0..WRITERS)
+        .map(|db| Writer::new(seed * 100 + u64::from(db), db))
+        .collect();
+    for writer in &mut writers {
+        let mut connection = server.resp2();
+        select(&mut connection, writer.db);
+        let ledgers = families()
+            .into_iter()
+            .filter_map(|f| Some((f.prefix, f.ledger?)));
+        let opened =
+            ledgers.map(|(prefix, ledger)| Ledger::command(ledger.open, &ledger_key(prefix), 0));
+        // A digest's smallest number has rank 0: this one is below all that are noted.
+        let below = families()
+            .into_iter()
+            .filter(|family| family.prefix == "tdigest");
+        let below = below.map(|_| words(&format!("TDIGEST.ADD {} 0", ledger_key("tdigest"))));
+        let mut commands: Vec<_> = opened.chain(below).collect();
+        commands.extend(writer.traffic.creations());
+        for command in commands {
+            let unit = Unit::Single(command);
+            let reply = unit.send(&mut connection).expect("a reply");
+            writer.acknowledge(Write::Unit(unit), reply);
+        }
+    }
+    for _ in 0..kills {
+        let preamble = random.pick(&["yes", "no"]);
+        server.call(&format!("CONFIG SET aof-use-rdb-preamble {preamble}"));
+        // Makes rewrites and saves last, in microseconds a key.
+        let delay = random.pick(&[0, 200, 2000]);
+        server.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
+        let connections: Vec<_> = writers
+            .iter()
+            .map(|writer| {
+                let mut connection = server.resp2();
+                select(&mut connection, writer.db);
+                connection
+            })
+            .collect();
+        thread::scope(|scope| {
+            for (writer, connection) in writers.iter_mut().zip(connections) {
+                scope.spawn(|| writer.run(connection));
+            }
+            thread::sleep(Duration::from_millis(random.below(150)));
+            match random.below(3) {
+                0 => drop(server.call("BGREWRITEAOF")),
+                1 => drop(server.call("BGSAVE")),
+                _ => {}
+            }
+            thread::sleep(Duration::from_micros(random.below(150_000)));
+            tally.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
+            tally.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
+            server.kill();
+        });
+        server.relaunch();
+        let (mut connection, mut model) = (server.resp2(), model.resp2());
+        for writer in &mut writers {
+            select(&mut connection, writer.db);
+            writer.settle(&mut connection, &mut model, &mut tally);
+        }
+    }
+    tally.report(kills, "append-only file");
+}
+
+/// Without an append-only file the last complete save counts: all of it, and nothing written later.
+#[test]
+fn no_kill_during_a_save_costs_the_save_before() {
+    let (kills, seed) = (setting("ROUGHLY_KILLS", 12) / 2, setting("ROUGHLY_SEED", 8));
+    let mut random = Random::new(seed);
+    let mut tally = Tally::default();
+    let mut server = Server::start();
+    let mut traffic = Traffic::new(seed, "", 30);
+    let mut connection = server.resp2();
+    for command in traffic.creations() {
+        connection.send(&command);
+    }
+    assert!(connection.call("SAVE").is_ok());
+    let mut before = State::of(&mut connection);
+    for kill in 0..kills {
+        let mut connection = server.resp2();
+        let db = (kill % 3) as u32;
+        select(&mut connection, db);
+        traffic.run(&mut connection, 200);
+        tally.acknowledged += 200;
+        let now = State::of(&mut connection);
+        let delay = random.pick(&[0, 50, 500]);
+        connection.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
+        let in_background = random.one_in(2);
+        connection
+            .write(&[if in_background { "BGSAVE" } else { "SAVE" }])
+            .expect("a save");
+        // Around the time that a save takes: some are over, some are not.
+        thread::sleep(Duration::from_micros(random.below(5000 + 600 * delay)));
+        server.kill_and_restart();
+        let found = State::of(&mut server.resp2());
+        let complete = found == now;
+        tally.during_save += u64::from(!complete);
+        let wanted = if complete { &now } else { &before };
+        for line in found.differences(wanted) {
+            tally.lost.push(line);
+        }
+        before = found;
+    }
+    tally.report(kills, "RDB file");
+}

@@ -1,0 +1,329 @@
+//! From RedisBloom to here and back, each way that docs/migration.md names. The evidence is what
+//! RedisBloom itself wrote (`tests/golden/dumps`): as an RDB file, as an append-only file, and as what a
+//! primary sends. Keys one by one are in golden_dumps.rs, encoding versions in encodings.rs.
+
+mod files;
+mod primary;
+
+use crate::golden_dumps::{Golden, Key};
+use crate::samples::{SAMPLES, dump};
+use crate::state::{State, select};
+use crate::support::resp::{Connection, Protocol, Reply, Text};
+use crate::support::server::{Options, Server};
+use crate::traffic::{Command, Traffic, families, words};
+use files::Entry;
+use primary::Primary;
+use roughly::sketch::format::dump::{Values, type_id};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufReader, Read};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// All that was recorded of one release.
+fn recorded(folder: &'static str) -> Vec<Key> {
+    let families = families();
+    families
+        .iter()
+        .flat_map(|family| Golden::load(folder, family.prefix).keys)
+        .collect()
+}
+
+fn entries(keys: &[Key], expires: Option<u64>) -> Vec<Entry<'_>> {
+    keys.iter()
+        .map(|key| (&*key.name, &*key.payload, expires))
+        .collect()
+}
+
+/// All keys of a database are as they were recorded, and answer as they did there.
+fn assert_arrived(keys: &[Key], connection: &mut Connection, db: u32) {
+    select(connection, db);
+    let count = connection.call("DBSIZE").integer().expect("a count");
+    assert_eq!(usize::try_from(count), Ok(keys.len()));
+    for key in keys {
+        key.assert_dump(connection);
+    }
+    for key in keys {
+        key.assert_reads(connection, Protocol::Resp2);
+    }
+}
+
+/// How a rewritten append-only file of RedisBloom has a key: as chunks, or as what RESTORE takes.
+fn rewritten(key: &Key) -> Vec<Command> {
+    let Some(chunks) = &key.chunks else {
+        let restore = [b"RESTORE", key.name.as_bytes(), b"0", &key.payload];
+        return vec![restore.map(<[u8]>::to_vec).to_vec()];
+    };
+    let load = key.command("LOADCHUNK");
+    let chunks = chunks.iter().map(|(position, data)| {
+        let position = position.to_string();
+        let words = [
+            load.as_bytes(),
+            key.name.as_bytes(),
+            position.as_bytes(),
+            data,
+        ];
+        words.map(<[u8]>::to_vec).to_vec()
+    });
+    chunks.collect()
+}
+
+/// How a log has a key that was made after the last rewrite.
+fn logged(key: &Key) -> Vec<Command> {
+    // The state of the others is not the same for the same commands, to the last bit.
+    if key.is_exact() && !key.is_saturated() {
+        key.built.clone()
+    } else {
+        rewritten(key)
+    }
+}
+
+/// A third of the keys in the file, a third as a rewrite has them, a third as they were made.
+fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
+    let third = |rest: usize| keys.iter().skip(rest).step_by(3);
+    let in_file = third(0).map(|key| (&*key.name, &*key.payload, None));
+    let mut commands = vec![words("SELECT 0")];
+    commands.extend(third(1).flat_map(rewritten));
+    commands.extend(third(2).flat_map(logged));
+    (
+        files::rdb(&[(0, in_file.collect())]),
+        files::commands(&commands),
+    )
+}
+
+#[test]
+fn an_rdb_file_of_the_peer_is_loaded() {
+    let hour = 3_600_000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
+    let expires = u64::try_from(now.as_millis()).expect("a time") + hour;
+    for folder in ["2.8", "8.10"] {
+        let keys = recorded(folder);
+        let mut server = Server::start();
+        let file = files::rdb(&[
+            (0, entries(&keys, None)),
+            (3, entries(&keys, Some(expires))),
+        ]);
+        fs::write(server.dir().join("dump.rdb"), file).expect("a file");
+        server.kill_and_restart();
+        let mut connection = server.resp2();
+        assert_arrived(&keys, &mut connection, 0);
+        select(&mut connection, 3);
+        for key in &keys {
+            let time = connection.send(&["PEXPIRETIME", &key.name]).integer();
+            assert_eq!(time, i64::try_from(expires).ok(), "{}", key.name);
+        }
+        assert_arrived(&keys, &mut connection, 3);
+    }
+}
+
+#[test]
+fn an_append_only_file_of_the_peer_is_loaded() {
+    let with_aof = || Options::new().arguments(&["--appendonly", "yes"]);
+    for folder in ["2.8", "8.10"] {
+        let keys = recorded(folder);
+        let (base, increment) = in_three_parts(&keys);
+        // In parts, as from Redis 7 on, and before that as one file that starts with an RDB.
+        let mut server = Server::start();
+        files::write_parts(server.dir(), &base, &increment);
+        server.restart_with(with_aof());
+        assert_arrived(&keys, &mut server.resp2(), 0);
+        let mut server = Server::start();
+        let single = [base, increment].concat();
+        fs::write(server.dir().join("appendonly.aof"), single).expect("a file");
+        server.restart_with(with_aof());
+        assert_arrived(&keys, &mut server.resp2(), 0);
+    }
+}
+
+#[test]
+fn a_replica_of_the_peer_takes_over() {
+    for folder in ["2.8", "8.10"] {
+        for load in ["disabled", "swapdb"] {
+            let keys = recorded(folder);
+            let (rdb, commands) = in_three_parts(&keys);
+            let mut replica = Options::new()
+                .arguments(&["--repl-diskless-load", load])
+                .start();
+            let primary = Primary::start(rdb, commands);
+            assert!(
+                replica
+                    .call(&format!("REPLICAOF 127.0.0.1 {}", primary.port))
+                    .is_ok()
+            );
+            let offset = primary.offset.to_string();
+            replica.wait_until("the end of the stream", |replica| {
+                replica.info("slave_repl_offset").as_ref() == Some(&offset)
+            });
+            assert!(replica.call("REPLICAOF NO ONE").is_ok());
+            primary.join();
+            let log = replica.log();
+            assert!(!log.contains("error to its master"), "{log}");
+            assert_arrived(&keys, &mut replica.resp2(), 0);
+            // It takes writes now.
+            assert!(replica.call("BF.RESERVE new 0.01 100").is_ok());
+        }
+    }
+}
+
+/// Names of the commands of an append-only file without a preamble.
+fn names(file: &[u8]) -> BTreeSet<String> {
+    let mut reader = BufReader::new(file);
+    let mut names = BTreeSet::new();
+    let line = |reader: &mut BufReader<&[u8]>| {
+        let mut line = Vec::new();
+        std::io::BufRead::read_until(reader, b'\n', &mut line).expect("a line");
+        String::from_utf8_lossy(&line).trim_end().to_owned()
+    };
+    let number = |line: &str| line[1..].parse::<usize>().expect("a number");
+    loop {
+        let head = line(&mut reader);
+        if head.is_empty() {
+            return names;
+        }
+        // Redis notes times between commands, if it is told to.
+        if head.starts_with('#') {
+            continue;
+        }
+        for word in 0..number(&head) {
+            let mut bytes = vec![0; number(&line(&mut reader)) + 2];
+            reader.read_exact(&mut bytes).expect("a word");
+            bytes.truncate(bytes.len() - 2);
+            if word == 0 {
+                names.insert(Text(&bytes).to_string().to_uppercase());
+            }
+        }
+    }
+}
+
+/// The way back: what we write is of the types, encoding versions and commands that RedisBloom has.
+#[test]
+fn the_peer_can_read_what_we_write() {
+    let versions = [
+        (b"MBbloom--", 4),
+        (b"MBbloomCF", 4),
+        (b"CMSk-TYPE", 0),
+        (b"TopK-TYPE", 0),
+        (b"TDIS-TYPE", 0),
+    ];
+    let mut server = Options::new()
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        sample.build(&mut connection, sample.type_name);
+        let Reply::Bulk(payload) = connection.send(&["DUMP", sample.type_name]) else {
+            panic!("no DUMP of {}", sample.type_name);
+        };
+        let (id, _) = Values::from_dump(&payload).expect("a payload");
+        let known = versions.iter().find(|v| v.0 == sample.type_name.as_bytes());
+        let (name, version) = known.expect("a type of the peer");
+        assert_eq!(id, type_id(name, *version), "{}", sample.type_name);
+    }
+    let mut traffic = Traffic::new(60, "", 20);
+    for command in traffic.creations() {
+        connection.send(&command);
+    }
+    traffic.run(&mut connection, 2000);
+    let wanted = State::of(&mut connection);
+    let read_all = |server: &Server| {
+        let dir = fs::read_dir(server.dir().join("appendonlydir")).expect("the parts");
+        let files = dir.map(|file| file.expect("a file").path());
+        let files = files.filter(|path| path.extension().is_some_and(|e| e == "aof"));
+        files
+            .flat_map(|path| names(&fs::read(path).expect("a file")))
+            .collect::<BTreeSet<_>>()
+    };
+    let mut written = read_all(&server);
+    server.call("BGREWRITEAOF");
+    server.wait_until("the rewrite", |server| {
+        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+    });
+    written.extend(read_all(&server));
+    server.restart();
+    State::of(&mut server.resp2()).assert_same(&wanted, "the rewritten file");
+    let of_the_peer = [
+        "BF.RESERVE",
+        "BF.ADD",
+        "BF.MADD",
+        "BF.INSERT",
+        "BF.LOADCHUNK",
+        "CF.RESERVE",
+        "CF.ADD",
+        "CF.ADDNX",
+        "CF.INSERT",
+        "CF.INSERTNX",
+        "CF.DEL",
+        "CF.COMPACT",
+        "CF.LOADCHUNK",
+        "CMS.INITBYDIM",
+        "CMS.INITBYPROB",
+        "CMS.INCRBY",
+        "CMS.MERGE",
+        "TOPK.RESERVE",
+        "TOPK.ADD",
+        "TOPK.INCRBY",
+        "TDIGEST.CREATE",
+        "TDIGEST.ADD",
+        "TDIGEST.RESET",
+        "TDIGEST.MERGE",
+    ];
+    let strange = written.iter().filter(|name| name.contains('.'));
+    let strange: Vec<_> = strange
+        .filter(|name| !of_the_peer.contains(&name.as_str()))
+        .collect();
+    assert!(strange.is_empty(), "{strange:?}");
+    let own = written.iter().filter(|name| name.contains('.')).count();
+    assert!(own >= 3, "{written:?}");
+}
+
+/// DUMP and RESTORE, and MIGRATE with COPY, take a key with its time to live to another server.
+#[test]
+fn keys_go_over_one_by_one_with_their_time_to_live() {
+    let (from, to) = (Server::start(), Server::start());
+    let (mut source, mut target) = (from.resp2(), to.resp2());
+    let mut traffic = Traffic::new(61, "", 10);
+    for command in traffic.creations() {
+        source.send(&command);
+    }
+    traffic.run(&mut source, 1000);
+    let wanted = State::of(&mut source);
+    let keys = source.call("KEYS *");
+    for (number, key) in keys.items().expect("keys").iter().enumerate() {
+        let key = key.text().expect("a key").to_vec();
+        if number % 2 == 0 {
+            let port = to.port().to_string();
+            let migrate = [
+                b"MIGRATE",
+                &b"127.0.0.1"[..],
+                port.as_bytes(),
+                &key,
+                b"0",
+                b"5000",
+                b"COPY",
+            ];
+            let reply = source.send(&migrate);
+            assert!(reply.is_ok(), "{reply}");
+            // MIGRATE sends what is left to live, and the milliseconds on the way are added to it.
+            let expires = source
+                .send(&[b"PEXPIRETIME", &key[..]])
+                .integer()
+                .expect("a time");
+            if expires >= 0 {
+                target.send(&[b"PEXPIREAT", &key[..], expires.to_string().as_bytes()]);
+            }
+            continue;
+        }
+        let Reply::Bulk(payload) = source.send(&[b"DUMP", &key[..]]) else {
+            panic!("DUMP");
+        };
+        let expires = source
+            .send(&[b"PEXPIRETIME", &key[..]])
+            .integer()
+            .expect("a time");
+        let time = expires.max(0).to_string();
+        let restore = [b"RESTORE", &key[..], time.as_bytes(), &payload, b"ABSTTL"];
+        assert!(target.send(&restore).is_ok());
+    }
+    State::of(&mut target).assert_same(&wanted, "key by key");
+    assert_ne!(dump(&mut target, "bf:1"), Reply::Null('$'));
+}

@@ -1,0 +1,69 @@
+//! Files as a server with RedisBloom leaves them, put together from recorded payloads.
+
+use crate::support::resp::request;
+use crate::traffic::Command;
+use crc::{CRC_64_REDIS, Crc};
+use std::fs;
+use std::path::Path;
+
+/// Bytes at the end of a DUMP that an RDB file does not have.
+const FOOTER_BYTES: usize = 10;
+
+/// A key, its DUMP, and when it expires, in milliseconds since 1970.
+pub type Entry<'a> = (&'a str, &'a [u8], Option<u64>);
+
+fn string(file: &mut Vec<u8>, text: &[u8]) {
+    match text.len() {
+        len @ 0..64 => file.push(len as u8),
+        len => file.extend_from_slice(&(0x4000 | len as u16).to_be_bytes()),
+    }
+    file.extend_from_slice(text);
+}
+
+/// An RDB file: a header, a few words about the server, the databases, the CRC64 of it all. A module's
+/// value stands in it as in its DUMP: the type byte, then, after the key's name, the value.
+pub fn rdb(databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
+    let mut file = b"REDIS0009".to_vec();
+    for (name, value) in [("redis-ver", "6.2.14"), ("redis-bits", "64")] {
+        file.push(0xfa);
+        string(&mut file, name.as_bytes());
+        string(&mut file, value.as_bytes());
+    }
+    for (db, entries) in databases {
+        file.extend([0xfe, *db]);
+        for (name, payload, expires) in entries {
+            if let Some(time) = expires {
+                file.push(0xfc);
+                file.extend_from_slice(&time.to_le_bytes());
+            }
+            file.push(payload[0]);
+            string(&mut file, name.as_bytes());
+            file.extend_from_slice(&payload[1..payload.len() - FOOTER_BYTES]);
+        }
+    }
+    file.push(0xff);
+    let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&file);
+    file.extend_from_slice(&checksum.to_le_bytes());
+    file
+}
+
+/// Commands as an append-only file has them.
+pub fn commands(commands: &[Command]) -> Vec<u8> {
+    commands
+        .iter()
+        .flat_map(|command| request(command))
+        .collect()
+}
+
+/// The append-only file of Redis 7 and later: a directory with a base and an increment.
+pub fn write_parts(dir: &Path, base: &[u8], increment: &[u8]) {
+    let dir = dir.join("appendonlydir");
+    fs::create_dir(&dir).expect("a directory");
+    let write = |name: &str, bytes: &[u8]| fs::write(dir.join(name), bytes).expect("a file");
+    write("appendonly.aof.1.base.rdb", base);
+    write("appendonly.aof.1.incr.aof", increment);
+    write(
+        "appendonly.aof.manifest",
+        b"file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n",
+    );
+}

@@ -1,0 +1,62 @@
+//! A primary that says what it is told to say: a full synchronisation, then a stream of commands.
+
+use crate::support::resp::{Connection, Reply};
+use std::net::TcpListener;
+use std::thread::{self, JoinHandle};
+
+/// A primary for one replica.
+#[derive(Debug)]
+pub struct Primary {
+    pub port: u16,
+    /// How many bytes of commands it sends: the offset that the replica comes to.
+    pub offset: usize,
+    thread: JoinHandle<()>,
+}
+
+impl Primary {
+    /// Waits for a replica, to which it gives this RDB file and these commands.
+    pub fn start(rdb: Vec<u8>, commands: Vec<u8>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let offset = commands.len();
+        let thread = thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a replica");
+            let mut replica = Connection::accepted(stream);
+            // The end of the connection is the end of it all.
+            while let Ok(request) = replica.read() {
+                let words: Vec<_> = request
+                    .items()
+                    .expect("a command")
+                    .iter()
+                    .filter_map(Reply::text)
+                    .map(|word| word.to_ascii_uppercase())
+                    .collect();
+                let answer = match words[0].as_slice() {
+                    b"PING" => b"+PONG\r\n".to_vec(),
+                    b"REPLCONF" if words[1] == b"ACK" => continue,
+                    b"REPLCONF" => b"+OK\r\n".to_vec(),
+                    b"PSYNC" => {
+                        let id = "0123456789abcdef0123456789abcdef01234567";
+                        let mut answer = format!("+FULLRESYNC {id} 0\r\n").into_bytes();
+                        answer.extend(format!("${}\r\n", rdb.len()).into_bytes());
+                        answer.extend_from_slice(&rdb);
+                        answer.extend_from_slice(&commands);
+                        answer
+                    }
+                    _ => b"-ERR unknown command\r\n".to_vec(),
+                };
+                replica.write_raw(&answer).expect("an answer");
+            }
+        });
+        Self {
+            port,
+            offset,
+            thread,
+        }
+    }
+
+    /// Waits for the replica to hang up.
+    pub fn join(self) {
+        self.thread.join().expect("the primary");
+    }
+}

@@ -1,0 +1,263 @@
+//! What is saved is loaded: every way to an RDB file, every kind of append-only file, 2,000 keys of all
+//! families in several databases, some with a time to live.
+
+use crate::state::{State, select};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use crate::traffic::{Random, Traffic, families, words};
+use std::fs;
+
+const KEYS: u64 = 2000;
+const DATABASES: [u32; 3] = [0, 1, 9];
+
+/// Fills a server with [`KEYS`] keys and some writes to each.
+fn fill(connection: &mut Connection, seed: u64) -> State {
+    let share = KEYS / families().len() as u64 / DATABASES.len() as u64 + 1;
+    for db in DATABASES {
+        select(connection, db);
+        let mut traffic = Traffic::new(seed + u64::from(db), "", share);
+        let mut commands = traffic.creations();
+        commands.extend((0..3 * share).map(|_| traffic.write()));
+        let mut expiry = Random::new(seed);
+        for command in &commands {
+            connection.write(command).expect("a command");
+            let ttl = 100_000 + expiry.below(1_000_000);
+            if expiry.one_in(3) {
+                let key = &command[1];
+                let reply = connection.write(&[b"EXPIRE", &key[..], ttl.to_string().as_bytes()]);
+                reply.expect("a command");
+                connection.read().expect("a reply");
+            }
+            connection.read().expect("a reply");
+        }
+    }
+    select(connection, 0);
+    let state = State::of(connection);
+    assert!(state.len() as u64 >= KEYS, "{} keys", state.len());
+    assert!(state.expiring() > 300 && state.databases() == DATABASES.len());
+    state
+}
+
+fn number(server: &Server, field: &str) -> u64 {
+    let text = server
+        .info(field)
+        .unwrap_or_else(|| panic!("no {field} in INFO"));
+    text.parse().unwrap_or_else(|_| panic!("{field}: {text}"))
+}
+
+fn wait_for_rewrite(server: &mut Server) {
+    server.wait_until("the rewrite", |server| {
+        number(server, "aof_rewrite_in_progress") == 0
+            && number(server, "aof_rewrite_scheduled") == 0
+    });
+    assert_eq!(
+        server.info("aof_last_bgrewrite_status").as_deref(),
+        Some("ok")
+    );
+}
+
+fn rewrite(server: &mut Server) {
+    let reply = server.call("BGREWRITEAOF");
+    assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+    wait_for_rewrite(server);
+}
+
+#[test]
+fn every_way_to_an_rdb_file_and_back_changes_nothing() {
+    let mut server = Options::new()
+        .arguments(&["--save", "3600 1000000"])
+        .start();
+    let wanted = fill(&mut server.resp2(), 1);
+    let same = |server: &Server, when: &str| {
+        State::of(&mut server.resp2()).assert_same(&wanted, when);
+    };
+    for _ in 0..2 {
+        assert!(server.call("DEBUG RELOAD").is_ok());
+        same(&server, "after DEBUG RELOAD");
+    }
+    assert!(server.call("SAVE").is_ok());
+    server.kill_and_restart();
+    same(&server, "after SAVE");
+    fs::remove_file(server.dir().join("dump.rdb")).expect("the file of SAVE");
+    let saves = number(&server, "rdb_saves");
+    server.call("BGSAVE");
+    server.wait_until("the save", |server| {
+        number(server, "rdb_bgsave_in_progress") == 0 && number(server, "rdb_saves") > saves
+    });
+    server.kill_and_restart();
+    same(&server, "after BGSAVE");
+    fs::remove_file(server.dir().join("dump.rdb")).expect("the file of BGSAVE");
+    assert!(server.call("CONFIG SET rdbcompression no").is_ok());
+    server.restart();
+    same(&server, "after SHUTDOWN");
+}
+
+/// Once as the commands were sent, once rewritten while writes go on.
+#[test]
+fn every_kind_of_append_only_file_is_replayed_to_the_same() {
+    for (seed, fsync) in ["always", "everysec", "no"].into_iter().enumerate() {
+        for preamble in ["yes", "no"] {
+            let when = format!("appendfsync {fsync}, preamble {preamble}");
+            let options = ["--appendonly", "yes", "--appendfsync", fsync];
+            let preamble = ["--aof-use-rdb-preamble", preamble];
+            let mut server = Options::new()
+                .arguments(&options)
+                .arguments(&preamble)
+                .start();
+            let mut connection = server.resp2();
+            let sent = fill(&mut connection, 10 + seed as u64);
+            server.restart();
+            State::of(&mut server.resp2()).assert_same(&sent, &when);
+
+            // A rewrite that takes long enough for writes to go on beside it.
+            let mut connection = server.resp2();
+            assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
+            server.call("BGREWRITEAOF");
+            let mut traffic = Traffic::new(seed as u64, "", 20);
+            let mut beside = 0;
+            while number(&server, "aof_rewrite_in_progress") == 1 {
+                traffic.run(&mut connection, 20);
+                beside += 20;
+            }
+            assert!(beside > 20, "{beside} writes during the rewrite");
+            wait_for_rewrite(&mut server);
+            traffic.run(&mut connection, 20);
+            let written = State::of(&mut connection);
+            server.restart();
+            State::of(&mut server.resp2()).assert_same(&written, &when);
+            rewrite(&mut server);
+            server.restart();
+            State::of(&mut server.resp2()).assert_same(&written, &when);
+        }
+    }
+}
+
+/// A rewrite that does not end leaves a base and two increments.
+#[test]
+fn an_append_only_file_of_several_parts_is_replayed_to_the_same() {
+    for preamble in ["yes", "no"] {
+        let options = ["--appendonly", "yes", "--appendfsync", "always"];
+        let mut server = Options::new()
+            .arguments(&options)
+            .arguments(&["--aof-use-rdb-preamble", preamble])
+            .start();
+        let mut connection = server.resp2();
+        fill(&mut connection, 20);
+        rewrite(&mut server);
+        let mut traffic = Traffic::new(21, "", 20);
+        traffic.run(&mut connection, 200);
+        // Ten seconds a thousand keys: longer than this test looks at it.
+        assert!(
+            connection
+                .call("CONFIG SET rdb-key-save-delay 10000")
+                .is_ok()
+        );
+        server.call("BGREWRITEAOF");
+        traffic.run(&mut connection, 200);
+        assert_eq!(number(&server, "aof_rewrite_in_progress"), 1);
+        let wanted = State::of(&mut connection);
+        server.kill_and_restart();
+        let manifest = fs::read_dir(server.dir().join("appendonlydir"))
+            .expect("the directory of the parts")
+            .map(|file| file.expect("a file").path())
+            .find(|path| path.extension().is_some_and(|e| e == "manifest"))
+            .expect("a manifest");
+        let manifest = fs::read_to_string(manifest).expect("a text");
+        let increments = manifest
+            .lines()
+            .filter(|line| line.contains(" type i"))
+            .count();
+        assert!(increments >= 2, "{manifest}");
+        State::of(&mut server.resp2()).assert_same(&wanted, preamble);
+    }
+}
+
+/// Filters of some 40 MiB of random bits: what is saved has several chunks, in every database.
+#[test]
+fn large_keys_survive_every_kind_of_file() {
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&options).start();
+    let mut connection = server.resp2();
+    for db in [0, 7] {
+        select(&mut connection, db);
+        let mut random = Random::new(u64::from(db));
+        for family in families() {
+            fill_large(
+                &mut connection,
+                &mut random,
+                family.prefix,
+                family.large,
+                "large",
+            );
+        }
+    }
+    let wanted = State::of(&mut connection);
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    State::of(&mut connection).assert_same(&wanted, "after DEBUG RELOAD");
+    rewrite(&mut server);
+    server.restart();
+    State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
+}
+
+/// Makes a key and fills it with random bits, as far as its family takes them.
+pub fn fill_large(
+    connection: &mut Connection,
+    random: &mut Random,
+    prefix: &str,
+    create: &str,
+    suffix: &str,
+) {
+    let key = format!("{prefix}:{suffix}");
+    let reply = connection.send(&words(&create.replace("KEY", &key)));
+    assert!(reply.is_ok(), "{create}: {reply}");
+    let run = |connection: &mut Connection, command: &[Vec<u8>]| {
+        let reply = connection.send(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
+    };
+    match prefix {
+        // Any bits are the bits of some filter, any bytes the counters of some sketch.
+        "bf" | "cms" => {
+            let name = format!("{}.SCANDUMP", prefix.to_uppercase());
+            let mut position = 1;
+            loop {
+                let reply = connection.send(&[&name, &key, &i64::to_string(&position)]);
+                let Some([Reply::Integer(next), Reply::Bulk(chunk)]) = reply.items() else {
+                    panic!("{name} {key}: {reply}");
+                };
+                if *next == 0 {
+                    break;
+                }
+                let load = name.replace("SCANDUMP", "LOADCHUNK").into_bytes();
+                let mut bytes = random.bytes(chunk.len());
+                if prefix == "cms" {
+                    // Small counters, far from their maximum.
+                    bytes
+                        .iter_mut()
+                        .skip(3)
+                        .step_by(4)
+                        .for_each(|byte| *byte = 0);
+                }
+                let next_text = next.to_string().into_bytes();
+                run(
+                    connection,
+                    &[load, key.clone().into_bytes(), next_text, bytes],
+                );
+                position = *next;
+            }
+        }
+        _ => {
+            let name = match prefix {
+                "cf" => "CF.INSERT KEY ITEMS",
+                "topk" => "TOPK.ADD KEY",
+                _ => "TDIGEST.ADD KEY",
+            };
+            for _ in 0..100 {
+                let mut command = words(&name.replace("KEY", &key));
+                for _ in 0..1000 {
+                    command.push(random.below(1 << 40).to_string().into_bytes());
+                }
+                run(connection, &command);
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Replicas hold what their primary holds, however they came to it.
+
+use crate::every_type::odd_settings;
+use crate::state::{State, select};
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::{Options, Server};
+use crate::traffic::{Random, Traffic, families, words};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Keys of each family.
+const KEYS: u64 = 20;
+/// How long nodes may take to agree.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+fn number(server: &Server, field: &str) -> u64 {
+    server
+        .info(field)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Waits until the nodes have applied all that the primary sent, and holds them against it.
+fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
+    let start = Instant::now();
+    for replica in replicas {
+        loop {
+            // Pings move the offset on, so both are read until they agree.
+            let sent = number(primary, "master_repl_offset");
+            let linked = replica.info("master_link_status").as_deref() == Some("up");
+            if linked && number(replica, "slave_repl_offset") >= sent {
+                break;
+            }
+            assert!(start.elapsed() < TIMEOUT, "{when}\n{}", replica.log_tail());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+    let wanted = State::of(&mut primary.resp2());
+    assert!(wanted.len() > 10, "{when}: {} keys", wanted.len());
+    for replica in replicas {
+        State::of(&mut replica.resp2()).assert_same(&wanted, when);
+        // A primary sends what succeeded. A server may be set to stop at an error of its primary's.
+        let log = replica.log();
+        let refused = log
+            .lines()
+            .find(|line| line.contains("sending an error to its master"));
+        assert_eq!(refused, None, "{when}");
+    }
+}
+
+fn create(connection: &mut Connection, traffic: &mut Traffic) {
+    for command in traffic.creations() {
+        connection.send(&command);
+    }
+}
+
+/// Writes until it is told to stop.
+fn write_until(stop: &AtomicBool, connection: &mut Connection, traffic: &mut Traffic) -> u64 {
+    let mut units = 0;
+    while !stop.load(Ordering::Relaxed) {
+        traffic.run(connection, 1);
+        units += 1;
+    }
+    units
+}
+
+/// Over a file and over the socket, loaded from a file and from the socket, beside the old data or
+/// after flushing them, while writes go on.
+#[test]
+fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
+    let primary = Server::start();
+    let mut traffic = Traffic::new(1, "", KEYS);
+    for db in [0, 2] {
+        let mut connection = primary.resp2();
+        select(&mut connection, db);
+        create(&mut connection, &mut traffic);
+        traffic.run(&mut connection, 500);
+    }
+    for diskless in ["yes", "no"] {
+        primary.call(&format!("CONFIG SET repl-diskless-sync {diskless}"));
+        for load in ["disabled", "on-empty-db", "swapdb"] {
+            let when = format!("repl-diskless-sync {diskless}, repl-diskless-load {load}");
+            // So that the transfer lasts for a while.
+            primary.call("CONFIG SET rdb-key-save-delay 500");
+            let mut replica = odd_settings()
+                .arguments(&["--repl-diskless-load", load])
+                .start();
+            let full = number(&primary, "sync_full");
+            let stop = AtomicBool::new(false);
+            let units = thread::scope(|scope| {
+                let writer = scope.spawn(|| {
+                    let mut connection = primary.resp2();
+                    write_until(&stop, &mut connection, &mut traffic)
+                });
+                replica.replicate(&primary);
+                stop.store(true, Ordering::Relaxed);
+                writer.join().expect("the writer")
+            });
+            assert!(units > 10, "{when}: {units} writes");
+            assert_eq!(number(&primary, "sync_full"), full + 1, "{when}");
+            assert_same(&primary, &[&replica], &when);
+            // Once more, with data to be replaced.
+            if load == "swapdb" {
+                assert!(replica.call("REPLICAOF NO ONE").is_ok());
+                let mut own = Traffic::new(9, "own:", KEYS);
+                create(&mut replica.resp2(), &mut own);
+                // Reads are answered from the old data while the new are loaded.
+                replica.replicate(&primary);
+                assert_same(&primary, &[&replica], &when);
+            }
+        }
+    }
+}
+
+/// The link breaks again and again; what was missed comes out of the backlog.
+#[test]
+fn a_partial_synchronisation_brings_what_was_missed() {
+    let mut primary = Options::new()
+        .arguments(&["--repl-backlog-size", "64mb"])
+        .start();
+    let mut replica = odd_settings().start();
+    let mut traffic = Traffic::new(2, "", KEYS);
+    let mut connection = primary.resp2();
+    create(&mut connection, &mut traffic);
+    replica.replicate(&primary);
+    let full = number(&primary, "sync_full");
+    for round in 0..5 {
+        let partial = number(&primary, "sync_partial_ok");
+        let dropped = primary.call("CLIENT KILL TYPE replica");
+        assert_eq!(dropped, Reply::Integer(1));
+        select(&mut connection, round % 3);
+        traffic.run(&mut connection, 200);
+        primary.wait_until("a partial synchronisation", |primary| {
+            number(primary, "sync_partial_ok") > partial
+        });
+        assert_same(&primary, &[&replica], &format!("round {round}"));
+    }
+    assert_eq!(
+        number(&primary, "sync_full"),
+        full,
+        "no full one was needed"
+    );
+}
+
+/// A chain of three whose settings differ, and a second branch.
+#[test]
+fn chained_replicas_with_other_settings_hold_the_same() {
+    let primary = Server::start();
+    let mut middle = odd_settings().start();
+    let mut last = Options::new()
+        .module_arguments(&["bf-expansion-factor", "7", "bf-initial-size", "3"])
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    let mut traffic = Traffic::new(3, "", KEYS);
+    let mut connection = primary.resp2();
+    create(&mut connection, &mut traffic);
+    middle.replicate(&primary);
+    traffic.run(&mut connection, 300);
+    last.replicate(&middle);
+    for db in [0, 5] {
+        select(&mut connection, db);
+        traffic.run(&mut connection, 700);
+    }
+    assert_same(&primary, &[&middle, &last], "the chain");
+    // What the last one wrote to its file on the way is the same too.
+    let wanted = State::of(&mut last.resp2());
+    assert!(last.call("REPLICAOF NO ONE").is_ok());
+    // After a full synchronisation it makes a new file, and does not stop before that is done.
+    last.wait_until("the new file", |last| {
+        number(last, "aof_rewrite_in_progress") == 0 && number(last, "aof_rewrite_scheduled") == 0
+    });
+    last.restart();
+    State::of(&mut last.resp2()).assert_same(&wanted, "the file of the last");
+}
+
+/// Fails over to a replica and back while clients write; each new primary goes on from the same state.
+#[test]
+fn a_fail_over_and_back_loses_nothing() {
+    let mut one = Server::start();
+    let mut two = odd_settings().start();
+    let mut three = Server::start();
+    let mut traffic = Traffic::new(4, "", KEYS);
+    create(&mut one.resp2(), &mut traffic);
+    two.replicate(&one);
+    three.replicate(&one);
+    for round in 0..4 {
+        let (from, to) = if round % 2 == 0 {
+            (&mut one, &mut two)
+        } else {
+            (&mut two, &mut one)
+        };
+        traffic.run(&mut from.resp2(), 300);
+        let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port()));
+        assert!(reply.is_ok(), "{reply}");
+        // Writes that come in between wait until it is over, and are then refused.
+        to.wait_until("the fail-over", |to| {
+            to.info("role").as_deref() == Some("master")
+        });
+        from.wait_until("the old primary to follow", |from| {
+            from.info("role").as_deref() == Some("slave")
+                && from.info("master_link_status").as_deref() == Some("up")
+        });
+        traffic.run(&mut to.resp2(), 300);
+        three.replicate(to);
+        assert_same(to, &[from, &three], &format!("fail-over {round}"));
+    }
+    assert!(
+        number(&one, "sync_full") <= 2,
+        "the fail-overs were partial"
+    );
+}
+
+/// Keys that expire and are made again under the same name, with creation by the first write.
+#[test]
+fn keys_that_expire_do_so_everywhere_and_come_back_the_same() {
+    let primary = Server::start();
+    let mut replica = odd_settings().start();
+    replica.replicate(&primary);
+    let mut traffic = Traffic::new(5, "", KEYS);
+    let mut random = Random::new(5);
+    let mut connection = primary.resp2();
+    for _ in 0..2000 {
+        let command = traffic.write();
+        connection.send(&command);
+        if random.one_in(4) {
+            let life = (random.below(5) + 1).to_string();
+            connection.send(&[b"PEXPIRE", &command[1][..], life.as_bytes()]);
+        }
+        if random.one_in(20) {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+    // What is left to expire does so now.
+    thread::sleep(Duration::from_millis(50));
+    create(&mut connection, &mut Traffic::new(6, "kept:", 5));
+    let expired = number(&primary, "expired_keys");
+    assert!(expired > 50, "{expired} keys expired");
+    assert_same(&primary, &[&replica], "expiry");
+}
+
+/// SCANDUMP of a server, LOADCHUNK on a primary: its replica has the same after every chunk.
+#[test]
+fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
+    let primary = Server::start();
+    let mut replica = odd_settings().start();
+    replica.replicate(&primary);
+    let source = Server::start();
+    let mut from = source.resp2();
+    let mut to = primary.resp2();
+    let mut traffic = Traffic::new(7, "", KEYS);
+    create(&mut from, &mut traffic);
+    traffic.run(&mut from, 2000);
+    // A filter with several chunks of several sub-filters.
+    from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
+    let mut beside = Traffic::new(8, "beside:", KEYS);
+    create(&mut to, &mut beside);
+    let names: Vec<_> = {
+        let keys = from.call("KEYS *");
+        let keys = keys.items().expect("keys").iter();
+        keys.map(|key| String::from_utf8(key.text().unwrap().to_vec()).unwrap())
+            .collect()
+    };
+    let mut chunks = 0;
+    for key in &names {
+        let family = families()
+            .into_iter()
+            .find(|family| key.starts_with(&format!("{}:", family.prefix)))
+            .expect("a family");
+        let name = family.prefix.to_uppercase();
+        let mut position = 0;
+        loop {
+            let scan = [
+                format!("{name}.SCANDUMP"),
+                key.clone(),
+                position.to_string(),
+            ];
+            let reply = from.send(&scan);
+            let Some([Reply::Integer(next), chunk]) = reply.items() else {
+                panic!("{scan:?}: {reply}");
+            };
+            let Reply::Bulk(chunk) = chunk else { break };
+            if *next == 0 {
+                break;
+            }
+            position = *next;
+            let load = [
+                &b"LOADCHUNK"[..],
+                key.as_bytes(),
+                next.to_string().as_bytes(),
+                chunk,
+            ]
+            .map(<[u8]>::to_vec);
+            let mut load = load.to_vec();
+            load[0] = format!("{name}.LOADCHUNK").into_bytes();
+            let reply = to.send(&load);
+            assert!(reply.is_ok(), "{key} {next}: {reply}");
+            chunks += 1;
+            beside.run(&mut to, 1);
+        }
+    }
+    assert!(
+        chunks > names.len(),
+        "{chunks} chunks of {} keys",
+        names.len()
+    );
+    assert_same(&primary, &[&replica], "chunks");
+    // And the copies are the originals, but for empty cuckoo filters, of which there are no chunks.
+    for key in &names {
+        let original = crate::samples::dump(&mut from, key);
+        let copy = crate::samples::dump(&mut to, key);
+        let is_empty = copy == Reply::Null('$') && key.starts_with("cf:");
+        assert!(is_empty || copy == original, "{key}");
+    }
+}
+
+/// What a replica gets is the effect, whoever asks for it and over which protocol.
+#[test]
+fn transactions_scripts_and_functions_replicate_in_both_protocols() {
+    let primary = Server::start();
+    let mut replica = odd_settings().start();
+    replica.replicate(&primary);
+    let library = "#!lua name=traffic\n\
+        redis.register_function('run', function(keys, words) return redis.pcall(unpack(words)) end)";
+    let loaded = primary.resp2().send(&["FUNCTION", "LOAD", library]);
+    assert_eq!(loaded.text(), Some(&b"traffic"[..]));
+    for (seed, protocol) in Protocol::BOTH.into_iter().enumerate() {
+        let mut connection = primary.connect(protocol);
+        let mut traffic = Traffic::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
+        for command in traffic.creations() {
+            let mut call = words("FCALL run 0");
+            call.extend(command);
+            connection.send(&call);
+        }
+        traffic.run(&mut connection, 1500);
+        for _ in 0..300 {
+            let mut call = words("FCALL run 0");
+            call.extend(traffic.write());
+            connection.send(&call);
+        }
+    }
+    assert_same(&primary, &[&replica], "scripts");
+}

@@ -1,0 +1,404 @@
+//! Mixed traffic of all families from 50 clients that come and go, while settings change, files are
+//! written and a replica is lost and found again. It ends with a primary, a replica and a restart from the
+//! AOF that agree bit for bit, and with all memory given back.
+//!
+//! A few seconds within the tests; `make soak MINUTES=30` for as long as wanted (`ROUGHLY_SOAK_SECONDS`).
+
+use crate::support::damage::Numbers;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CLIENTS: u64 = 50;
+/// Keys of each family.
+const KEYS: usize = 12;
+/// Different items.
+const ITEMS: usize = 5000;
+/// Clients think this long at most, so that what is measured is the server and not its queue.
+const MOST_THINKING: Duration = Duration::from_millis(8);
+/// Between two things that an operator does.
+const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
+/// One in so many commands is the last of its connection: its reply is not waited for.
+const DISCONNECT_ONE_IN: usize = 300;
+/// What may be in use beyond the beginning once all keys are gone: buffers, the backlog, fragments of the
+/// server's own.
+const LEFT_BYTES: u64 = 24 << 20;
+
+/// Commands of each family: K and L are keys of it, I items, N small numbers, X large ones.
+const COMMANDS: &[(&str, &[&str])] = &[
+    (
+        "bf",
+        &[
+            "BF.ADD K I",
+            "BF.MADD K I I I I I I I I",
+            "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
+            "BF.INSERT K NOCREATE ITEMS I",
+            "BF.EXISTS K I",
+            "BF.MEXISTS K I I I I",
+            "BF.RESERVE K 0.001 100 EXPANSION 4",
+            "BF.RESERVE K 0.01 300 NONSCALING",
+            "BF.CARD K",
+            "BF.INFO K",
+            "BF.DEBUG K",
+            "BF.SCANDUMP K 1",
+        ],
+    ),
+    (
+        "cf",
+        &[
+            "CF.ADD K I",
+            "CF.ADDNX K I",
+            "CF.INSERT K CAPACITY 64 ITEMS I I I I I I",
+            "CF.INSERTNX K ITEMS I I I",
+            "CF.DEL K I",
+            "CF.DEL K I",
+            "CF.COMPACT K",
+            "CF.EXISTS K I",
+            "CF.MEXISTS K I I I I",
+            "CF.COUNT K I",
+            "CF.RESERVE K 100 BUCKETSIZE 4 EXPANSION 2",
+            "CF.INFO K",
+            "CF.SCANDUMP K 1",
+        ],
+    ),
+    (
+        "cms",
+        &[
+            "CMS.INITBYDIM K 500 4",
+            "CMS.INITBYDIM K 500 4",
+            "CMS.INITBYPROB K 0.01 0.01",
+            "CMS.INCRBY K I N I N I N",
+            "CMS.INCRBY K I N I N I N",
+            "CMS.QUERY K I I I",
+            "CMS.MERGE K 2 K L WEIGHTS 1 2",
+            "CMS.INFO K",
+        ],
+    ),
+    (
+        "topk",
+        &[
+            "TOPK.RESERVE K 10 50 4 0.9",
+            "TOPK.ADD K I I I I",
+            "TOPK.ADD K I I I I",
+            "TOPK.INCRBY K I N I X",
+            "TOPK.QUERY K I I",
+            "TOPK.COUNT K I I",
+            "TOPK.LIST K WITHCOUNT",
+            "TOPK.INFO K",
+        ],
+    ),
+    (
+        "td",
+        &[
+            "TDIGEST.CREATE K COMPRESSION 50",
+            "TDIGEST.ADD K N X N X N",
+            "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
+            "TDIGEST.MERGE K 1 L",
+            "TDIGEST.MERGE K 2 K L COMPRESSION 100",
+            "TDIGEST.QUANTILE K 0 0.5 0.99 1",
+            "TDIGEST.RANK K N X",
+            "TDIGEST.CDF K N",
+            "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+            "TDIGEST.RESET K",
+            "TDIGEST.INFO K",
+        ],
+    ),
+];
+
+/// Commands of every key.
+const ANY_KEY: &[&str] = &[
+    "UNLINK K",
+    "DEL K",
+    "COPY K L REPLACE",
+    "MEMORY USAGE K",
+    "DUMP K",
+];
+/// One in so many commands is of [`ANY_KEY`].
+const ANY_KEY_ONE_IN: usize = 25;
+
+/// Errors that this traffic must meet, or may.
+const EXPECTED_ERRORS: &[&str] = &[
+    "source and destination objects are the same",
+    "item exists",
+    "not found",
+    "Not found",
+    "does not exist",
+    "already exist",
+    "non scaling filter is full",
+    "width/depth is not equal",
+    "CMS: CMSk overflow",
+    "overflow",
+    "Maximum expansions reached",
+    "Filter is full",
+];
+
+/// Settings and values for them; the names stand behind `bf.` where the server asks for it.
+const SETTINGS: &[(&str, [&str; 2])] = &[
+    ("bf-error-rate", ["0.01", "0.001"]),
+    ("bf-initial-size", ["100", "1000"]),
+    ("bf-expansion-factor", ["2", "4"]),
+    ("cf-bucket-size", ["2", "4"]),
+    ("cf-initial-size", ["1024", "4096"]),
+    ("cf-max-iterations", ["20", "500"]),
+    ("cf-expansion-factor", ["1", "2"]),
+];
+
+/// How many commands took how long, to a sixteenth of the time.
+#[derive(Default)]
+struct Latencies {
+    counts: BTreeMap<u64, u64>,
+}
+
+impl Latencies {
+    fn add(&mut self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+        let coarse = micros.ilog2().saturating_sub(4);
+        *self.counts.entry(micros >> coarse << coarse).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (micros, count) in &other.counts {
+            *self.counts.entry(*micros).or_default() += count;
+        }
+    }
+
+    fn commands(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// The time that this share of the commands did not exceed.
+    fn quantile(&self, share: f64) -> Duration {
+        let mut left = (self.commands() as f64 * share) as u64;
+        for (&micros, &count) in &self.counts {
+            if left < count {
+                return Duration::from_micros(micros);
+            }
+            left -= count;
+        }
+        Duration::from_micros(
+            self.counts
+                .last_key_value()
+                .map_or(0, |(&micros, _)| micros),
+        )
+    }
+}
+
+/// The words of a random command, with its key first known.
+fn command(numbers: &mut Numbers) -> Vec<String> {
+    let (family, commands) = COMMANDS[numbers.below(COMMANDS.len())];
+    let template = match numbers.below(ANY_KEY_ONE_IN) {
+        0 => ANY_KEY[numbers.below(ANY_KEY.len())],
+        _ => commands[numbers.below(commands.len())],
+    };
+    let words = template.split(' ').map(|word| match word {
+        "K" | "L" => format!("{family}:{}", numbers.below(KEYS)),
+        "I" => format!("item:{}", numbers.below(ITEMS)),
+        "N" => numbers.below(100).to_string(),
+        "X" => numbers.below(100_000).to_string(),
+        word => word.to_owned(),
+    });
+    words.collect()
+}
+
+/// What went wrong, if anything did; the first is what counts.
+type Complaints = Mutex<Vec<String>>;
+
+fn complain(complaints: &Complaints, what: String) {
+    let mut complaints = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+    if complaints.len() < 20 {
+        complaints.push(what);
+    }
+}
+
+/// A client until the end, which comes and goes; the times of its commands.
+fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaints) -> Latencies {
+    let mut numbers = Numbers(number * 0x9e37_79b9 + 1);
+    let mut latencies = Latencies::default();
+    let mut dump: Option<(String, Vec<u8>)> = None;
+    while !end.load(Ordering::Relaxed) {
+        let protocol = numbers.pick(&crate::support::resp::Protocol::BOTH);
+        let mut connection = server.connect(protocol);
+        while !end.load(Ordering::Relaxed) {
+            let words = command(&mut numbers);
+            if numbers.below(DISCONNECT_ONE_IN) == 0 {
+                let _ = connection.write(&words);
+                break;
+            }
+            let start = Instant::now();
+            let reply = connection.try_send(&words);
+            latencies.add(start.elapsed());
+            match reply {
+                Err(error) => {
+                    complain(complaints, format!("{words:?}: {error}"));
+                    break;
+                }
+                Ok(Reply::Error(text)) => {
+                    let text = text.escape_ascii().to_string();
+                    if !EXPECTED_ERRORS
+                        .iter()
+                        .any(|expected| text.contains(expected))
+                    {
+                        complain(complaints, format!("{words:?}: {text}"));
+                    }
+                }
+                Ok(Reply::Bulk(payload)) if words[0] == "DUMP" => {
+                    dump = Some((words[1].clone(), payload));
+                }
+                Ok(_) => {}
+            }
+            if let Some((key, payload)) = dump.take() {
+                restore(&mut connection, &key, &payload, complaints);
+            }
+            thread::sleep(MOST_THINKING * numbers.below(1000) as u32 / 1000);
+        }
+    }
+    latencies
+}
+
+/// A dump of a moment ago takes its key's place.
+fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &Complaints) {
+    let restored =
+        connection.try_send(&[&b"RESTORE"[..], key.as_bytes(), b"0", payload, b"REPLACE"]);
+    if !restored.as_ref().is_ok_and(Reply::is_ok) {
+        complain(complaints, format!("RESTORE {key}: {restored:?}"));
+    }
+}
+
+/// What operators do, one thing after another, until the end; how many were done.
+fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Complaints) -> usize {
+    let mut numbers = Numbers(0x0b5e55ed);
+    let plain = primary.call("CONFIG GET bf-error-rate");
+    let prefix = match &plain {
+        Reply::Array(pair) if pair.is_empty() => "bf.",
+        _ => "",
+    };
+    let mut done = 0;
+    while !end.load(Ordering::Relaxed) {
+        let event = match numbers.below(6) {
+            0..=1 => {
+                let (name, values) = SETTINGS[numbers.below(SETTINGS.len())];
+                format!("CONFIG SET {prefix}{name} {}", numbers.pick(&values))
+            }
+            2 => "BGSAVE SCHEDULE".to_owned(),
+            3 => "BGREWRITEAOF".to_owned(),
+            4 => "CLIENT KILL TYPE replica".to_owned(),
+            _ => {
+                // Loses the history as well: a full resynchronization.
+                replica.call("REPLICAOF NO ONE");
+                replica.call("FLUSHALL");
+                replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+                "PING".to_owned()
+            }
+        };
+        let reply = primary.call(&event);
+        let text = reply.to_string();
+        if matches!(reply, Reply::Error(_)) && !text.contains("already in progress") {
+            complain(complaints, format!("{event}: {text}"));
+        }
+        done += 1;
+        thread::sleep(BETWEEN_EVENTS);
+    }
+    done
+}
+
+fn info_number(server: &Server, field: &str) -> u64 {
+    let text = server.info(field);
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("no number {field} in INFO"))
+}
+
+/// Waits until no child writes a file.
+fn wait_for_files(server: &mut Server) {
+    server.wait_until("the files to be written", |server| {
+        [
+            "rdb_bgsave_in_progress",
+            "aof_rewrite_in_progress",
+            "aof_rewrite_scheduled",
+        ]
+        .iter()
+        .all(|field| info_number(server, field) == 0)
+    });
+}
+
+#[test]
+fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
+    let seconds = std::env::var("ROUGHLY_SOAK_SECONDS")
+        .map_or(3, |seconds| seconds.parse().expect("a number of seconds"));
+    let mut primary = Options::new()
+        .arguments(&["--appendonly", "yes", "--appendfsync", "everysec"])
+        .start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let before = info_number(&primary, "used_memory");
+    let (end, complaints) = (AtomicBool::new(false), Complaints::default());
+    let (events, most_memory) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let start = Instant::now();
+    let mut latencies = Latencies::default();
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| {
+                let (primary, end, complaints) = (&primary, &end, &complaints);
+                scope.spawn(move || client(primary, number, end, complaints))
+            })
+            .collect();
+        scope.spawn(|| {
+            events.store(
+                operate(&primary, &replica, &end, &complaints),
+                Ordering::Relaxed,
+            );
+        });
+        while start.elapsed() < Duration::from_secs(seconds) {
+            thread::sleep(Duration::from_millis(200));
+            let now = info_number(&primary, "used_memory");
+            most_memory.fetch_max(now as usize, Ordering::Relaxed);
+        }
+        end.store(true, Ordering::Relaxed);
+        for client in clients {
+            latencies.merge(&client.join().expect("a client"));
+        }
+    });
+    println!(
+        "soak: {seconds} s, {} commands, {} events, at most {} MiB; p50 {:?}, p99 {:?}, p99.9 {:?}, all {:?}",
+        latencies.commands(),
+        events.into_inner(),
+        most_memory.into_inner() >> 20,
+        latencies.quantile(0.5),
+        latencies.quantile(0.99),
+        latencies.quantile(0.999),
+        latencies.quantile(1.0),
+    );
+    let complaints = complaints
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(latencies.commands() > 1000);
+
+    replica.wait_until("the replica's link", |replica| {
+        replica.info("master_link_status").as_deref() == Some("up")
+    });
+    primary.wait_for_replica(&replica);
+    let digest = primary.call("DEBUG DIGEST");
+    assert_eq!(replica.call("DEBUG DIGEST"), digest, "the replica");
+    wait_for_files(&mut primary);
+    primary.restart();
+    assert_eq!(primary.call("DEBUG DIGEST"), digest, "after the AOF");
+
+    // The replica went through all of it as one process, so what is left there was lost.
+    assert!(replica.call("REPLICAOF NO ONE").is_ok());
+    assert!(replica.call("FLUSHALL").is_ok());
+    for family in ["bloom", "cuckoo", "cms", "topk", "tdigest"] {
+        let bytes = format!("bf_{family}_bytes");
+        replica.wait_until("the memory back", |replica| {
+            info_number(replica, &bytes) == 0
+        });
+    }
+    let left = info_number(&replica, "used_memory");
+    assert!(
+        left < before + LEFT_BYTES,
+        "{before} bytes before, {left} after"
+    );
+}

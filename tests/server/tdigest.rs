@@ -1,0 +1,490 @@
+//! t-digests on a real server: what the recordings do not show.
+
+mod merge;
+
+use crate::samples::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use roughly::sketch::format::dump::{DumpWriter, type_id};
+use roughly::sketch::t_digest::TDigest;
+
+/// A generator of numbers in [0, 1) (Knuth's MMIX constants).
+struct Uniform(u64);
+
+impl Iterator for Uniform {
+    type Item = f64;
+    fn next(&mut self) -> Option<f64> {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Some((self.0 >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}
+
+fn add(connection: &mut Connection, key: &str, values: impl IntoIterator<Item = f64>) {
+    let mut command = vec!["TDIGEST.ADD".to_owned(), key.to_owned()];
+    command.extend(values.into_iter().map(|value| value.to_string()));
+    let reply = connection.send(&command);
+    assert!(reply.is_ok(), "{reply}");
+}
+
+fn ok(connection: &mut Connection, command: &str) {
+    let reply = connection.call(command);
+    assert!(reply.is_ok(), "{command}: {reply}");
+}
+
+fn number(server: &Server, field: &str) -> i64 {
+    server.info(field).unwrap().parse().unwrap()
+}
+
+/// Answers to a fixed set of questions.
+fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
+    [
+        "QUANTILE KEY 0 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1",
+        "CDF KEY 0 0.001 0.1 0.3 0.5 0.7 0.9 0.999 1 2",
+        "RANK KEY -1 0.2 0.5 0.8 3",
+        "REVRANK KEY -1 0.2 0.5 0.8 3",
+        "BYRANK KEY 0 1 10 100 1000000",
+        "BYREVRANK KEY 0 1 10 100 1000000",
+        "TRIMMED_MEAN KEY 0.1 0.6",
+        "MIN KEY",
+        "MAX KEY",
+    ]
+    .map(|question| {
+        let command = format!("TDIGEST.{}", question.replace("KEY", key));
+        let reply = connection.call(&command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        reply.to_string()
+    })
+    .into()
+}
+
+fn digest_value(connection: &mut Connection, key: &str) -> String {
+    connection.send(&["DEBUG", "DIGEST-VALUE", key]).to_string()
+}
+
+/// Reading, saving and loading at any moment changes no later answer.
+#[test]
+fn a_digest_is_what_was_written_to_it_whatever_was_read() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for key in ["plain", "read", "saved"] {
+        ok(
+            &mut connection,
+            &format!("TDIGEST.CREATE {key} COMPRESSION 30"),
+        );
+    }
+    let mut uniform = Uniform(1);
+    for round in 0..60 {
+        let values: Vec<f64> = uniform.by_ref().take(1 + round * 7 % 97).collect();
+        for key in ["plain", "read", "saved"] {
+            add(&mut connection, key, values.iter().copied());
+        }
+        for key in ["read", "saved"] {
+            answers(&mut connection, key);
+        }
+        dump(&mut connection, "read");
+        let Reply::Bulk(payload) = connection.call("DUMP saved") else {
+            panic!("DUMP");
+        };
+        let restored = connection.send(&[b"RESTORE", &b"saved"[..], b"0", &payload, b"REPLACE"]);
+        assert!(restored.is_ok());
+        if round % 20 == 0 {
+            ok(&mut connection, "DEBUG RELOAD");
+        }
+    }
+    let plain = dump(&mut connection, "plain");
+    let value = digest_value(&mut connection, "plain");
+    let answered = answers(&mut connection, "plain");
+    for key in ["read", "saved"] {
+        assert_eq!(dump(&mut connection, key), plain, "{key}");
+        assert_eq!(digest_value(&mut connection, key), value, "{key}");
+        assert_eq!(answers(&mut connection, key), answered, "{key}");
+    }
+}
+
+/// Reads on either side, and merges whose compression nobody says, leave primary and replica equal.
+#[test]
+fn a_replica_that_is_read_has_the_same() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let (mut connection, mut on_replica) = (primary.resp2(), replica.resp2());
+    ok(&mut connection, "TDIGEST.CREATE a COMPRESSION 20");
+    ok(&mut connection, "TDIGEST.CREATE b COMPRESSION 33");
+    let mut uniform = Uniform(2);
+    for round in 0..20 {
+        add(&mut connection, "a", uniform.by_ref().take(41));
+        add(&mut connection, "b", uniform.by_ref().take(77));
+        primary.wait_for_replica(&replica);
+        answers(
+            if round % 2 == 0 {
+                &mut connection
+            } else {
+                &mut on_replica
+            },
+            "a",
+        );
+        ok(&mut connection, "TDIGEST.MERGE merged 2 a b");
+        ok(&mut connection, "TDIGEST.MERGE a 1 b");
+        ok(
+            &mut connection,
+            "TDIGEST.MERGE small 3 a b a COMPRESSION 5 OVERRIDE",
+        );
+        if round == 10 {
+            ok(&mut connection, "TDIGEST.RESET b");
+        }
+    }
+    primary.wait_for_replica(&replica);
+    for key in ["a", "b", "merged", "small"] {
+        assert_eq!(
+            digest_value(&mut on_replica, key),
+            digest_value(&mut connection, key)
+        );
+        assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
+        assert_eq!(answers(&mut on_replica, key), answers(&mut connection, key));
+    }
+    let info = connection.call("TDIGEST.INFO merged").to_string();
+    assert!(info.contains("+Compression :33 "), "{info}");
+}
+
+/// The compressed form that a read makes is memory of the key as long as it is kept.
+#[test]
+fn memory_counts_what_reads_keep() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 1000");
+    for seed in 0..100 {
+        add(&mut connection, "k", Uniform(seed).take(200));
+    }
+    let mut usage = || {
+        let usage = connection.call("MEMORY USAGE k").integer().unwrap();
+        let counted = number(&server, "bf_tdigest_bytes");
+        assert!(
+            (usage - counted).abs() < 200,
+            "{usage} said, {counted} in INFO"
+        );
+        (usage, connection.call("TDIGEST.CDF k 0.5"))
+    };
+    let (written, _) = usage();
+    let (read, _) = usage();
+    // Some 700 centroids of 16 bytes.
+    assert!(read > written + 5_000, "{read} after {written}");
+    let (read_again, _) = usage();
+    assert_eq!(read_again, read);
+    ok(&mut connection, "TDIGEST.ADD k 0.5");
+    let counted = number(&server, "bf_tdigest_bytes");
+    assert!(counted < read - 5_000, "{counted}");
+    ok(&mut connection, "TDIGEST.RESET k");
+    assert!(number(&server, "bf_tdigest_bytes") < 500);
+    assert_eq!(number(&server, "bf_tdigest_items_added"), 20_001);
+}
+
+#[test]
+fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    ok(&mut connection, "TDIGEST.CREATE source");
+    add(&mut connection, "source", [1.0, 2.0]);
+    ok(&mut connection, "CONFIG SET maxmemory 200mb");
+    let offset = server.info("master_repl_offset");
+    let keys = connection.call("DBSIZE");
+    // 32 GB, and 288 MB.
+    for compression in ["357913939", "3000000"] {
+        let create = connection.call(&format!("TDIGEST.CREATE huge COMPRESSION {compression}"));
+        assert_eq!(create.to_string(), "-ERR T-Digest: allocation failed");
+        for destination in ["huge", "source"] {
+            let merge = format!("TDIGEST.MERGE {destination} 1 source COMPRESSION {compression}");
+            assert_eq!(
+                connection.call(&merge).to_string(),
+                "-ERR T-Digest: allocation of destination digest failed"
+            );
+        }
+    }
+    assert_eq!(connection.call("DBSIZE"), keys);
+    assert_eq!(server.info("master_repl_offset"), offset);
+    assert_eq!(connection.call("TDIGEST.MAX source").to_string(), "$2");
+    // Sixteen bytes for each of 6,000,010 nodes are promised, not taken.
+    ok(&mut connection, "TDIGEST.CREATE fits COMPRESSION 1000000");
+    assert!(connection.call("MEMORY USAGE fits").integer() < Some(1000));
+}
+
+#[test]
+fn only_what_changes_is_replicated_and_told() {
+    let server = Options::new()
+        .arguments(&["--notify-keyspace-events", "KEA"])
+        .start();
+    let mut connection = server.resp2();
+    let mut listener = server.resp2();
+    listener.call("PSUBSCRIBE __keyspace@0__:k");
+    for (command, event) in [
+        ("TDIGEST.CREATE k", Some("tdigest.create")),
+        ("TDIGEST.RESET k", None),
+        ("TDIGEST.MERGE k 1 k", None),
+        ("TDIGEST.ADD k 1 2 3", Some("tdigest.add")),
+        ("TDIGEST.MERGE k 1 k OVERRIDE", None),
+        ("TDIGEST.MERGE k 1 k", Some("tdigest.merge")),
+        ("TDIGEST.RESET k", Some("tdigest.reset")),
+        ("TDIGEST.RESET k", None),
+        ("TDIGEST.QUANTILE k 0.5", None),
+        ("DEL k", Some("del")),
+    ] {
+        let changes = number(&server, "rdb_changes_since_last_save");
+        let reply = connection.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        let changed = number(&server, "rdb_changes_since_last_save") > changes;
+        assert_eq!(changed, event.is_some(), "{command}");
+        if let Some(event) = event {
+            let told = listener.read().unwrap().to_string();
+            assert!(told.ends_with(&format!("${event}]")), "{command}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_digest_goes_over_in_one_chunk() {
+    let mut server = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    ok(&mut connection, "TDIGEST.CREATE from COMPRESSION 30");
+    add(&mut connection, "from", Uniform(4).take(500));
+    let first = connection.call("TDIGEST.SCANDUMP from 0");
+    let [Reply::Integer(1), Reply::Bulk(chunk)] = first.items().unwrap() else {
+        panic!("{first}");
+    };
+    assert_eq!(
+        connection.call("TDIGEST.SCANDUMP from 1").to_string(),
+        "*[:0 $]"
+    );
+    let mut load = |key: &str, iterator: &str, chunk: &[u8]| {
+        let words = [
+            b"TDIGEST.LOADCHUNK",
+            key.as_bytes(),
+            iterator.as_bytes(),
+            chunk,
+        ];
+        connection.send(&words).to_string()
+    };
+    assert_eq!(load("to", "1", chunk), "+OK");
+    assert_eq!(load("to", "1", chunk), "-ERR received bad data");
+    assert_eq!(load("other", "1", &chunk[1..]), "-ERR received bad data");
+    assert_eq!(
+        load("other", "2", chunk),
+        "-ERR T-Digest: key does not exist"
+    );
+    assert_eq!(
+        load("other", "x", chunk),
+        "-ERR Second argument must be numeric"
+    );
+    assert_eq!(connection.call("EXISTS other"), Reply::Integer(0));
+    ok(&mut connection, "SET string x");
+    for (command, error) in [
+        (
+            "TDIGEST.SCANDUMP other 0",
+            "-ERR T-Digest: key does not exist",
+        ),
+        ("TDIGEST.SCANDUMP string 0", "-WRONGTYPE"),
+        (
+            "TDIGEST.SCANDUMP from x",
+            "-Second argument must be numeric",
+        ),
+        ("TDIGEST.LOADCHUNK string 1 x", "-WRONGTYPE"),
+    ] {
+        let reply = connection.call(command).to_string();
+        assert!(reply.starts_with(error), "{command}: {reply}");
+    }
+    server.wait_for_replica(&replica);
+    let expected = dump(&mut connection, "from");
+    assert_eq!(dump(&mut connection, "to"), expected);
+    assert_eq!(dump(&mut replica.resp2(), "to"), expected);
+}
+
+/// A payload above 64 MiB goes into a rewritten AOF as a chunk.
+#[test]
+fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&options).start();
+    let mut connection = server.resp2();
+    let mut digest = TDigest::new(1_000_000, &|_| true).unwrap();
+    let values: Vec<f64> = Uniform(6).take(3_800_000).collect();
+    digest.add(&values).unwrap();
+    let mut payload = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
+    digest.save(&mut payload);
+    let payload = payload.finish();
+    assert!(payload.len() > 64 << 20);
+    ok(&mut connection, "SELECT 3");
+    assert!(
+        connection
+            .send(&[b"RESTORE", &b"k"[..], b"0", &payload])
+            .is_ok()
+    );
+    drop(payload);
+    let before = (answers(&mut connection, "k"), dump(&mut connection, "k"));
+    connection.call("BGREWRITEAOF");
+    server.wait_until("the rewrite", |server| {
+        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+    });
+    assert_eq!(
+        server.info("aof_last_bgrewrite_status").as_deref(),
+        Some("ok")
+    );
+    server.restart();
+    let mut connection = server.resp2();
+    ok(&mut connection, "SELECT 3");
+    let after = (answers(&mut connection, "k"), dump(&mut connection, "k"));
+    assert_eq!(after.0, before.0);
+    assert!(after.1 == before.1, "other nodes");
+}
+
+/// Plain decimal numbers are read by the module itself; what is a number, and which, stays what the
+/// server says. ZADD's scores go through the server's own parser.
+#[test]
+fn numbers_are_those_of_the_server() {
+    let server = Server::start();
+    let mut connection = server.resp3();
+    let mut texts: Vec<String> = [
+        "0",
+        "-0",
+        "-0.0",
+        "007",
+        "-007.50",
+        "5.",
+        ".5",
+        "-.5",
+        ".",
+        "-",
+        "",
+        "+5",
+        "--5",
+        "1.2.3",
+        "1e3",
+        "1E-3",
+        "1e400",
+        "1e-400",
+        "5e-324",
+        "1 ",
+        " 1",
+        "1_0",
+        "0x10",
+        "1,5",
+        "nan",
+        "9007199254740991",
+        "9007199254740992",
+        "9007199254740993",
+        "9999999999999999999",
+        "00000000000000000001",
+        "12345678901234567890",
+        "0.1",
+        "0.30000000000000004",
+        "0.0000000000000000001",
+        "1234567890.123456789",
+        "179769313486231570000000000",
+        "1.7976931348623157e308",
+        "123456789012345678901234567890.5",
+        "\u{661}",
+    ]
+    .map(str::to_owned)
+    .into();
+    let mut uniform = Uniform(8);
+    for decimals in 0..20usize {
+        for magnitude in 0..16 {
+            let value = (uniform.next().unwrap() - 0.5) * 10f64.powi(magnitude);
+            texts.push(format!("{value:.decimals$}"));
+            texts.push(value.to_string());
+        }
+    }
+    for text in texts {
+        connection.send(&["DEL", "z", "d"]);
+        ok(&mut connection, "TDIGEST.CREATE d");
+        let score = match connection.send(&["ZADD", "z", &text, "m"]) {
+            Reply::Integer(1) => double(&connection.call("ZSCORE z m")),
+            _ => None,
+        };
+        connection.send(&["TDIGEST.ADD", "d", &text]);
+        let least = connection.call("TDIGEST.MIN d");
+        assert_eq!(double(&least), score, "{text:?}");
+        // With an exponent it is the server's parser that reads it, the sign of a zero included.
+        if score.is_some() && !text.contains(['e', 'E', 'x']) {
+            ok(&mut connection, "TDIGEST.RESET d");
+            connection.send(&["TDIGEST.ADD", "d", &format!("{text}e0")]);
+            assert_eq!(connection.call("TDIGEST.MIN d"), least, "{text:?}");
+        }
+    }
+}
+
+/// The number that a reply holds; nan is none.
+fn double(reply: &Reply) -> Option<f64> {
+    match reply {
+        Reply::Double(text) => text.parse().ok().filter(|value: &f64| !value.is_nan()),
+        _ => panic!("{reply}"),
+    }
+}
+
+const COMMANDS: [&str; 16] = [
+    "create",
+    "add",
+    "reset",
+    "merge",
+    "min",
+    "max",
+    "quantile",
+    "cdf",
+    "rank",
+    "revrank",
+    "byrank",
+    "byrevrank",
+    "trimmed_mean",
+    "info",
+    "scandump",
+    "loadchunk",
+];
+
+#[test]
+fn commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for command in COMMANDS {
+        let name = format!("tdigest.{command}");
+        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
+        for part in [
+            "summary",
+            "$since $2.4.0",
+            "complexity",
+            "arguments",
+            "$bf",
+            "key_spec_index",
+        ] {
+            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
+        }
+    }
+    for (command, keys) in [
+        ("TDIGEST.MERGE d 2 a b", "*[$d $a $b]"),
+        ("TDIGEST.MERGE d 1 a COMPRESSION 5 OVERRIDE", "*[$d $a]"),
+        ("TDIGEST.LOADCHUNK k 1 x", "*[$k]"),
+        ("TDIGEST.SCANDUMP k 0", "*[$k]"),
+    ] {
+        let reply = connection.call(&format!("COMMAND GETKEYS {command}"));
+        assert_eq!(reply.to_string(), keys, "{command}");
+    }
+}
+
+/// Near the ends of the range differences and sums of samples are not finite.
+#[test]
+fn extreme_samples_have_answers_within_them() {
+    let server = Server::start();
+    let mut connection = server.resp3();
+    ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 2");
+    let values = [f64::MAX, f64::MIN, 5e-324, -5e-324, 0.0, -0.0, 1.0];
+    for _ in 0..30 {
+        add(&mut connection, "k", values);
+    }
+    ok(&mut connection, "DEBUG RELOAD");
+    for answer in answers(&mut connection, "k") {
+        assert!(!answer.contains("nan"), "{answer}");
+    }
+    let quantiles = connection.call("TDIGEST.QUANTILE k 0.01 0.2 0.4 0.5 0.6 0.8 0.99");
+    assert!(!quantiles.to_string().contains("inf"), "{quantiles}");
+}

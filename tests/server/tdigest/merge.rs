@@ -1,0 +1,166 @@
+//! TDIGEST.MERGE: its checks, its operands, what it leaves alone, who may call it.
+
+use super::{COMMANDS, Uniform, add, ok};
+use crate::samples::dump;
+use crate::support::resp::Reply;
+use crate::support::server::Server;
+
+#[test]
+fn a_merge_checks_in_order_and_changes_nothing_when_it_fails() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for key in ["a", "b"] {
+        ok(
+            &mut connection,
+            &format!("TDIGEST.CREATE {key} COMPRESSION 40"),
+        );
+        add(&mut connection, key, Uniform(3).take(50));
+    }
+    ok(&mut connection, "SET string x");
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    let wrong_arity = "-ERR wrong number of arguments for 'tdigest.merge' command";
+    let missing = "-ERR T-Digest: key does not exist";
+    let before = (dump(&mut connection, "a"), dump(&mut connection, "b"));
+    let offset = server.info("master_repl_offset");
+    for (words, error) in [
+        ("string x a", wrong_type),
+        ("a x none", "-ERR T-Digest: error parsing numkeys"),
+        (
+            "a 0 none",
+            "-ERR T-Digest: numkeys needs to be a positive integer",
+        ),
+        ("a 3 none b", wrong_arity),
+        ("a 1 none b", "-ERR T-Digest: wrong keyword"),
+        ("a 1 none COMPRESSION", wrong_arity),
+        (
+            "a 1 none COMPRESSION x",
+            "-ERR T-Digest: error parsing compression parameter",
+        ),
+        (
+            "a 1 none COMPRESSION 0",
+            "-ERR T-Digest: compression parameter needs to be a positive integer",
+        ),
+        ("a 2 b none", missing),
+        ("a 2 string none", wrong_type),
+        ("a 2 none string OVERRIDE", missing),
+        ("none 1 none", missing),
+    ] {
+        let reply = connection.call(&format!("TDIGEST.MERGE {words}"));
+        assert_eq!(reply.to_string(), error, "{words}");
+    }
+    assert_eq!(server.info("master_repl_offset"), offset);
+    assert_eq!(
+        (dump(&mut connection, "a"), dump(&mut connection, "b")),
+        before
+    );
+    assert_eq!(connection.call("EXISTS none"), Reply::Integer(0));
+}
+
+#[test]
+fn weights_beyond_63_bits_are_refused_and_change_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 10");
+    add(&mut connection, "k", [1.0, 2.0, 3.0]);
+    let mut merges = 0;
+    let error = loop {
+        let before = dump(&mut connection, "k");
+        let offset = server.info("master_repl_offset");
+        let reply = connection.call("TDIGEST.MERGE k 1 k");
+        if !reply.is_ok() {
+            assert_eq!(dump(&mut connection, "k"), before);
+            assert_eq!(server.info("master_repl_offset"), offset);
+            break reply;
+        }
+        merges += 1;
+    };
+    assert_eq!(error.to_string(), "-ERR T-Digest: overflow detected");
+    assert_eq!(merges, 61);
+    ok(&mut connection, "TDIGEST.ADD k 4");
+    ok(&mut connection, "DEBUG RELOAD");
+    assert_eq!(connection.call("TDIGEST.MAX k").to_string(), "$4");
+}
+
+#[test]
+fn a_merge_takes_the_destination_along_unless_it_overrides() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    ok(&mut connection, "TDIGEST.CREATE d COMPRESSION 77");
+    ok(&mut connection, "TDIGEST.CREATE a COMPRESSION 50");
+    ok(&mut connection, "TDIGEST.CREATE b COMPRESSION 60");
+    add(&mut connection, "d", [100.0]);
+    add(&mut connection, "a", [1.0, 2.0]);
+    add(&mut connection, "b", [3.0]);
+    let sources = (dump(&mut connection, "a"), dump(&mut connection, "b"));
+    assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));
+    let mut merge = |words: &str| {
+        ok(&mut connection, &format!("TDIGEST.MERGE {words}"));
+        let key = words.split(' ').next().unwrap();
+        let info = connection.send(&["TDIGEST.INFO", key]).to_string();
+        let field = |name: &str| -> i64 {
+            let (_, rest) = info.split_once(name).unwrap();
+            let digits = rest.trim_start_matches(" :");
+            digits.split([' ', ']']).next().unwrap().parse().unwrap()
+        };
+        (field("Compression"), field("Observations"))
+    };
+    assert_eq!(merge("d 2 a b"), (77, 4));
+    assert_eq!(merge("d 2 a d"), (77, 10));
+    assert_eq!(merge("d 1 d COMPRESSION 90"), (90, 20));
+    assert_eq!(merge("d 1 d OVERRIDE"), (90, 20));
+    assert_eq!(merge("d 2 b a OVERRIDE"), (60, 3));
+    assert_eq!(merge("d 2 b a override compression 5 or so"), (5, 3));
+    assert_eq!(merge("new 2 a b"), (60, 3));
+    assert_eq!(merge("new 2 a a OVERRIDE"), (50, 4));
+    assert!(connection.call("TTL d").integer() > Some(900));
+    assert_eq!(
+        (dump(&mut connection, "a"), dump(&mut connection, "b")),
+        sources
+    );
+}
+
+#[test]
+fn a_user_needs_only_what_a_merge_does() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    for key in ["src:1", "src:2", "dst:1"] {
+        ok(&mut admin, &format!("TDIGEST.CREATE {key}"));
+        add(&mut admin, key, [1.0]);
+    }
+    let mut user = |rules: &str, command: &str| {
+        ok(
+            &mut admin,
+            &format!("ACL SETUSER u reset on nopass {rules}"),
+        );
+        let mut connection = server.resp2();
+        ok(&mut connection, "AUTH u x");
+        connection.call(command).to_string()
+    };
+    let merge = "TDIGEST.MERGE dst:1 2 src:1 src:2";
+    assert_eq!(user("%W~dst:* %R~src:* +@all", merge), "+OK");
+    assert!(user("%W~dst:* %R~src:1 +@all", merge).starts_with("-NOPERM"));
+    assert!(user("%R~dst:* %R~src:* +@all", merge).starts_with("-NOPERM"));
+    assert!(user("%W~dst:* %W~src:* +@all", merge).starts_with("-NOPERM"));
+    assert_eq!(user("%W~dst:* +@all", "TDIGEST.ADD dst:1 2"), "+OK");
+    assert_eq!(user("%W~dst:* +@all", "TDIGEST.RESET dst:1"), "+OK");
+    assert!(user("%W~dst:* +@all", "TDIGEST.MIN dst:1").starts_with("-NOPERM"));
+    assert_eq!(user("%R~dst:* +@all", "TDIGEST.MIN dst:1"), "$nan");
+    assert!(user("%R~dst:* +@all", "TDIGEST.ADD dst:1 2").starts_with("-NOPERM"));
+    let version = server.version();
+    // Redis 7.0 puts commands of modules into no category at all.
+    if version.is_valkey() || version.is_redis_at_least(7, 2) {
+        assert_eq!(user("~* +@read", "TDIGEST.RANK dst:1 1"), "*[:-2]");
+        assert!(user("~* +@read", "TDIGEST.ADD dst:1 1").starts_with("-NOPERM"));
+        assert!(user("~* +@write", "TDIGEST.MAX dst:1").starts_with("-NOPERM"));
+    }
+    // Redis 7.0 and 7.2 have no categories of modules.
+    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+        assert_eq!(user("~* +@tdigest", merge), "+OK");
+        assert!(user("~* +@all -@tdigest", merge).starts_with("-NOPERM"));
+        for command in COMMANDS {
+            let name = format!("tdigest.{command}");
+            let info = admin.send(&["COMMAND", "INFO", &name]).to_string();
+            assert!(info.contains("+@tdigest"), "{info}");
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! Top-k on real servers: what the recordings and the tests of all types do not show. Above all that
+//! whoever has seen the same commands holds the same bytes, although decay is random.
+
+use crate::samples::dump;
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::{Options, Server};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A sketch that is far too small for [`Stream`]: nearly all its buckets are fought for.
+const RESERVE: &str = "TOPK.RESERVE k 50 100 5 0.9";
+/// Items of one command.
+const BATCH: usize = 500;
+
+/// A stream of items of which few are frequent (the numbers of a linear congruential generator, squared).
+struct Stream(u64);
+
+impl Stream {
+    fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn number(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    /// The next command: mostly TOPK.ADD, now and then TOPK.INCRBY.
+    fn command(&mut self) -> Vec<String> {
+        let with_increments = self.number(10) == 0;
+        let name = if with_increments {
+            "TOPK.INCRBY"
+        } else {
+            "TOPK.ADD"
+        };
+        let mut command = vec![name.to_owned(), "k".to_owned()];
+        for _ in 0..BATCH {
+            let root = self.number(300);
+            command.push(format!("item:{}", root * root / 30));
+            if with_increments {
+                command.push(self.number(40).to_string());
+            }
+        }
+        command
+    }
+
+    fn add(&mut self, connection: &mut Connection, items: usize) {
+        for _ in 0..items / BATCH {
+            let reply = connection.send(&self.command());
+            assert!(matches!(reply, Reply::Array(_)), "{reply}");
+        }
+    }
+}
+
+/// All that can be seen of the key.
+fn view(connection: &mut Connection) -> Vec<Reply> {
+    let mut view = vec![connection.call("TOPK.LIST k WITHCOUNT")];
+    view.push(connection.call("DEBUG DIGEST-VALUE k"));
+    view.push(dump(connection, "k"));
+    view
+}
+
+fn assert_in_step(primary: &mut Server, replica: &Server) {
+    primary.wait_for_replica(replica);
+    let shown = view(&mut replica.resp2());
+    assert_eq!(shown, view(&mut primary.resp2()));
+    assert_eq!(
+        shown[0].items().unwrap().len(),
+        100,
+        "fifty items with counts"
+    );
+}
+
+#[test]
+fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_over() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    let mut connection = primary.resp2();
+    assert!(connection.call(RESERVE).is_ok());
+    // The sync takes a second, so that much is added meanwhile.
+    for number in 0..100 {
+        connection.send(&["SET", &format!("filler:{number}"), "x"]);
+    }
+    assert!(
+        connection
+            .call("CONFIG SET rdb-key-save-delay 10000")
+            .is_ok()
+    );
+    let added = AtomicU64::new(0);
+    let before_sync = std::thread::scope(|scope| {
+        let adder = scope.spawn(|| {
+            let mut stream = Stream::new(1);
+            let mut connection = primary.resp2();
+            for _ in 0..200 {
+                stream.add(&mut connection, 1000);
+                added.fetch_add(1000, Ordering::Relaxed);
+                // Two seconds in all.
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        while added.load(Ordering::Relaxed) < 10_000 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let before = added.load(Ordering::Relaxed);
+        replica.replicate(&primary);
+        let after = added.load(Ordering::Relaxed);
+        adder.join().expect("all added");
+        assert!(after > before, "nothing was added during the sync");
+        before
+    });
+    assert!(before_sync < 200_000);
+    assert_in_step(&mut primary, &replica);
+
+    // The other way round.
+    assert!(replica.call("REPLICAOF NO ONE").is_ok());
+    Stream::new(2).add(&mut replica.resp2(), 20_000);
+    assert!(primary.call("CONFIG SET rdb-key-save-delay 0").is_ok());
+    primary.replicate(&replica);
+    Stream::new(3).add(&mut replica.resp2(), 20_000);
+    assert_in_step(&mut replica, &primary);
+}
+
+/// Beside a server that is never restarted and gets the same commands.
+#[test]
+fn restarts_do_not_change_what_decays_afterwards() {
+    let aof = ["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
+    let ways = [
+        (&["--save", "3600 1000000"][..], ""),
+        (&aof, ""),
+        (
+            &[&aof[..], &["--aof-use-rdb-preamble", "no"]].concat(),
+            "BGREWRITEAOF",
+        ),
+        (
+            &[&aof[..], &["--aof-use-rdb-preamble", "yes"]].concat(),
+            "BGREWRITEAOF",
+        ),
+    ];
+    for (arguments, in_between) in ways {
+        let steady = Server::start();
+        let mut server = Options::new().arguments(arguments).start();
+        let mut streams = [Stream::new(7), Stream::new(7)];
+        let mut both = |server: &Server, items| {
+            for (stream, server) in streams.iter_mut().zip([&steady, server]) {
+                stream.add(&mut server.resp2(), items);
+            }
+        };
+        for server in [&steady, &server] {
+            assert!(server.call(RESERVE).is_ok());
+        }
+        both(&server, 50_000);
+        if !in_between.is_empty() {
+            server.call(in_between);
+            both(&server, 10_000);
+            server.wait_until("the rewrite", |server| {
+                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+            });
+        }
+        both(&server, 10_000);
+        server.restart();
+        assert_eq!(
+            view(&mut server.resp2()),
+            view(&mut steady.resp2()),
+            "{arguments:?}"
+        );
+        both(&server, 10_000);
+        assert_eq!(
+            view(&mut server.resp2()),
+            view(&mut steady.resp2()),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn copies_and_restored_dumps_go_on_as_the_original() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call(RESERVE).is_ok());
+    Stream::new(1).add(&mut connection, 20_000);
+    assert_eq!(connection.call("COPY k copied"), Reply::Integer(1));
+    let Reply::Bulk(payload) = connection.call("DUMP k") else {
+        panic!("DUMP")
+    };
+    assert!(
+        connection
+            .send(&[b"RESTORE", &b"restored"[..], b"0", &payload])
+            .is_ok()
+    );
+    copy_in_chunks(&mut server.resp2(), &mut server.resp2(), "chunked");
+    let mut digests = Vec::new();
+    for key in ["k", "copied", "restored", "chunked"] {
+        let mut stream = Stream::new(2);
+        for _ in 0..20 {
+            let mut command = stream.command();
+            key.clone_into(&mut command[1]);
+            connection.send(&command);
+        }
+        digests.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+    }
+    assert!(
+        digests.iter().all(|digest| *digest == digests[0]),
+        "{digests:?}"
+    );
+}
+
+/// Copies `k` of one server to a key of another (or the same) and tells how many chunks that took.
+fn copy_in_chunks(from: &mut Connection, to: &mut Connection, key: &str) -> usize {
+    let mut iterator = "0".to_owned();
+    for chunks in 0.. {
+        let reply = from.send(&["TOPK.SCANDUMP", "k", &iterator]);
+        let [next, chunk] = reply.items().expect("an array") else {
+            panic!("{reply}");
+        };
+        iterator = next.integer().unwrap().to_string();
+        if iterator == "0" {
+            return chunks;
+        }
+        let chunk = chunk.text().unwrap();
+        assert!(chunk.len() <= 16 << 20);
+        let command = [
+            b"TOPK.LOADCHUNK",
+            key.as_bytes(),
+            iterator.as_bytes(),
+            chunk,
+        ];
+        let loaded = to.send(&command);
+        assert!(loaded.is_ok(), "{loaded}");
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_sketch_above_16_mebibytes_goes_over_in_chunks() {
+    let (server, other) = (Server::start(), Server::start());
+    let (mut from, mut to) = (server.resp2(), other.resp2());
+    assert!(from.call("TOPK.RESERVE k 50 1000000 5 0.9").is_ok());
+    Stream::new(1).add(&mut from, 10_000);
+    assert_eq!(copy_in_chunks(&mut from, &mut to, "k"), 4);
+    assert_eq!(view(&mut to), view(&mut from));
+}
+
+#[test]
+fn chunks_that_do_not_fit_are_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("TOPK.RESERVE k 2 10 2 0.9").is_ok());
+    assert!(connection.call("SET string x").is_ok());
+    let before = view(&mut connection);
+    for (command, refusal) in [
+        ("TOPK.SCANDUMP none 0", "-TopK: key does not exist"),
+        ("TOPK.SCANDUMP k x", "-Second argument must be numeric"),
+        ("TOPK.SCANDUMP string 0", "-WRONGTYPE"),
+        ("TOPK.LOADCHUNK none 2 x", "-TopK: key does not exist"),
+        ("TOPK.LOADCHUNK none 1 x", "-ERR received bad data"),
+        (
+            "TOPK.LOADCHUNK k x x",
+            "-ERR Second argument must be numeric",
+        ),
+        ("TOPK.LOADCHUNK k 1 xx", "-ERR received bad data"),
+        ("TOPK.LOADCHUNK k 999 x", "-ERR invalid offset"),
+        ("TOPK.LOADCHUNK string 1 x", "-WRONGTYPE"),
+    ] {
+        let reply = connection.call(command).to_string();
+        assert!(reply.starts_with(refusal), "{command}: {reply}");
+    }
+    let long = [b'x'; 200];
+    let reply = connection.send(&[b"TOPK.LOADCHUNK", &b"k"[..], b"201", &long]);
+    assert!(
+        reply.to_string().starts_with("-ERR invalid chunk"),
+        "{reply}"
+    );
+    assert_eq!(view(&mut connection), before);
+    assert_eq!(connection.call("EXISTS none"), Reply::Integer(0));
+    assert_eq!(
+        connection.call("TOPK.SCANDUMP k 161").to_string(),
+        "*[:0 $]"
+    );
+}
+
+/// Its payload passes the size up to which a key is rewritten as one RESTORE.
+#[test]
+fn a_sketch_above_64_mebibytes_is_rewritten_in_chunks() {
+    let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&options).start();
+    let mut connection = server.resp2();
+    assert!(connection.call("SELECT 3").is_ok());
+    assert!(connection.call("TOPK.RESERVE k 50 3000000 3 0.9").is_ok());
+    Stream::new(1).add(&mut connection, 10_000);
+    let digest = connection.call("DEBUG DIGEST-VALUE k");
+    connection.call("BGREWRITEAOF");
+    server.wait_until("the rewrite", |server| {
+        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+    });
+    server.restart();
+    let mut connection = server.resp2();
+    assert!(connection.call("SELECT 3").is_ok());
+    assert_eq!(connection.call("DEBUG DIGEST-VALUE k"), digest);
+}
+
+const BAD_INCREMENT: &str = "-TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+
+#[test]
+fn a_bad_increment_ends_a_well_formed_reply_and_only_what_was_applied_is_replicated() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    for (protocol, null) in [(Protocol::Resp2, "$-1"), (Protocol::Resp3, "_")] {
+        let mut connection = primary.connect(protocol);
+        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("TOPK.RESERVE k 1 1000 3 0.9").is_ok());
+        let reply = connection
+            .call("TOPK.INCRBY k a 5 b 6 c -1 d 9")
+            .to_string();
+        assert_eq!(
+            reply,
+            format!("*[{null} $a {BAD_INCREMENT} {BAD_INCREMENT}]")
+        );
+        assert_eq!(connection.call("PING").to_string(), "+PONG");
+        let list = connection.call("TOPK.LIST k WITHCOUNT").to_string();
+        assert_eq!(list, "*[$b :6]");
+        assert_eq!(
+            connection.call("TOPK.COUNT k a c d").to_string(),
+            "*[:5 :0 :0]"
+        );
+        primary.wait_for_replica(&replica);
+        assert_eq!(view(&mut replica.resp2()), view(&mut primary.resp2()));
+        // Without a good pair before it nothing happens, and nothing is replicated.
+        let offset = primary.info("master_repl_offset");
+        let before = view(&mut primary.resp2());
+        let mut long = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
+        for _ in 0..40 {
+            long.extend(["e".to_owned(), "100001".to_owned()]);
+        }
+        let reply = connection.send(&long).to_string();
+        assert_eq!(reply, format!("*[{}]", [BAD_INCREMENT; 40].join(" ")));
+        assert_eq!(primary.info("master_repl_offset"), offset);
+        // Far behind good pairs.
+        let mut long = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
+        for number in 0..50 {
+            let increment = if number == 33 {
+                "x".to_owned()
+            } else {
+                number.to_string()
+            };
+            long.extend([format!("f{number}"), increment]);
+        }
+        let reply = connection.send(&long);
+        let items = reply.items().expect("an array");
+        assert_eq!(items.len(), 50);
+        let is_error: Vec<_> = items
+            .iter()
+            .map(|item| matches!(item, Reply::Error(_)))
+            .collect();
+        assert_eq!(
+            is_error,
+            (0..50).map(|number| number >= 33).collect::<Vec<_>>()
+        );
+        assert_ne!(view(&mut primary.resp2()), before);
+        assert_eq!(
+            connection.call("TOPK.LIST k WITHCOUNT").to_string(),
+            "*[$f32 :32]"
+        );
+        primary.wait_for_replica(&replica);
+        assert_eq!(view(&mut replica.resp2()), view(&mut primary.resp2()));
+    }
+}
+
+/// A script can make an item that is larger than all memory that may be used; commands from clients
+/// are refused before that.
+#[test]
+fn an_item_whose_memory_is_refused_is_an_error_at_its_place_and_is_not_replicated() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    assert!(connection.call("TOPK.RESERVE k 3 1000 3 0.9").is_ok());
+    assert!(connection.call("CONFIG SET maxmemory 20mb").is_ok());
+    let script = "local huge = string.rep('x', 25 * 1024 * 1024) \
+                  local replies = redis.pcall('TOPK.ADD', 'k', 'a', huge, 'b') \
+                  return replies['err'] or {#replies, replies[1], replies[2]['err'], replies[3]}";
+    let reply = connection.send(&["EVAL", script, "0"]).to_string();
+    // Valkey 9 makes an error of a reply that has one inside.
+    let is_refused = reply == "*[:3 $-1 $ERR Insufficient memory $-1]"
+        || primary.version().is_valkey_at_least(9, 0) && reply.contains("ERR Insufficient memory");
+    assert!(is_refused, "{reply}");
+    assert_eq!(
+        connection.call("TOPK.LIST k WITHCOUNT").to_string(),
+        "*[$a :1 $b :1]"
+    );
+    assert_eq!(primary.info("bf_topk_refusals").as_deref(), Some("1"));
+    primary.wait_for_replica(&replica);
+    assert_eq!(view(&mut replica.resp2()), view(&mut connection));
+}
+
+#[test]
+fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let refused = "-ERR Insufficient memory to create topk data structure";
+    let offset = server.info("master_repl_offset");
+    for command in [
+        "TOPK.RESERVE huge 10 4294967295 4294967295 0.9",
+        "TOPK.RESERVE huge 10 2147483648 1073741824 0.9",
+        "TOPK.RESERVE huge 10 1000000 1000000 0.9",
+        "TOPK.RESERVE huge 4294967295 8 4294967295 0.9",
+    ] {
+        assert_eq!(connection.call(command).to_string(), refused, "{command}");
+    }
+    assert!(connection.call("CONFIG SET maxmemory 100mb").is_ok());
+    for command in [
+        "TOPK.RESERVE huge 10000000",
+        "TOPK.RESERVE huge 10 10000000 2 0.9",
+    ] {
+        assert_eq!(connection.call(command).to_string(), refused, "{command}");
+    }
+    assert_eq!(connection.call("EXISTS huge"), Reply::Integer(0));
+    assert_eq!(server.info("master_repl_offset"), offset);
+    assert!(
+        connection
+            .call("TOPK.RESERVE fits 10 1000000 2 0.9")
+            .is_ok()
+    );
+}
+
+#[test]
+fn items_of_any_bytes_survive_also_with_a_count_of_zero() {
+    let mut server = Options::new()
+        .arguments(&["--save", "3600 1000000"])
+        .start();
+    let mut connection = server.resp2();
+    assert!(connection.call("TOPK.RESERVE k 8 1000 3 0.9").is_ok());
+    // With a count of 0 in the heap, so that the next item to enter would expel it.
+    let items = [&b"\0"[..], b"nul\0tail", b"nul", b"\xff\r\n", b""];
+    for (item, increment) in items.into_iter().zip([b"1", b"2", b"3", b"4", b"0"]) {
+        let reply = connection.send(&[b"TOPK.INCRBY", &b"k"[..], item, increment]);
+        assert_eq!(reply.to_string(), "*[$-1]");
+    }
+    let mut query = vec![&b"TOPK.QUERY"[..], b"k"];
+    query.extend(items);
+    let before = view(&mut connection);
+    assert_eq!(
+        before[0].to_string(),
+        "*[$\\xff\\r\\n :4 $nul :3 $nul\\x00tail :2 $\\x00 :1]"
+    );
+    assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    assert_eq!(view(&mut connection), before);
+    server.restart();
+    let mut connection = server.resp2();
+    assert_eq!(view(&mut connection), before);
+    assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
+}
+
+/// INFO's count is kept block by block as items come and go: it stays what a look at all blocks says.
+#[test]
+fn memory_and_its_count_follow_the_items() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("TOPK.RESERVE k 200 500 4 0.9").is_ok());
+    let mut uncounted = |when: &str| {
+        let usage = connection.call("MEMORY USAGE k").integer().unwrap();
+        let counted: i64 = server.info("bf_topk_bytes").unwrap().parse().unwrap();
+        println!("{when}: {usage} said, {counted} in INFO");
+        usage - counted
+    };
+    // What the server takes for the key.
+    let of_the_key = uncounted("empty");
+    let mut stream = Stream::new(5);
+    let mut adder = server.resp2();
+    for round in 0..30 {
+        let mut command = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
+        for _ in 0..100 {
+            let len = stream.number(if round % 3 == 0 { 9000 } else { 30 });
+            command.push(format!("{:len$}", stream.number(1000), len = len as usize));
+            command.push((round * 100 + stream.number(100)).to_string());
+        }
+        let reply = adder.send(&command);
+        assert_eq!(reply.items().map(<[Reply]>::len), Some(100));
+        assert_eq!(uncounted("after a round"), of_the_key);
+    }
+    assert_eq!(adder.call("UNLINK k"), Reply::Integer(1));
+    server.wait_until("the memory back", |server| {
+        server.info("bf_topk_bytes").as_deref() == Some("0")
+    });
+}
+
+#[test]
+fn a_list_has_no_item_twice_whatever_decays() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for decay in ["0.000001", "0.5", "0.9", "1"] {
+        assert!(
+            connection
+                .call(&format!("TOPK.RESERVE k 20 5 3 {decay}"))
+                .is_ok()
+        );
+        Stream::new(9).add(&mut connection, 20_000);
+        let reply = connection.call("TOPK.LIST k");
+        let mut items: Vec<_> = reply.items().unwrap().iter().map(Reply::text).collect();
+        let listed = items.len();
+        items.sort_unstable();
+        items.dedup();
+        assert_eq!(items.len(), listed, "decay {decay}");
+        assert_eq!(connection.call("DEL k"), Reply::Integer(1));
+    }
+}
+
+#[test]
+fn commands_are_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for command in [
+        "reserve",
+        "add",
+        "incrby",
+        "query",
+        "count",
+        "list",
+        "info",
+        "scandump",
+        "loadchunk",
+    ] {
+        let name = format!("topk.{command}");
+        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
+        for part in [
+            "summary",
+            "since",
+            "complexity",
+            "arguments",
+            "$bf",
+            "key_spec_index",
+        ] {
+            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
+        }
+        let keys = connection.send(&["COMMAND", "GETKEYS", &name, "k", "1", "2", "3"]);
+        let keys = keys.to_string();
+        // Where the words do not fit the arity the server says so instead.
+        assert!(keys == "*[$k]" || keys.contains("Invalid number"), "{keys}");
+    }
+}
+
+#[test]
+fn users_get_what_their_categories_allow() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    let version = server.version();
+    assert!(admin.call("TOPK.RESERVE shop:1 3").is_ok());
+    let mut user = |rules: &str, command: &str| {
+        let set = format!("ACL SETUSER u reset on nopass {rules}");
+        assert!(admin.call(&set).is_ok(), "{set}");
+        let mut connection = server.resp2();
+        assert!(connection.call("AUTH u x").is_ok());
+        connection.call(command).to_string()
+    };
+    // Redis 7.0 puts commands of modules into no category at all.
+    if version.is_valkey() || version.is_redis_at_least(7, 2) {
+        assert_eq!(user("~* +@read", "TOPK.LIST shop:1"), "*[]");
+        assert!(user("~* +@read", "TOPK.ADD shop:1 b").starts_with("-NOPERM"));
+    }
+    assert!(user("~* +topk.query", "TOPK.ADD shop:1 b").starts_with("-NOPERM"));
+    assert_eq!(user("%W~shop:* +@all", "TOPK.ADD shop:1 a"), "*[$-1]");
+    assert!(user("%W~shop:* +@all", "TOPK.LIST shop:1").starts_with("-NOPERM"));
+    assert_eq!(user("%R~shop:* +@all", "TOPK.QUERY shop:1 a"), "*[:1]");
+    assert!(user("%R~shop:* +@all", "TOPK.INCRBY shop:1 a 1").starts_with("-NOPERM"));
+    // Redis 7.0 and 7.2 have no categories of modules.
+    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+        assert_eq!(user("~* +@topk", "TOPK.COUNT shop:1 a"), "*[:1]");
+        assert!(user("~* +@all -@topk", "TOPK.LIST shop:1").starts_with("-NOPERM"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Input that makes a command do the most work it can. Each test states the bound of its algorithm, what
+//! it took where it was measured (one core of a server machine, idle), and holds it to a multiple of that
+//! which a busy machine keeps.
+
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use std::time::{Duration, Instant};
+
+/// What a command may take here: some hundred times what the slowest of them takes on an idle machine.
+const MOST: Duration = Duration::from_secs(3);
+
+/// Sends a command and holds it to [`MOST`].
+fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
+    let start = Instant::now();
+    let reply = connection.send(words);
+    let name = String::from_utf8_lossy(words[0].as_ref());
+    assert!(start.elapsed() < MOST, "{name} took {:?}", start.elapsed());
+    reply
+}
+
+/// An insertion that fails has kicked out and put back `MAXITERATIONS` fingerprints, at most 65,535:
+/// 131,070 steps, some 2 ms.
+#[test]
+fn an_insertion_that_kicks_out_in_vain() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("CF.RESERVE K 4096 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 0");
+    let mut refused = 0;
+    for item in 0..4200 {
+        let reply = timed(&mut connection, &["CF.ADD", "K", &item.to_string()]);
+        refused += usize::from(matches!(reply, Reply::Error(_)));
+        if refused == 20 {
+            break;
+        }
+    }
+    assert_eq!(refused, 20);
+}
+
+/// Equal items fill two buckets of each sub-filter, and an item costs a look into two buckets of each and
+/// the kicks of the newest. `cf-max-expansions` ends it, but is looked at once a command, as the peer does:
+/// one command adds up to 4,096 sub-filters, and refuses its further items. 10,000 equal items into
+/// buckets of one: some 200 ms.
+#[test]
+fn equal_items_that_fill_one_sub_filter_after_another() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("CF.RESERVE K 1024 MAXITERATIONS 500 EXPANSION 1");
+    for _ in 0..20 {
+        timed(
+            &mut connection,
+            &[&["CF.INSERT", "K", "ITEMS"][..], &["same"; 1000]].concat(),
+        );
+    }
+    let Reply::Array(info) = connection.call("CF.INFO K") else {
+        panic!("no CF.INFO");
+    };
+    let filters = info
+        .windows(2)
+        .find(|pair| pair[0].text() == Some(b"Number of filters"));
+    let filters = filters.and_then(|pair| pair[1].integer());
+    assert!(
+        (1..=250).contains(&filters.expect("a number")),
+        "{filters:?}"
+    );
+}
+
+#[test]
+fn a_command_of_equal_items_adds_so_many_sub_filters_only() {
+    let server = Server::start();
+    let mut replica = Server::start();
+    let mut connection = server.resp2();
+    replica.replicate(&server);
+    connection.call("CF.RESERVE K 2 BUCKETSIZE 1 EXPANSION 1");
+    let reply = timed(
+        &mut connection,
+        &[&["CF.INSERT", "K", "ITEMS"][..], &["same"; 10_000]].concat(),
+    );
+    let answers = reply.items().expect("an array");
+    assert_eq!(answers.len(), 10_000);
+    let refused = Reply::Integer(-1);
+    let inserted = answers.iter().filter(|&answer| *answer != refused).count();
+    assert!((4097..=2 * 4097).contains(&inserted), "{inserted}");
+    // What was refused is nowhere.
+    replica.wait_until("the same filter", |replica| {
+        replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
+    });
+}
+
+/// The longest chain that loads has 2,048 filters (a chain cannot grow to more), each of at most 1,075
+/// probes (what the smallest error rate asks for): 2.2 million probes an item at the very most. Here all
+/// bits but one in each filter are set, so that a question goes on to that one: some 0.3 ms an item.
+#[test]
+fn a_chain_of_the_longest_header() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("BF.RESERVE one 5e-324 1 NONSCALING");
+    let Reply::Array(dump) = connection.call("BF.SCANDUMP one 0") else {
+        panic!("no header");
+    };
+    let Reply::Bulk(one) = &dump[1] else {
+        panic!("no header");
+    };
+    let (bits, filters) = (256u64, 2048u32);
+    let mut filter = one[20..].to_vec();
+    filter[..8].copy_from_slice(&(bits / 8).to_le_bytes());
+    filter[8..16].copy_from_slice(&bits.to_le_bytes());
+    let mut header = one[..20].to_vec();
+    header[8..12].copy_from_slice(&filters.to_le_bytes());
+    header.extend_from_slice(&filter.repeat(filters as usize));
+    let loaded = connection.send(&[b"BF.LOADCHUNK", &b"K"[..], b"1", &header]);
+    assert!(loaded.is_ok(), "{loaded}");
+    let mut chunk = [0xff; 32];
+    chunk[7] = 0x7f;
+    for filter in 1..=u64::from(filters) {
+        let iterator = (1 + filter * bits / 8).to_string();
+        let loaded = connection.send(&[b"BF.LOADCHUNK", &b"K"[..], iterator.as_bytes(), &chunk]);
+        assert!(loaded.is_ok(), "{loaded}");
+    }
+    let items: Vec<String> = (0..200).map(|item| item.to_string()).collect();
+    for command in ["BF.MEXISTS", "BF.MADD"] {
+        let words = [&[command.to_owned(), "K".to_owned()][..], &items].concat();
+        timed(&mut connection, &words);
+    }
+}
+
+/// A bucket of another item takes one random number a decrement, of which there are few with any usual
+/// decay (88 at 0.9, 690 at 0.99) whatever the increment, and at most 100,000, the largest increment, with
+/// one that is nearly 1: that times the depth is the most an item costs. 1,000 items of the largest
+/// increment: some 10 ms; ten with the worst decay: some 50 ms.
+#[test]
+fn a_flood_of_large_increments() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (decay, items) in [
+        ("0.9", 1000),
+        ("0.99", 1000),
+        ("1", 1000),
+        ("1e-300", 1000),
+        ("0.999999999", 10),
+    ] {
+        connection.call("DEL K");
+        let reply = connection.call(&format!("TOPK.RESERVE K 10 1 20 {decay}"));
+        assert!(reply.is_ok(), "{reply}");
+        let mut words = vec!["TOPK.INCRBY".to_owned(), "K".to_owned()];
+        for item in 0..items {
+            words.extend([item.to_string(), "100000".to_owned()]);
+        }
+        for _ in 0..10 {
+            let reply = timed(&mut connection, &words);
+            assert_eq!(reply.items().map(<[Reply]>::len), Some(items));
+        }
+    }
+}
+
+/// An item is hashed once for every eight rows, so it costs its length times the depth of the sketch,
+/// which is in proportion to the memory that was reserved for it. A depth of a million (no error rate
+/// asks for more than 1,075) and items of 100 bytes: some 20 ms.
+#[test]
+fn a_sketch_that_is_all_depth() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let item = "x".repeat(100);
+    assert!(connection.call("CMS.INITBYDIM K 1 1000000").is_ok());
+    timed(&mut connection, &["CMS.INCRBY", "K", &item, "5"]);
+    timed(&mut connection, &["CMS.QUERY", "K", &item]);
+    assert!(connection.call("TOPK.RESERVE L 1 1 1000000 0.9").is_ok());
+    timed(&mut connection, &["TOPK.ADD", "L", &item]);
+    timed(&mut connection, &["TOPK.COUNT", "L", &item]);
+}
+
+/// Sorted, reversed, constant and organ-pipe input, which some digests answer with a node a sample: the
+/// nodes never exceed their capacity, and a thousand samples cost a sort and a few passes over them, some
+/// 0.1 ms.
+#[test]
+fn samples_in_every_bad_order() {
+    const SAMPLES: i64 = 100_000;
+    let server = Server::start();
+    let mut connection = server.resp2();
+    type Order = fn(i64) -> i64;
+    let orders: [(&str, Order); 5] = [
+        ("sorted", |i| i),
+        ("reversed", |i| -i),
+        ("constant", |_| 7),
+        ("organ pipe", |i| i.min(SAMPLES - i)),
+        ("outwards", |i| if i % 2 == 0 { i } else { -i }),
+    ];
+    for (name, order) in orders {
+        connection.call("DEL K");
+        assert!(connection.call("TDIGEST.CREATE K COMPRESSION 100").is_ok());
+        for first in (0..SAMPLES).step_by(1000) {
+            let samples = (first..first + 1000).map(|i| order(i).to_string());
+            let words: Vec<String> = ["TDIGEST.ADD".to_owned(), "K".to_owned()]
+                .into_iter()
+                .chain(samples)
+                .collect();
+            assert!(timed(&mut connection, &words).is_ok());
+        }
+        timed(&mut connection, &["TDIGEST.QUANTILE", "K", "0.5"]);
+        let Reply::Array(info) = connection.call("TDIGEST.INFO K") else {
+            panic!("no TDIGEST.INFO");
+        };
+        let number = |field: &[u8]| {
+            info.windows(2)
+                .find(|pair| pair[0].text() == Some(field))
+                .and_then(|pair| pair[1].integer())
+                .unwrap_or_else(|| panic!("no {}", field.escape_ascii()))
+        };
+        assert!(
+            number(b"Merged nodes") + number(b"Unmerged nodes") <= 610,
+            "{name}"
+        );
+        assert_eq!(number(b"Observations"), SAMPLES, "{name}");
+    }
+}
