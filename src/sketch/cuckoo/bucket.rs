@@ -114,6 +114,33 @@ pub(super) fn fill(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
     Some(empty & (empty - 1) != 0)
 }
 
+/// Stores `fingerprint` in the first empty slot of the bucket that starts at the first of `starts`, or
+/// else of the other; false if there is none. Buckets are of `SIZE` slots: 1, 2, 4 or 8. Which of them
+/// has room makes no branch.
+#[inline]
+pub(super) fn fill_either<const SIZE: usize>(
+    slots: &mut [u8],
+    starts: [usize; 2],
+    fingerprint: u8,
+) -> bool {
+    let words = starts.map(|start| {
+        let mut word = [0; 8];
+        word[..SIZE].copy_from_slice(&slots[start..start + SIZE]);
+        u64::from_le_bytes(word)
+    });
+    let empty = words.map(|word| equal_bytes(word, 0) & (u64::MAX >> (64 - 8 * SIZE)));
+    // All ones for the second bucket.
+    let second = u64::from(empty[0] == 0).wrapping_neg();
+    let chosen = |[first, other]: [u64; 2]| first ^ (first ^ other) & second;
+    let (word, empty) = (chosen(words), chosen(empty));
+    let start = chosen(starts.map(|start| start as u64)) as usize;
+    // The lowest flag, moved to the lowest bit of its slot; 0 where there is none.
+    let place = (empty & empty.wrapping_neg()) >> 7;
+    let word = (word | place.wrapping_mul(u64::from(fingerprint))).to_le_bytes();
+    slots[start..start + SIZE].copy_from_slice(&word[..SIZE]);
+    empty != 0
+}
+
 /// [`position`] for any length: whole blocks first, each compared without a branch a byte.
 fn scan(bucket: &[u8], byte: u8) -> Option<usize> {
     let (blocks, tail) = bucket.as_chunks::<SCAN_BYTES>();
@@ -160,6 +187,28 @@ mod tests {
             }
             prop_assert_eq!(more, slot.map(|_| expected.contains(&0)));
             prop_assert_eq!(filled, expected);
+        }
+
+        #[test]
+        fn filling_either_bucket_takes_the_first_with_room(
+            slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 24),
+            buckets in prop::array::uniform2(0usize..3),
+            fingerprint in 1u8..=255,
+        ) {
+            fn check<const SIZE: usize>(slots: &[u8], buckets: [usize; 2], fingerprint: u8) {
+                let starts = buckets.map(|bucket| bucket * SIZE);
+                let mut expected = slots.to_vec();
+                let filled = starts.iter().any(|&start| {
+                    fill(&mut expected[start..start + SIZE], fingerprint).is_some()
+                });
+                let mut got = slots.to_vec();
+                assert_eq!(fill_either::<SIZE>(&mut got, starts, fingerprint), filled);
+                assert_eq!(got, expected);
+            }
+            check::<1>(&slots, buckets, fingerprint);
+            check::<2>(&slots, buckets, fingerprint);
+            check::<4>(&slots, buckets, fingerprint);
+            check::<8>(&slots, buckets, fingerprint);
         }
 
         /// Bytes that differ in one bit from the one sought are what a carry would confuse.

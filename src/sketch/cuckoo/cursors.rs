@@ -1,6 +1,7 @@
 //! An index of empty slots over many sub-filters.
 
 use super::bucket;
+use super::item::other_bucket;
 use super::sub_filter::SubFilter;
 
 /// For each bucket the oldest sub-filter that may have an empty slot in it. All sub-filters are of one
@@ -31,9 +32,31 @@ impl Cursors {
         })
     }
 
+    /// Moves the fingerprints of `block`; see [`Vacancies::empty`](super::vacancies::Vacancies::empty).
+    pub fn empty(
+        &mut self,
+        earlier: &mut [SubFilter],
+        block: &mut [u8],
+        first_bucket: u64,
+    ) -> bool {
+        let mut moved = false;
+        let Some(bucket_size) = earlier.first().map(SubFilter::bucket_size) else {
+            return false;
+        };
+        for (home, slots) in (first_bucket..).zip(block.chunks_exact_mut(bucket_size)) {
+            for slot in slots.iter_mut().filter(|slot| **slot != 0) {
+                if self.fill(earlier, [home, other_bucket(home, *slot)], *slot) {
+                    *slot = 0;
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
     /// Puts `fingerprint` into the first of `earlier` with an empty slot in the first bucket or else in
     /// the second; false if none has.
-    pub fn fill(&mut self, earlier: &mut [SubFilter], buckets: [u64; 2], fingerprint: u8) -> bool {
+    fn fill(&mut self, earlier: &mut [SubFilter], buckets: [u64; 2], fingerprint: u8) -> bool {
         let numbers = buckets.map(|hash| self.advance(earlier, hash));
         let preferred = usize::from(numbers[1] < numbers[0]);
         let Some(sub_filter) = earlier.get_mut(numbers[preferred]) else {

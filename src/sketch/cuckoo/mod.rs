@@ -24,6 +24,7 @@ mod masks;
 mod parts;
 mod shape;
 mod sub_filter;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod vacancies;

@@ -4,20 +4,19 @@
 //! sub-filters looked at only fill up, and there are fewer of them with each source, so that what was
 //! found full stays so: both indexes rest on that.
 //!
-//! - Probing the buckets costs nothing to set up: best where few fingerprints have to move, or to few
-//!   sub-filters. It costs two cache misses a sub-filter and as many branches that no processor predicts.
+//! - Probing the buckets ([`sweep`]) costs nothing to set up: best where few fingerprints have to move, or
+//!   to few sub-filters. It costs a cache miss a sub-filter, of which many are under way at once.
 //! - With more, and when probes begin to cost as much as a look at every bucket, an index is built, once.
-//!   Up to 64 older sub-filters it is [`Masks`], which make a move cheap: 40 sub-filters of 256K slots
-//!   were compacted automatically in 20 to 25 ms instead of 40 to 100, by CF.COMPACT in 41 instead of
-//!   778. With 2 sub-filters it was slower than probing, with 9 faster.
+//!   Up to 64 older sub-filters it is [`Masks`], which tell of all of them at once: with 40 sub-filters
+//!   of 256K slots CF.COMPACT took 41 ms instead of 778. With 2 sub-filters it was slower than probing,
+//!   with 9 faster.
 //! - Beyond, it is [`Cursors`], which make a compaction linear in the slots where probing would be
 //!   quadratic in the sub-filters.
 
-use super::bucket;
 use super::cursors::Cursors;
-use super::item::other_bucket;
 use super::masks::Masks;
 use super::sub_filter::SubFilter;
+use super::sweep;
 
 /// Slots that are looked at together: at least one bucket of the largest size, and few enough for the
 /// first-level cache with all that goes with them.
@@ -28,7 +27,7 @@ const PATIENCE_PROBES: u64 = 4096;
 /// Nor is one for this many older sub-filters or fewer.
 const PROBED_SUB_FILTERS: usize = 4;
 /// Building an index passes this many buckets in the time of one probe.
-const BUCKETS_A_PROBE: u64 = 64;
+const BUCKETS_A_PROBE: u64 = 16;
 
 /// Finds and fills empty slots. One serves one compaction.
 #[derive(Debug)]
@@ -76,15 +75,8 @@ impl Vacancies {
         }
         match &mut self.index {
             Index::Masks(masks) => masks.empty(earlier, block, first_bucket),
-            Index::Cursors(cursors) => empty_singly(earlier, block, first_bucket, |e, b, f| {
-                cursors.fill(e, b, f)
-            }),
-            Index::None => {
-                let probes = &mut self.probes;
-                empty_singly(earlier, block, first_bucket, |e, b, f| {
-                    probe(e, b, f, probes)
-                })
-            }
+            Index::Cursors(cursors) => cursors.empty(earlier, block, first_bucket),
+            Index::None => sweep::empty(earlier, block, first_bucket, &mut self.probes),
         }
     }
 
@@ -107,41 +99,4 @@ impl Vacancies {
         self.patience = u64::MAX;
         self.index = index.unwrap_or(Index::None);
     }
-}
-
-/// Moves the fingerprints of a block where `fill` finds room for them, given the two buckets.
-fn empty_singly(
-    earlier: &mut [SubFilter],
-    block: &mut [u8],
-    first_bucket: u64,
-    mut fill: impl FnMut(&mut [SubFilter], [u64; 2], u8) -> bool,
-) -> bool {
-    let mut moved = false;
-    let Some(bucket_size) = earlier.first().map(SubFilter::bucket_size) else {
-        return false;
-    };
-    for (home, slots) in (first_bucket..).zip(block.chunks_exact_mut(bucket_size)) {
-        for slot in slots.iter_mut().filter(|slot| **slot != 0) {
-            if fill(earlier, [home, other_bucket(home, *slot)], *slot) {
-                *slot = 0;
-                moved = true;
-            }
-        }
-    }
-    moved
-}
-
-/// Looks into every bucket.
-fn probe(earlier: &mut [SubFilter], buckets: [u64; 2], fingerprint: u8, probes: &mut u64) -> bool {
-    for sub_filter in earlier {
-        *probes += 1;
-        for hash in buckets {
-            let slots = sub_filter.bucket_mut(hash);
-            if let Some(slot) = bucket::position(slots, 0) {
-                slots[slot] = fingerprint;
-                return true;
-            }
-        }
-    }
-    false
 }
