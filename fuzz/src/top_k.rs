@@ -21,9 +21,10 @@ pub fn stored(bytes: &[u8]) {
     let Ok(mut sketch) = TopK::from_header(input.bytes(len.into()), &allows) else {
         return;
     };
-    let buckets = sketch.bucket_bytes_mut();
-    let content = input.bytes(buckets.len());
-    buckets[..content.len()].copy_from_slice(content);
+    while !input.is_empty() {
+        let (iterator, chunk) = input.chunk();
+        let _ = sketch.load_chunk(iterator, chunk);
+    }
     exercise(sketch);
 }
 
@@ -35,10 +36,11 @@ pub fn exercise(mut sketch: TopK) {
             sketch.add(item, increment).expect("little memory");
         }
     }
-    let items = [&b"a"[..], b"", b"x"];
-    let mut counts = Vec::new();
-    sketch.count_all(items, |count| counts.push(count));
-    assert!((items.iter().zip(counts)).all(|(item, count)| sketch.count(item) == count));
+    for iterator in [i64::MIN, -1, 0, 1, 2, 1 << 31, 1 << 32, i64::MAX] {
+        let _ = sketch.chunk(iterator, 100);
+        let _ = sketch.load_chunk(iterator, b"xyz");
+        let _ = sketch.load_chunk(iterator, b"");
+    }
     is_sound(&sketch);
 }
 
@@ -56,8 +58,11 @@ fn is_sound(sketch: &TopK) {
     assert!(again == *sketch);
     let mut copy =
         TopK::from_header(&sketch.header().expect("little memory"), &|_| true).expect("our header");
-    copy.bucket_bytes_mut()
-        .copy_from_slice(sketch.bucket_bytes());
+    let mut iterator = 1;
+    while let Some((next, chunk)) = sketch.chunk(iterator, 1000) {
+        copy.load_chunk(next, chunk).expect("our chunk");
+        iterator = next;
+    }
     assert!(copy == *sketch);
     assert_eq!(
         digest(&copy),
@@ -138,6 +143,10 @@ pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
     let mut stream = Output::values(0);
     sketch.save(&mut stream).expect("little memory");
     let mut chunked = Output::header(&sketch.header().expect("little memory"));
-    chunked.bytes.extend_from_slice(sketch.bucket_bytes());
+    let mut iterator = 1;
+    while let Some((next, chunk)) = sketch.chunk(iterator, 1000) {
+        chunked.chunk(next, chunk);
+        iterator = next;
+    }
     vec![stream.bytes, chunked.bytes]
 }
