@@ -78,7 +78,7 @@ fn figures_are_exact_whatever_happens_to_the_keys() {
         connection.call("MOVE nothing 2");
         connection.send(&["MOVE", key, "2"]);
         expect(&mut server, "a move", 1);
-        connection.call("FLUSHALL");
+        connection.call("FLUSHALL SYNC");
         server.wait_until("an empty server", |server| {
             figures(server, sample) == (0, 0)
         });
@@ -113,7 +113,7 @@ fn evicted_keys_are_gone_from_the_figures() {
             Some(figures(server, sample).0) == server.call("DBSIZE").integer()
         });
         connection.call("CONFIG SET maxmemory 0");
-        connection.call("FLUSHALL");
+        connection.call("FLUSHALL SYNC");
     }
 }
 
@@ -163,7 +163,7 @@ fn large_keys_are_freed_in_the_background() {
                     sample.type_name
                 );
             }
-            connection.call("FLUSHALL");
+            connection.call("FLUSHALL SYNC");
         }
     }
 }

@@ -56,7 +56,7 @@ fn bloom_filters_of_every_encoding_version_load() {
         (4, header(5, 64, 5.0, 320, 0)),
     ];
     for (version, header) in headers {
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         let load = [b"BF.LOADCHUNK", &b"new"[..], b"1", &header];
         assert!(connection.send(&load).is_ok(), "version {version}");
         for item in 0..40 {
@@ -141,7 +141,7 @@ fn count_min_sketches_of_version_1_load() {
     let server = Server::start();
     let mut connection = server.resp2();
     for cell_size in [1, 2, 4, 8] {
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         let init = format!("CMS.INITBYDIM new 50 3 CELL_SIZE {cell_size}");
         assert!(connection.call(&init).is_ok());
         for item in 0..20 {
@@ -173,7 +173,7 @@ fn recorded_versions_are_ours_and_later_ones_are_refused() {
                 let (recorded, _) = Values::from_dump(&key.payload).expect("a payload");
                 let sample = SAMPLES.iter().find(|s| s.type_name == family.type_name);
                 let sample = sample.expect("a sample");
-                connection.call("FLUSHALL");
+                connection.call("FLUSHALL SYNC");
                 sample.build(&mut connection, "key");
                 let (ours, today) = values(&mut connection, "key");
                 assert_eq!(ours, recorded, "{}", key.name);

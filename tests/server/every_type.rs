@@ -265,7 +265,7 @@ fn transactions_and_scripts_work() {
         for key in ["multi", "lua"] {
             assert_eq!(sample.view(&mut connection, key), plain, "{key}");
         }
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
 
@@ -292,7 +292,7 @@ fn memory_usage_is_what_the_server_gave() {
             "{}: {counted} in INFO, {taken} taken",
             sample.type_name
         );
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
 

@@ -132,7 +132,7 @@ fn what_this_version_wrote_is_read_and_written_again() {
             .collect();
         let keys = file["keys"].as_object().expect("keys");
         assert!(commands.len() > 100 && keys.len() > 5);
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         make(&mut connection, &commands);
         for (key, frozen) in keys {
             let dump = base64(&frozen["dump"]);

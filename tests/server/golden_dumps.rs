@@ -72,7 +72,7 @@ impl Golden {
         let mut connection = server.connect(protocol);
         for key in &self.keys {
             println!("{} {} over {protocol:?}", self.folder, key.name);
-            assert!(connection.call("FLUSHALL").is_ok());
+            assert!(connection.call("FLUSHALL SYNC").is_ok());
             check(key, &mut connection);
         }
     }

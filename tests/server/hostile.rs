@@ -216,7 +216,7 @@ fn damaged_payloads_are_refused_or_harmless() {
     let mut connection = server.resp2();
     let mut numbers = Numbers(0xbad_5eed);
     for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         sample.build(&mut connection, "built");
         let Reply::Bulk(payload) = connection.call("DUMP built") else {
             panic!("no payload of {}", family.type_name);
@@ -273,7 +273,7 @@ fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
     let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
     let mut connection = server.resp2();
     for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         sample.build(&mut connection, "built");
         let all = chunks(&mut connection, family, "built");
         let (header, rest) = all.split_first().expect("a header");
@@ -338,7 +338,7 @@ fn damaged_headers_are_refused_or_harmless() {
     let mut connection = server.resp2();
     let mut numbers = Numbers(0xc4a5);
     for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         sample.build(&mut connection, "built");
         let all = chunks(&mut connection, family, "built");
         let (mut accepted, mut refused) = (0, 0);
@@ -369,7 +369,7 @@ fn edge_numbers(server: &Server, most_bytes: u64) {
     for (family, sample) in families() {
         for command in family.sizes {
             for edge in EDGES {
-                assert!(connection.call("FLUSHALL").is_ok());
+                assert!(connection.call("FLUSHALL SYNC").is_ok());
                 let command = command.replace('*', edge);
                 // On a missing key, on one that is there, and again on what came of it.
                 connection.call(&command);
@@ -423,7 +423,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     assert!(info_bytes(&server, "used_memory") < 66 << 20);
     // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
     // 38 bytes and some items a key would come whose DUMP is more than the server can have.
-    assert!(connection.call("FLUSHALL").is_ok());
+    assert!(connection.call("FLUSHALL SYNC").is_ok());
     let mut header = Vec::new();
     for number in [0u64, 1 << 20, 0, 4] {
         header.extend_from_slice(&number.to_le_bytes());
@@ -434,7 +434,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
     assert!(info_bytes(&server, "used_memory") < 40 << 20);
     assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
-    assert!(connection.call("FLUSHALL").is_ok());
+    assert!(connection.call("FLUSHALL SYNC").is_ok());
     // Where the server evicts, it makes room by itself.
     assert!(
         connection

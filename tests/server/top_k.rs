@@ -312,7 +312,7 @@ fn a_bad_increment_ends_a_well_formed_reply_and_only_what_was_applied_is_replica
     replica.replicate(&primary);
     for (protocol, null) in [(Protocol::Resp2, "$-1"), (Protocol::Resp3, "_")] {
         let mut connection = primary.connect(protocol);
-        assert!(connection.call("FLUSHALL").is_ok());
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
         assert!(connection.call("TOPK.RESERVE k 1 1000 3 0.9").is_ok());
         let reply = connection
             .call("TOPK.INCRBY k a 5 b 6 c -1 d 9")
