@@ -202,8 +202,6 @@ impl KeySpec {
     /// Word 1 is read.
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Word 1 is looked at, but nothing of what users put there is told.
-    pub const INSPECT: Self = Self::first(raw::REDISMODULE_CMD_KEY_RO);
     /// Word 1 is made, or something is added to it. As with the server's own SADD, a reply that tells
     /// whether it was there already asks for no permission to read.
     pub const INSERT: Self =
@@ -220,9 +218,6 @@ impl KeySpec {
     /// Something of word 1 is taken away.
     pub const DELETE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
-    /// Word 1 is overwritten.
-    pub const OVERWRITE: Self =
-        Self::first(raw::REDISMODULE_CMD_KEY_OW | raw::REDISMODULE_CMD_KEY_INSERT);
     /// Word 2 counts the keys that follow it, which are read.
     pub const COUNTED_SOURCES: Self = Self {
         flags: raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,

@@ -263,19 +263,11 @@ impl<T: DataType> WriteKey<T> {
 
     /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
     /// one call of the server's a block; where there are many and they change often, see
-    /// [`WriteKey::count_bytes`] and [`WriteKey::count_changes`].
+    /// [`WriteKey::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(held) = self.0.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).recount() }
-        }
-    }
-
-    /// Counts bytes that the value took (or gave back) since it was last counted, for INFO.
-    pub fn count_bytes(&mut self, change: i64) {
-        if let Slot::Found(held) = self.0.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*held).count_change(change) }
         }
     }
 
