@@ -294,14 +294,12 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
             .collect();
         thread::sleep(Duration::from_millis(500));
         let partner = nodes.partner(1);
-        // Valkey 8.1 writes this file in place: a kill in the middle leaves half of it, with which the
-        // server does not start. That is its own affair; the node comes back with the file of before.
-        let file = nodes.servers[1].dir().join("nodes.conf");
-        let known_nodes = std::fs::read(&file).expect("the nodes that the node knows");
+        let known_nodes = nodes.known_nodes(1);
         nodes.servers[1].kill();
         nodes.wait("the replica to take over", |nodes| {
             nodes.servers[partner].info("role").as_deref() == Some("master")
         });
+        let file = nodes.servers[1].dir().join("nodes.conf");
         std::fs::write(&file, known_nodes).expect("the same file");
         nodes.servers[1].relaunch();
         nodes.wait_until_ok();

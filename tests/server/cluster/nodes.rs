@@ -124,6 +124,22 @@ impl Nodes {
         });
     }
 
+    /// What a node has written down of the others, for a node that shall start again after a kill. Two
+    /// faults of servers would keep it from that. Valkey 8.1 writes the file in place, so that a kill may
+    /// leave half of it. And Valkey 8.0 and 8.1 refuse a file in which a replica stands in another shard than its
+    /// primary, although it writes such files: for a while after REPLICATE it has not heard of the new
+    /// shard. So this waits until the node knows the truth, and gives the whole file with it.
+    pub fn known_nodes(&self, node: usize) -> Vec<u8> {
+        let file = self.servers[node].dir().join("nodes.conf");
+        let mut bytes = Vec::new();
+        self.wait("a list of nodes without contradictions", |nodes| {
+            nodes.ok(node, "CLUSTER SAVECONFIG");
+            bytes = std::fs::read(&file).expect("the nodes that the node knows");
+            is_consistent(&String::from_utf8_lossy(&bytes), nodes.servers.len())
+        });
+        bytes
+    }
+
     /// `master` or `slave`.
     pub fn role(&self, node: usize) -> String {
         self.servers[node].info("role").expect("a role")
@@ -206,4 +222,25 @@ impl Nodes {
         }
         self.wait("the slot's new owner", |nodes| nodes.owner(slot) == to);
     }
+}
+
+/// Whether the text of a `nodes.conf` is whole, and no replica stands in another shard than its primary.
+fn is_consistent(text: &str, count: usize) -> bool {
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    let Some((vars, nodes)) = lines.split_last() else {
+        return false;
+    };
+    let shard = |id: &str| {
+        let node = nodes.iter().find(|words| words[0] == id)?;
+        let mut about = node.get(1)?.split(',');
+        Some(about.find_map(|field| field.strip_prefix("shard-id=")))
+    };
+    let stands_right = |words: &Vec<&str>| match words.get(3) {
+        None => false,
+        Some(&"-") => true,
+        Some(primary) => shard(primary).is_some_and(|its| Some(its) == shard(words[0])),
+    };
+    // The last line ends with an epoch, and a line feed.
+    let whole = vars.first() == Some(&"vars") && vars.len() == 5 && text.ends_with('\n');
+    whole && nodes.len() == count && nodes.iter().all(stands_right)
 }
