@@ -178,7 +178,8 @@ const BLOOM: Family = Family {
         let growth = random.pick(&["", " EXPANSION 1", " EXPANSION 3", " NONSCALING"]);
         words(&format!("BF.RESERVE {key} {rate} {capacity}{growth}"))
     },
-    write: |random, key, _| match random.below(8) {
+    write: |random, key, other| match random.below(9) {
+        8 => words(&format!("BF.MERGE {key} 1 {other}")),
         0..3 => with_item(&format!("BF.ADD {key}"), random),
         3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
         6 => with_items(

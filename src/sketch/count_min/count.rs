@@ -523,7 +523,7 @@ mod tests {
         sketch.increment_all(stream, |_, answer| assert!(answer.is_ok()));
         assert_eq!(
             sketch.total().cast_signed(),
-            counts.iter().map(|(_, count)| count).sum()
+            counts.iter().map(|(_, count)| count).sum::<i64>()
         );
         let bound = error * sketch.total() as f64;
         let mut beyond = 0;
