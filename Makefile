@@ -1,6 +1,6 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
+.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench bench-report lint build fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES
 
@@ -34,9 +34,12 @@ valgrind: ## the server tests with the server under valgrind: bad accesses and l
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
 
-bench: ## measure
+bench: ## measure everything, about 25 minutes on a quiet machine
+	@scripts/bench.sh
+
+bench-report: ## write docs/performance.md's tables and pictures from what was measured
 	@scripts/install.sh build
-	cargo bench
+	cargo bench --bench report
 
 lint: ## formatting, clippy, documentation, the floors, the scripts
 	@scripts/lint.sh
