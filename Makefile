@@ -34,7 +34,7 @@ valgrind: ## the server tests with the server under valgrind: bad accesses and l
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
 
-bench: ## measure everything, about 25 minutes on a quiet machine
+bench: ## measure everything: long, and best on a quiet machine
 	@scripts/bench.sh
 
 bench-report: ## write docs/performance.md's tables and pictures from what was measured

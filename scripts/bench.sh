@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures the module in the server of the PATH, or the one that $ROUGHLY_SERVER names, and the sketches
 # without a server. Leaves the results in target/bench, of which `make bench-report` makes
-# docs/performance.md. About 25 minutes, best on a machine that does nothing else.
+# docs/performance.md. Takes long, best on a machine that does nothing else.
 #
 #   scripts/bench.sh              everything
 #   scripts/bench.sh server BF    one part (server, growth, references, instructions, sketches),

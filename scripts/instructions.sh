@@ -43,20 +43,26 @@ times() {
     echo
 }
 
-# Runs a server under callgrind, without counting yet; its port is $port.
+# Runs a server under callgrind, without counting yet; its port is $port. A port that is taken ends the
+# server; then another is tried.
 start() {
-    port=$((20000 + RANDOM % 20000))
-    valgrind --tool=callgrind --instr-atstart=no --dump-line=no --callgrind-out-file="$work/out" \
-        "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
-        > "$work/log" 2>&1 &
-    process=$!
-    until "$client" -p "$port" ping > /dev/null 2>&1; do
-        if ! kill -0 "$process" 2> /dev/null; then
-            tail -5 "$work/log" >&2
-            return 1
-        fi
-        sleep 0.2
+    local attempt
+    for attempt in 1 2 3 4 5; do
+        port=$((20000 + RANDOM % 12000))
+        valgrind --tool=callgrind --instr-atstart=no --dump-line=no --callgrind-out-file="$work/out" \
+            "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
+            > "$work/log" 2>&1 &
+        process=$!
+        while kill -0 "$process" 2> /dev/null; do
+            if "$client" -p "$port" ping > /dev/null 2>&1; then
+                return 0
+            fi
+            sleep 0.2
+        done
+        echo "instructions: attempt $attempt: the server did not start" >&2
     done
+    cat "$work/log" >&2
+    return 1
 }
 
 # load COMMANDS RANGE WORDS...: pipelined load; the program ends at the first error that is answered.
@@ -115,9 +121,22 @@ count() {
     [ "$items" -eq 1 ] || printf '; an item %d and %d' $((all / items)) $((ours / items))
     printf '\n'
     results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours}")
+    # A part of the cases is shown, not kept. All are written one by one, so that a run can be given up.
+    [ ${#chosen_words[@]} -gt 0 ] || write
+}
+
+write() {
+    mkdir -p target/bench
+    {
+        echo "{\"server\": \"$version\", \"cases\": ["
+        printf '%s' "${results[0]}"
+        [ ${#results[@]} -eq 1 ] || printf ',\n%s' "${results[@]:1}"
+        echo "]}"
+    } > target/bench/instructions.json
 }
 
 chosen_words=("$@")
+version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
 cf=CF.RESERVE\ k\ 10000000
 cms=CMS.INITBYPROB\ k\ 0.001\ 0.01
@@ -151,15 +170,3 @@ count "TDIGEST.ADD" 1 40000 1000000000 "$digest" "" TDIGEST.ADD k "$random"
 count "TDIGEST.ADD x100" 100 2000 1000000000 "$digest" "" TDIGEST.ADD k "${samples100[@]}"
 count "TDIGEST.QUANTILE" 1 40000 1 "$digest" "$samples" TDIGEST.QUANTILE k 0.5
 count "TDIGEST.CDF" 1 40000 1000000000 "$digest" "$samples" TDIGEST.CDF k "$random"
-
-# A part of the cases is shown, not kept.
-if [ ${#chosen_words[@]} -eq 0 ]; then
-    mkdir -p target/bench
-    version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
-    {
-        echo "{\"server\": \"$version\", \"cases\": ["
-        printf '%s' "${results[0]}"
-        printf ',\n%s' "${results[@]:1}"
-        echo "]}"
-    } > target/bench/instructions.json
-fi

@@ -111,7 +111,14 @@ fn machine(results: &Results) -> String {
 fn goals(cases: &Value) -> String {
     let line = |case: &Value| {
         let (got, goal) = (number(&case["multiple"]), number(&case["goal"]));
-        format!("{} ({} for {goal})", text(&case["name"]), multiple(got))
+        let share = server_share(case, cases).map_or(String::new(), |share| {
+            format!("; {} of it finds no key", multiple(share))
+        });
+        format!(
+            "- {}: {} for {goal}{share}\n",
+            text(&case["name"]),
+            multiple(got)
+        )
     };
     let with_goals = || items(cases).filter(|case| case["goal"].is_number());
     // Compared as they are shown.
@@ -126,22 +133,20 @@ fn goals(cases: &Value) -> String {
         .filter(|case| !is_met(case))
         .map(line)
         .collect();
-    let mut lists = format!(
-        "Met, {} of {}: {}.\n\n",
+    format!(
+        "Met, {} of {}:\n\n{}\nNot met:\n\n{}",
         met.len(),
         with_goals().count(),
-        met.join("; ")
-    );
-    let _ = writeln!(
-        lists,
-        "Not met: {}.",
-        if missed.is_empty() {
-            "none".to_owned()
-        } else {
-            missed.join("; ")
-        }
-    );
-    lists
+        or_none(&met),
+        or_none(&missed)
+    )
+}
+
+fn or_none(lines: &[String]) -> String {
+    match lines {
+        [] => "- none\n".to_owned(),
+        lines => lines.concat(),
+    }
 }
 
 /// The cost of the server's share of a case, from the cases that it is the sum of.
