@@ -6,3 +6,4 @@
 pub mod damage;
 pub mod resp;
 pub mod server;
+pub mod stop;
