@@ -7,6 +7,7 @@ use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly::sketch::format::dump::Values;
+use std::time::{Duration, Instant};
 
 /// Every command of a family on a key K, whatever the key holds. `*` is a number at an edge.
 struct Family {
@@ -466,4 +467,40 @@ fn a_server_without_memory_answers_every_command() {
         sample.change(&mut connection, "K", "after");
         connection.call("DEL K K2");
     }
+}
+
+/// A refused payload and a capped error rate are logged, but not as often as a client sends them: lines of a
+/// hundred bytes would fill the disk.
+#[test]
+fn the_log_does_not_grow_with_what_is_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE b 0.01 100").is_ok());
+    let Reply::Bulk(payload) = connection.call("DUMP b") else {
+        panic!("no payload");
+    };
+    let (id, mut values) = Values::from_dump(&payload).unwrap();
+    values.values.pop_back();
+    let damaged = values.to_dump(id);
+    let lines = || server.log().lines().count();
+    let start = Instant::now();
+    let before = lines();
+    for number in 0..2000 {
+        let refused = connection.send(&[b"RESTORE", &b"r"[..], b"0", &damaged]);
+        assert!(matches!(refused, Reply::Error(_)), "{refused}");
+        let reserved = connection.call(&format!("BF.RESERVE {number} 0.5 10"));
+        assert!(reserved.is_ok(), "{reserved}");
+    }
+    let most = start.elapsed().as_secs() as usize + 2;
+    let log = server.log();
+    let ours = || {
+        log.lines()
+            .skip(before)
+            .filter(|line| line.contains("<bf>"))
+    };
+    assert!((1..=most).contains(&ours().count()), "{}", ours().count());
+    // What comes later tells of it.
+    std::thread::sleep(Duration::from_secs(1));
+    connection.call("BF.RESERVE late 0.5 10");
+    assert!(server.log().contains("such lines were held back"));
 }
