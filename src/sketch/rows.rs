@@ -45,6 +45,31 @@ fn consecutive<const N: usize>(first: u32) -> [u32; N] {
     })
 }
 
+/// Rows up to which any items may be hashed: that is at most four passes over what was sent.
+const SHALLOW_ROWS: u64 = 32;
+
+/// Bytes that one command may hash where there are more rows, in all passes over all its items.
+const MOST_HASHED_BYTES: u64 = 1 << 32;
+
+/// What a pass over the shortest of items costs, in bytes hashed.
+const PASS_BYTES: u64 = 8;
+
+/// Whether the items of one command can be hashed for so many rows in a bearable time.
+///
+/// Each group of [`LANES`] rows is a pass over the item, so that an item of half a gibibyte would take a
+/// day for a million rows. Up to 32 rows everything is bearable, beyond that 4 GiB in all: some seconds.
+/// Cost: a step an item, and only where there are more than 32 rows.
+#[must_use]
+pub fn is_bearable<'a>(depth: u64, items: impl Iterator<Item = &'a [u8]>) -> bool {
+    if depth <= SHALLOW_ROWS {
+        return true;
+    }
+    let mut bytes = items.map(|item| item.len() as u64 + PASS_BYTES);
+    let all = bytes.try_fold(0u64, u64::checked_add);
+    let hashed = all.and_then(|all| all.checked_mul(depth.div_ceil(LANES as u64)));
+    hashed.is_some_and(|hashed| hashed <= MOST_HASHED_BYTES)
+}
+
 /// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division.
 ///
 /// From D. Lemire, O. Kaser, N. Kurz, "Faster remainder by direct computation" (2019), section 3.2:
@@ -126,6 +151,20 @@ mod tests {
         }
         assert_eq!(Columns::new(u64::MAX).column(u32::MAX), u64::from(u32::MAX));
         assert_eq!(Columns::new(0).column(7), 0);
+    }
+
+    #[test]
+    fn few_rows_bear_anything_and_many_rows_four_gibibytes() {
+        let item = [0; 1 << 16];
+        let items = |number| std::iter::repeat_n(&item[..], number);
+        assert!(is_bearable(32, items(1 << 20)));
+        // Five passes.
+        assert!(is_bearable(33, items(13_000)));
+        assert!(!is_bearable(33, items(13_200)));
+        assert!(is_bearable(1 << 18, items(1)));
+        assert!(!is_bearable(1 << 20, items(1)));
+        assert!(is_bearable(u64::MAX, items(0)));
+        assert!(!is_bearable(u64::MAX, [&[][..]].into_iter()));
     }
 
     proptest! {

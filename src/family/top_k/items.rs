@@ -5,6 +5,7 @@ use crate::blocks::BlockChanges;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
+use crate::sketch::rows::is_bearable;
 use crate::sketch::top_k::{BLOCK, ItemHash, TopK};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -12,6 +13,9 @@ use std::ops::RangeInclusive;
 const INCREMENTS: RangeInclusive<i64> = 0..=100_000;
 /// With the blanks that the peer's text has.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+
+/// More bytes than can be hashed for the sketch's depth.
+const TOO_LONG: &CStr = c"TopK: the items are too long for the depth of the sketch";
 
 /// The word where the items start.
 const FIRST_ITEM: usize = 2;
@@ -47,6 +51,17 @@ struct Outcome {
     sent: Option<Vec<usize>>,
 }
 
+/// Refuses items that would take too long to hash for all rows, see [`is_bearable`]; each takes so many
+/// `words`. What must be obeyed was bearable elsewhere.
+fn check_length(call: &Call<'_>, sketch: &TopK, words: usize) -> Result<(), Error> {
+    let items = call.args_from(FIRST_ITEM).step_by(words);
+    let items = items.map(Argument::bytes);
+    if call.must_obey() || is_bearable(sketch.depth().into(), items) {
+        return Ok(());
+    }
+    Err(TOO_LONG.into())
+}
+
 /// Adds the items of a command, of which each takes so many `words`, and from which `increment` reads by
 /// how much: `None` is an error, and the end. Replies with an array of what each expelled. Counts,
 /// replicates and signals what was done.
@@ -59,6 +74,7 @@ fn add_all(
 ) -> Result<(), Error> {
     let mut key = call.write::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    check_length(call, sketch, words)?;
     let mut changes = BlockChanges::default();
     let items = (call.len() - FIRST_ITEM) / words;
     call.reply_array(items);
@@ -158,6 +174,7 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    check_length(call, sketch, 1)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK];

@@ -237,7 +237,7 @@ impl TopK {
             });
         }
         if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
-            self.heap.prefetch(hash.fingerprint);
+            self.heap.prefetch(item, hash.fingerprint);
         }
         hash
     }
