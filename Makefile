@@ -1,6 +1,6 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
+.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind asan tour bench lint build fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES
 
@@ -30,6 +30,9 @@ soak: ## mixed traffic of all families on a real server, for MINUTES (5)
 
 valgrind: ## the server tests with the server under valgrind: bad accesses and leaks
 	@scripts/valgrind.sh
+
+asan: ## the sketches' tests and the damaged forms under AddressSanitizer and LeakSanitizer
+	@scripts/asan.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
