@@ -46,28 +46,29 @@ fn consecutive<const N: usize>(first: u32) -> [u32; N] {
 }
 
 /// Rows up to which any items may be hashed: that is at most four passes over what was sent.
-const SHALLOW_ROWS: u64 = 32;
+pub const SHALLOW_ROWS: u64 = 32;
 
-/// Bytes that one command may hash where there are more rows, in all passes over all its items.
-const MOST_HASHED_BYTES: u64 = 1 << 32;
+/// What one command may cost in a sketch that is not shallow, in bytes hashed in one pass: some seconds.
+const MOST_BYTES: u64 = 1 << 32;
 
-/// What a pass over the shortest of items costs, in bytes hashed.
-const PASS_BYTES: u64 = 8;
+/// What a pass costs besides the item's bytes, in such bytes: eight cells of memory.
+const PASS_BYTES: u64 = 64;
 
-/// Whether the items of one command can be hashed for so many rows in a bearable time.
+/// What an item costs in so many rows, in bytes hashed in one pass.
 ///
-/// Each group of [`LANES`] rows is a pass over the item, so that an item of half a gibibyte would take a
-/// day for a million rows. Up to 32 rows everything is bearable, beyond that 4 GiB in all: some seconds.
-/// Cost: a step an item, and only where there are more than 32 rows.
+/// Each group of [`LANES`] rows is a pass over the item, so that one of half a gibibyte would take a day
+/// for a million rows.
 #[must_use]
-pub fn is_bearable<'a>(depth: u64, items: impl Iterator<Item = &'a [u8]>) -> bool {
-    if depth <= SHALLOW_ROWS {
-        return true;
-    }
-    let mut bytes = items.map(|item| item.len() as u64 + PASS_BYTES);
-    let all = bytes.try_fold(0u64, u64::checked_add);
-    let hashed = all.and_then(|all| all.checked_mul(depth.div_ceil(LANES as u64)));
-    hashed.is_some_and(|hashed| hashed <= MOST_HASHED_BYTES)
+pub fn item_bytes(item: &[u8], rows: u64) -> u64 {
+    let pass = (item.len() as u64).saturating_add(PASS_BYTES);
+    rows.div_ceil(LANES as u64).saturating_mul(pass)
+}
+
+/// Whether one command may cost all of this, in bytes hashed in one pass: 4 GiB, which takes some seconds.
+#[must_use]
+pub fn is_bearable(costs: impl Iterator<Item = u64>) -> bool {
+    let all = costs.fold(0u64, u64::saturating_add);
+    all <= MOST_BYTES
 }
 
 /// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division.
@@ -154,17 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_bear_anything_and_many_rows_four_gibibytes() {
+    fn a_command_may_hash_four_gibibytes_in_all_passes() {
         let item = [0; 1 << 16];
-        let items = |number| std::iter::repeat_n(&item[..], number);
-        assert!(is_bearable(32, items(1 << 20)));
-        // Five passes.
-        assert!(is_bearable(33, items(13_000)));
-        assert!(!is_bearable(33, items(13_200)));
-        assert!(is_bearable(1 << 18, items(1)));
-        assert!(!is_bearable(1 << 20, items(1)));
-        assert!(is_bearable(u64::MAX, items(0)));
-        assert!(!is_bearable(u64::MAX, [&[][..]].into_iter()));
+        assert_eq!(item_bytes(&item, 1), (1 << 16) + 64);
+        assert_eq!(item_bytes(&item, 8), (1 << 16) + 64);
+        assert_eq!(item_bytes(&item, 9), 2 * ((1 << 16) + 64));
+        assert_eq!(item_bytes(&[], u64::MAX), u64::MAX);
+        let items = |number, rows| std::iter::repeat_n(item_bytes(&item, rows), number);
+        assert!(is_bearable(items(65_472, 8)));
+        assert!(!is_bearable(items(65_473, 8)));
+        assert!(is_bearable(items(1, 1 << 18)));
+        assert!(!is_bearable(items(1, 1 << 20)));
+        assert!(!is_bearable(items(3, u64::MAX)));
+        assert!(is_bearable(items(0, u64::MAX)));
     }
 
     proptest! {

@@ -296,7 +296,7 @@ fn items_too_long_for_a_deep_sketch() {
     };
     for (words, family) in commands {
         let refused = timed(&mut connection, &with(words, &long)).to_string();
-        let expected = format!("{family}the items are too long for the depth of the sketch");
+        let expected = format!("{family}too much work for the depth of the sketch");
         assert_eq!(refused, expected, "{words:?}");
     }
     assert_eq!(server.call("DEBUG DIGEST"), digest);
@@ -307,6 +307,21 @@ fn items_too_long_for_a_deep_sketch() {
     replica.wait_until("the same sketches", |replica| {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
     });
+    // A decay that is nearly 1 takes up to 100,000 random numbers a row.
+    assert!(
+        connection
+            .call("TOPK.RESERVE slow 1 1 32 0.999999999")
+            .is_ok()
+    );
+    for increment in ["100000", "1"] {
+        let mut words = vec!["TOPK.INCRBY".to_owned(), "slow".to_owned()];
+        for item in 0..10_000 {
+            words.extend([item.to_string(), increment.to_owned()]);
+        }
+        let reply = timed(&mut connection, &words);
+        let refused = matches!(reply, Reply::Error(_));
+        assert_eq!(refused, increment == "100000", "{reply}");
+    }
     // A sketch of few rows takes any item.
     assert!(connection.call("CMS.INITBYDIM M 10 32").is_ok());
     let longest = "x".repeat(64 << 20);

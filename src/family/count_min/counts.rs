@@ -3,11 +3,10 @@
 use super::{NOT_FOUND, stats};
 use crate::server::call::{Call, Error};
 use crate::sketch::count_min::{CountMin, CountMinError};
-use crate::sketch::rows::is_bearable;
 use std::ffi::CStr;
 
-/// More bytes than can be hashed for the sketch's depth.
-const TOO_LONG: &CStr = c"CMS: the items are too long for the depth of the sketch";
+/// More than can be hashed for the sketch's depth.
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 
@@ -19,7 +18,7 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
     let increments = increments(call)?;
-    check_length(call, sketch, 2)?;
+    check_work(call, sketch, 2)?;
     call.reply_array(increments.len());
     let mut outcome = Outcome::default();
     let items = call.args_from(2).step_by(2).map(|item| item.bytes());
@@ -38,14 +37,14 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses items that would take too long to hash for all rows, see [`is_bearable`]; each takes so many
-/// `words`. What must be obeyed was bearable elsewhere.
-fn check_length(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
+/// so many `words`. What must be obeyed was bearable elsewhere.
+fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
     let items = call.args_from(2).step_by(words).map(|item| item.bytes());
-    if call.must_obey() || is_bearable(sketch.shape().depth(), items) {
+    if sketch.is_bearable(items) || call.must_obey() {
         return Ok(());
     }
-    Err(TOO_LONG.into())
+    Err(TOO_MUCH.into())
 }
 
 /// All increments: not one item is counted where one of them is no number.
@@ -108,7 +107,7 @@ fn finish(call: &mut Call<'_>, outcome: &Outcome) {
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    check_length(call, sketch, 1)?;
+    check_work(call, sketch, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
     call.reply_array(items.len());
     sketch.query_all(items, |estimate| call.reply_count(estimate));

@@ -74,6 +74,20 @@ impl Decay {
         }
     }
 
+    /// About the most decrements that so many trials can bring, see [`Decay::contest`].
+    #[inline]
+    pub fn most_decrements(&self, increment: u32) -> u64 {
+        let trials = f64::from(increment);
+        let rate = -self.base.ln();
+        if rate <= 0.0 {
+            return 0;
+        }
+        // A count that is not negative and not above the trials.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let most = ((trials * rate).ln_1p() / rate).min(trials).ceil() as u64;
+        most
+    }
+
     /// `increment` trials against a bucket with `count` ≥ 1.
     ///
     /// Draws the number of failures before each success instead of every trial: one random number a
