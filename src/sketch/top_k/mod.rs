@@ -43,10 +43,8 @@ pub const DEFAULT_DEPTH: u64 = 7;
 /// Decay where none is asked for.
 pub const DEFAULT_DECAY: f64 = 0.9;
 
-/// The largest increment of a command.
+/// The largest increment of an item.
 pub const MOST_INCREMENT: u32 = 100_000;
-/// Decrements of a bucket that are always borne, a few microseconds an item and row.
-const QUICK_DECREMENTS: u64 = 1000;
 /// What a decrement costs, in bytes hashed.
 const DECREMENT_BYTES: u64 = 16;
 
@@ -218,8 +216,7 @@ impl TopK {
             let numbers = self.decay.most_decrements(increment);
             item_bytes(item, rows).saturating_add(rows.saturating_mul(numbers * DECREMENT_BYTES))
         });
-        let is_quick = self.decay.most_decrements(MOST_INCREMENT) <= QUICK_DECREMENTS;
-        rows <= SHALLOW_ROWS && is_quick || is_bearable(costs)
+        rows <= SHALLOW_ROWS && self.decay.is_quick || is_bearable(costs)
     }
 
     /// The base of the probability with which buckets decay.
