@@ -1,6 +1,6 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
+.PHONY: help run test test-matrix test-defrag test-kills abilities cluster fuzz soak valgrind tour bench lint build fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES
 
@@ -18,6 +18,12 @@ test-matrix: ## the server tests on every server that can be had
 
 test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh
+
+test-defrag: ## active defragmentation, on a server that is built for it
+	@scripts/test-defrag.sh
+
+abilities: ## write docs/abilities.md of what test-matrix and test-defrag proved
+	@scripts/abilities.sh
 
 cluster: ## see the module at work on a cluster of six nodes
 	@scripts/cluster.sh

@@ -2,6 +2,7 @@
 //! obeyed is.
 
 use crate::samples::{SAMPLES, Sample, dump};
+use crate::support::abilities::proved;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 
@@ -368,6 +369,9 @@ fn what_must_be_obeyed_is_not_limited() {
         // A replica that becomes a primary is held to it from then on.
         assert!(replica.call("REPLICAOF NO ONE").is_ok());
         assert_eq!(replica.call("BF.ADD another a").to_string(), refusal(1));
+    }
+    for sample in SAMPLES {
+        proved("sketch-max-key-bytes", sample.type_name);
     }
 }
 

@@ -8,9 +8,12 @@ mod samples;
 mod state;
 mod traffic;
 
+mod abilities;
+mod background;
 mod bloom;
 mod citizens;
 mod cluster;
+mod commands;
 mod count_min;
 mod count_min_stored;
 mod cuckoo;
