@@ -1,6 +1,6 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench lint build fmt
+.PHONY: help run test test-matrix test-clients test-kills cluster fuzz soak valgrind tour bench lint build fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES
 
@@ -15,6 +15,9 @@ test: ## all tests, on the server that is found or installed
 
 test-matrix: ## the server tests on every server that can be had
 	@scripts/test-matrix.sh
+
+test-clients: ## every command through real clients of Python, Node and Rust, and the examples
+	@scripts/test-clients.sh
 
 test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh

@@ -10,6 +10,9 @@ step() {
 }
 step cargo fmt --check
 step cargo clippy --all-targets -- -D warnings
+step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
+step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir target/clients/rust -- \
+    -D warnings
 RUSTDOCFLAGS="-D warnings" step cargo doc --no-deps
 step cargo test --quiet --test architecture
 for script in scripts/*.sh scripts/*/*.sh .ci/run; do
