@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Packs a release: target/dist/roughly-VERSION-linux-ARCH.tar.gz with the stripped module, its
+# configuration, installer, licences and documents, and SHA256SUMS inside and beside it. The same commit
+# makes the same bytes.
+#
+#   scripts/dist.sh            for x86_64
+#   scripts/dist.sh aarch64    where build-portable.sh can
+set -euo pipefail
+cd "$(dirname "$0")/.."
+architecture=${1:-x86_64}
+version=$(cargo pkgid | sed 's/.*[#@]//')
+name=roughly-$version-linux-$architecture
+
+module=$(scripts/build-portable.sh "$architecture")
+scripts/stage.sh "$module" "target/dist/$name"
+scripts/third-party.sh > "target/dist/$name/THIRD-PARTY.txt"
+cd "target/dist/$name"
+find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum > ../sums
+mv ../sums SHA256SUMS
+chmod -R u=rwX,go=rX .
+cd ..
+commit_time=$(git -C ../.. log -1 --format=%ct 2> /dev/null || echo 0)
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$commit_time}" \
+    -cf - "$name" | gzip -9n > "$name.tar.gz"
+find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' \) -exec sha256sum {} + > SHA256SUMS
+echo "dist: target/dist/$name.tar.gz"
