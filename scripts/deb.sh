@@ -23,13 +23,14 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: Roughly
 
 Files: *
-Copyright: the authors of Roughly
-License: MIT or Apache-2.0
- The full texts follow. What is linked into the module is in THIRD-PARTY.txt.
-
 LINES
-    cat LICENSE-MIT
-    printf '\n%s\n' "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems."
+    echo "Copyright: $(sed -n 's/^Copyright (c) //p' LICENSE-MIT)"
+    echo "License: MIT or Apache-2.0"
+    # In this form an empty line is a dot, and each line has a space before it.
+    sed 's/^$/./; s/^/ /' LICENSE-MIT
+    echo " ."
+    echo " The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems; the"
+    echo " licences of what is linked into the module are in THIRD-PARTY.txt."
 } > "$documents/copyright"
 rm "$documents"/LICENSE-*
 {
