@@ -9,6 +9,7 @@ mod state;
 mod traffic;
 
 mod bloom;
+mod bloom_merge;
 mod citizens;
 mod cluster;
 mod count_min;
