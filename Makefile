@@ -1,7 +1,7 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-clients test-kills cluster fuzz soak valgrind tour bench lint build fmt install uninstall dist deb \
-	test-packages test-reproducible
+.PHONY: help run test test-matrix test-clients test-kills cluster fuzz soak valgrind tour bench lint \
+	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
 
@@ -62,7 +62,7 @@ dist: ## a release for other machines, target/dist/*.tar.gz
 deb: ## the same as a Debian package, target/dist/*.deb
 	@scripts/deb.sh
 
-test-packages: ## install the packages on Debian systems of their own, use and remove them (root)
+test-packages: ## install the packages on Debian systems of their own, use and remove them
 	@scripts/test-packages.sh
 
 test-reproducible: ## build the packages' module twice and compare the bytes

@@ -21,15 +21,11 @@ new_conf() {
         "$here/roughly.conf"
 }
 
-# Leaves directories that others use too.
-remove_empty() {
-    rmdir -p --ignore-fail-on-non-empty "$1" 2> /dev/null || true
-}
-
 case ${1:-install} in
     install)
         # "install" makes a new file: a server that runs keeps the one it has loaded.
-        install -D -m 644 "$here/libroughly.so" "${DESTDIR:-}$modules/libroughly.so"
+        # Servers refuse a module without the permission to execute it.
+        install -D -m 755 "$here/libroughly.so" "${DESTDIR:-}$modules/libroughly.so"
         if [ -e "$etc/roughly/roughly.conf" ]; then
             echo "install: $etc/roughly/roughly.conf stays as it is"
         else
@@ -51,9 +47,10 @@ case ${1:-install} in
             echo "uninstall: $etc/roughly/roughly.conf was changed and stays"
         fi
         rm -rf "$documents"
-        remove_empty "${DESTDIR:-}$modules"
-        remove_empty "$etc/roughly"
-        remove_empty "${documents%/*}"
+        # Directories that others use too stay.
+        for directory in "${DESTDIR:-}$modules" "${DESTDIR:-}${modules%/*}" "$etc/roughly"; do
+            [ ! -d "$directory" ] || rmdir --ignore-fail-on-non-empty "$directory"
+        done
         echo "uninstall: done. The server does not start before its configuration has no line"
         echo "    include ${SYSCONFDIR:-/etc}/roughly/roughly.conf"
         ;;

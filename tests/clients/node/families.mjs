@@ -43,6 +43,9 @@ export async function bloom(s) {
   same(await s.bf.card('bf:copy'), await s.bf.card('bf'));
   same(await s.bf.mExists('bf:copy', numbers), numbers.map(() => true));
   same((await s.raw('BF.DEBUG', 'bf')).length, 3);
+  // What RedisBloom lacks, clients do.
+  same(await s.raw('BF.MERGE', 'bf:union', 1, 'bf'), 'OK');
+  same(await s.bf.mExists('bf:union', ['a', 'item 2999']), [true, true]);
 }
 
 export async function cuckoo(s) {

@@ -44,3 +44,6 @@ async def walk(s):
 
     debug = await s.raw("BF.DEBUG", "bf")
     assert debug[0].startswith(s.text("size:")) and len(debug) == 3, debug
+    # What RedisBloom lacks, clients do.
+    same(await s.raw("BF.MERGE", "bf:union", 1, "bf"), s.text("OK"))
+    same(await s.bf.mexists("bf:union", "a", 2999), s.flag(1, 1))

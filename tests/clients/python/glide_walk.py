@@ -34,6 +34,7 @@ STEPS = [
     ("BF.EXISTS bf a", True),
     ("BF.MEXISTS bf a z", [True, False]),
     ("BF.CARD bf", 3),
+    ("BF.MERGE bf:union 1 bf", "OK"),
     ("BF.INFO bf CAPACITY", ANY),
     ("BF.DEBUG bf", ANY),
     ("CF.RESERVE cf 1000 BUCKETSIZE 4", "OK"),

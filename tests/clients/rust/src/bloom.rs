@@ -89,5 +89,11 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 
     let debug: Vec<String> = cmd("BF.DEBUG bf").query(connection)?;
     assert_eq!(debug.len(), 3);
+    // What RedisBloom lacks, clients do.
+    cmd("BF.MERGE bf:union 1 bf").exec(connection)?;
+    assert_eq!(
+        connection.bf_mexists("bf:union", &["a", "2999"])?,
+        [true, true]
+    );
     Ok(())
 }
