@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
-# Packs a release: target/dist/roughly-VERSION-linux-ARCH.tar.gz with the stripped module, its
+# Packs a release: target/dist/roughly-VERSION-linux-x86_64.tar.gz with the stripped module, its
 # configuration, installer, licences and documents, and SHA256SUMS inside and beside it. The same commit
 # makes the same bytes.
-#
-#   scripts/dist.sh            for x86_64
-#   scripts/dist.sh aarch64    where build-portable.sh can
 set -euo pipefail
 cd "$(dirname "$0")/.."
-architecture=${1:-x86_64}
 version=$(cargo pkgid | sed 's/.*[#@]//')
-name=roughly-$version-linux-$architecture
+name=roughly-$version-linux-x86_64
 
-module=$(scripts/build-portable.sh "$architecture")
+module=$(scripts/build-portable.sh)
 scripts/stage.sh "$module" "target/dist/$name"
 scripts/third-party.sh > "target/dist/$name/THIRD-PARTY.txt"
 cd "target/dist/$name"

@@ -78,7 +78,7 @@ pub extern "C" fn caught() -> i32 {
     std::panic::catch_unwind(|| panic!("on purpose")).is_err().into()
 }
 RUST
-ROUGHLY_ARCH=x86_64 ROUGHLY_GLIBC=$glibc rustc --edition 2024 -O --crate-type cdylib \
+ROUGHLY_GLIBC=$glibc rustc --edition 2024 -O --crate-type cdylib \
     -C linker=scripts/zig-cc.sh -C strip=symbols -o "$dir/libpanics.so" "$dir/panics.rs"
 caught=$(target/zig/bin/python -c \
     "import ctypes; print(ctypes.CDLL('$dir/libpanics.so').caught())" 2> /dev/null || true)
