@@ -164,7 +164,7 @@ fn count_min(criterion: &mut Criterion) {
             b.iter(|| {
                 number += BATCH as u64;
                 let items = batch(number);
-                sketch.increment_all(items.iter().map(|item| (&item[..], 1)), |count| {
+                sketch.increment_all(items.iter().map(|item| (&item[..], 1)), |_, count| {
                     black_box(count.ok());
                 });
             });

@@ -129,7 +129,10 @@ impl<'a> Call<'a> {
     }
 
     /// The words from number `first` on.
-    pub fn args_from(&self, first: usize) -> impl ExactSizeIterator<Item = Argument<'a>> + use<'a> {
+    pub fn args_from(
+        &self,
+        first: usize,
+    ) -> impl ExactSizeIterator<Item = Argument<'a>> + Clone + use<'a> {
         let rest = self.args.get(first..).unwrap_or(&[]);
         // SAFETY: as in `arg`.
         rest.iter().map(|&string| unsafe { Argument::new(string) })

@@ -17,18 +17,42 @@ pub type RawHandler = unsafe extern "C" fn(
 /// What an operator sees of a bug of ours; the log has the details.
 const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 
+/// What runs a command, see [`handler`].
+#[derive(Debug, Clone, Copy)]
+pub struct Handler {
+    raw: RawHandler,
+    /// Whether it can be asked for the command's keys.
+    tells_keys: bool,
+}
+
 /// Makes a handler callable by the server: with its arguments wrapped, its errors answered, and its
 /// panics caught.
 ///
 /// The handler is a function's own type, which has no size and one value, so the shim below can be made
 /// for it at compile time and needs no pointer to it.
 #[must_use]
-pub const fn handler<H>(_handler: H) -> RawHandler
+pub const fn handler<H>(_handler: H) -> Handler
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
-    shim::<H>
+    Handler {
+        raw: shim::<H>,
+        tells_keys: false,
+    }
+}
+
+/// As [`handler`], for a command whose keys are those of [`KeySpec::UPDATE`] and
+/// [`KeySpec::COUNTED_SOURCES`]: it can be asked for them, which costs each call a question.
+#[must_use]
+pub const fn handler_telling_keys<H>(handler: H) -> Handler
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    let mut handler = self::handler(handler);
+    handler.raw = shim_telling_keys::<H>;
+    handler.tells_keys = true;
+    handler
 }
 
 unsafe extern "C" fn shim<H>(
@@ -39,10 +63,6 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
-    // SAFETY: the pointers are those of the command that the server runs, or asks about, now.
-    if unsafe { tell_keys(ctx, argv, argc) } {
-        return raw::REDISMODULE_OK as c_int;
-    }
     // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
     // and one exists: `handler` was given it.
     let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
@@ -65,8 +85,24 @@ where
     raw::REDISMODULE_OK as c_int
 }
 
+unsafe extern "C" fn shim_telling_keys<H>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: the pointers are those of the command that the server runs, or asks about, now.
+    if unsafe { tell_keys(ctx, argv, argc) } {
+        return raw::REDISMODULE_OK as c_int;
+    }
+    // SAFETY: as above; and it runs the command.
+    unsafe { shim::<H>(ctx, argv, argc) }
+}
+
 /// Tells the server where the keys of a command stand, if that is all it asks for; it does for commands
-/// with [`GETKEYS`] only, whose keys are those of [`KeySpec::UPDATE`] and [`KeySpec::COUNTED_SOURCES`].
+/// with [`GETKEYS`] only, see [`handler_telling_keys`].
 ///
 /// # Safety
 /// The pointers must be those of a command that the server runs or asks about.
@@ -289,7 +325,7 @@ pub struct Command {
     /// Its name, in lower case as the server shows it.
     pub name: &'static CStr,
     /// What runs it, see [`handler`].
-    pub handler: RawHandler,
+    pub handler: Handler,
     /// Flags of the server's: `write deny-oom`, `readonly fast` …
     pub flags: &'static CStr,
     /// ACL categories besides the family's.
@@ -384,9 +420,9 @@ pub(super) unsafe fn register(
     let ok = raw::REDISMODULE_OK as c_int;
     // SAFETY: all texts live until the return, and the server copies what it keeps.
     unsafe {
-        let handler = Some(command.handler);
+        let handler = Some(command.handler.raw);
         let mut flags = command.flags.to_bytes().to_vec();
-        if command.keys.iter().any(|spec| spec.counted) {
+        if command.handler.tells_keys {
             flags.extend_from_slice(GETKEYS);
         }
         flags.push(0);

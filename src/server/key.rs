@@ -364,6 +364,14 @@ impl<T: DataType> MergeKeys<T> {
         };
         (destination, sources)
     }
+
+    /// As [`WriteKey::recount`], for the destination.
+    pub fn recount(&mut self) {
+        if let Slot::Found(held) = self.destination.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*held).recount() }
+        }
+    }
 }
 
 impl Call<'_> {

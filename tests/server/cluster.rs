@@ -82,7 +82,7 @@ fn every_command_is_routed_by_its_keys() {
     }
     let mergeable = families()
         .iter()
-        .filter(|f| matches!(f.prefix, "cms" | "tdigest"))
+        .filter(|f| matches!(f.prefix, "bf" | "cms" | "tdigest"))
         .count();
     assert_eq!(merges, mergeable);
 }

@@ -11,6 +11,7 @@ mod traffic;
 mod abilities;
 mod background;
 mod bloom;
+mod bloom_merge;
 mod citizens;
 mod cluster;
 mod commands;

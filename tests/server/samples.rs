@@ -44,6 +44,7 @@ const BLOOM: Sample = Sample {
         "BF.ADD KEY a",
         "BF.MADD KEY a b c",
         "BF.INSERT KEY ITEMS a b",
+        "BF.MERGE KEY 1 KEY",
     ],
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
 };

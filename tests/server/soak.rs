@@ -37,6 +37,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
             "BF.MADD K I I I I I I I I",
             "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
             "BF.INSERT K NOCREATE ITEMS I",
+            "BF.MERGE K 2 K L",
             "BF.EXISTS K I",
             "BF.MEXISTS K I I I I",
             "BF.RESERVE K 0.001 100 EXPANSION 4",

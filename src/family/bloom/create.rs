@@ -5,6 +5,10 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Slot, WriteKey};
 use crate::sketch::bloom::{self, Chain, Parameters, parts};
+use std::ffi::CStr;
+
+/// A filter needs memory that cannot be had.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory to create filter";
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
@@ -72,7 +76,7 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
 fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
     let chain = Chain::new(parameters, &|bytes| call.allows_bytes(bytes));
     chain.map_err(|error| match error {
-        bloom::Error::OutOfMemory(_) => c"ERR Insufficient memory to create filter".into(),
+        bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
         bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter".into(),
     })
 }

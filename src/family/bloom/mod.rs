@@ -6,6 +6,7 @@ mod create;
 mod datatype;
 mod describe;
 mod items;
+mod merge;
 mod table;
 
 use crate::server::datatype::DataType;

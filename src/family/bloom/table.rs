@@ -1,7 +1,7 @@
 //! The commands `BF.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{chunks, create, describe, items};
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
+use super::{chunks, create, describe, items, merge};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use std::ffi::CStr;
 
 const ITEM: Arg = Arg::new(c"item", ArgKind::String);
@@ -115,6 +115,20 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: c"2.4.4",
         ..READ
+    },
+    Command {
+        name: c"bf.merge",
+        handler: handler_telling_keys(merge::merge),
+        arity: -4,
+        keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
+        summary: c"Adds to a Bloom filter all items of others that were made with the same parameters",
+        complexity: c"O(b * n), b the bytes of a filter, n the number of filters",
+        args: &[
+            Arg::new(c"destination", ArgKind::Key(0)),
+            Arg::new(c"numkeys", ArgKind::Integer),
+            Arg::new(c"source", ArgKind::Key(1)).multiple(),
+        ],
+        ..WRITE
     },
     Command {
         name: c"bf.info",

@@ -15,13 +15,17 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let mut key = call.write::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let increments = increments(call)?;
-    call.reply_array(increments.len());
-    let mut outcome = Outcome::default();
+    // All are read before one is counted: not one item is where one of the increments is no number.
+    // Reading them again takes less than keeping them would.
+    let increments = call.args_from(3).step_by(2).map(|word| word.integer());
+    if increments.clone().any(|by| by.is_none()) {
+        return Err(c"CMS: Cannot parse number".into());
+    }
     let items = call.args_from(2).step_by(2).map(|item| item.bytes());
-    let mut given = increments.iter();
-    sketch.increment_all(items.zip(increments.iter().copied()), |answer| {
-        let by = given.next().copied().unwrap_or_default();
+    call.reply_array(items.len());
+    let mut outcome = Outcome::default();
+    let increments = increments.map(Option::unwrap_or_default);
+    sketch.increment_all(items.zip(increments), |by, answer| {
         outcome.add(by, answer.is_ok());
         match answer {
             Ok(estimate) => call.reply_count(estimate),
@@ -32,14 +36,6 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     drop(key);
     finish(call, &outcome);
     Ok(())
-}
-
-/// All increments: not one item is counted where one of them is no number.
-fn increments(call: &Call<'_>) -> Result<Vec<i64>, Error> {
-    let words = call.args_from(3).step_by(2);
-    let numbers = words.map(|word| word.integer());
-    let numbers: Option<Vec<_>> = numbers.collect();
-    numbers.ok_or_else(|| c"CMS: Cannot parse number".into())
 }
 
 /// What counting several items came to.

@@ -1,7 +1,7 @@
 //! The commands `CMS.*`, as the server is told of them (spec: server.md, "Commands").
 
 use super::{chunks, counts, create, describe, merge};
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use std::ffi::CStr;
 
 const ITEM: Arg = Arg::new(c"item", ArgKind::String);
@@ -92,7 +92,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.merge",
-        handler: handler(merge::merge),
+        handler: handler_telling_keys(merge::merge),
         arity: -4,
         keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
         summary: c"Makes a count-min sketch the weighted sum of others",

@@ -1,7 +1,7 @@
 //! The commands `TDIGEST.*`, as the server is told of them (spec: server.md, "Commands").
 
 use super::{answers, chunks, create, describe, merge, samples};
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use std::ffi::CStr;
 
 const VALUES: Arg = Arg::new(c"value", ArgKind::Double).multiple();
@@ -75,7 +75,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.merge",
-        handler: handler(merge::merge),
+        handler: handler_telling_keys(merge::merge),
         arity: -4,
         keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
         summary: c"Merges t-digests into one, which is created if it does not exist",

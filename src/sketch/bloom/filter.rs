@@ -91,6 +91,10 @@ impl Filter {
     }
 
     /// The bit array, to be loaded into or moved.
+    pub(super) fn set_items(&mut self, items: u64) {
+        self.items = items;
+    }
+
     pub(super) fn bits_mut(&mut self) -> &mut Buffer {
         &mut self.bits
     }

@@ -8,6 +8,7 @@ mod modulus;
 pub mod options;
 pub mod parts;
 pub mod shape;
+pub mod union;
 
 use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use crate::sketch::format::chunks::{self, ChunkError};

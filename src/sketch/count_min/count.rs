@@ -46,16 +46,16 @@ impl CountMin {
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
         let mut answer = Ok(0);
-        self.increment_all(std::iter::once((item, by)), |result| answer = result);
+        self.increment_all(std::iter::once((item, by)), |_, result| answer = result);
         answer
     }
 
-    /// Adds to each item's count and hands [`CountMin::increment`]'s answer to `answer`, in order. An
-    /// item that fails does not keep the others from being counted.
+    /// Adds to each item's count and hands what was to be added and [`CountMin::increment`]'s answer to
+    /// `answer`, in order. An item that fails does not keep the others from being counted.
     pub fn increment_all<'a>(
         &mut self,
         items: impl IntoIterator<Item = (&'a [u8], i64)>,
-        answer: impl FnMut(Result<u64, CountMinError>),
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         let items = items.into_iter();
         with_cell!(self.shape.cell_size(), C => self.increment_cells::<C>(items, answer));
@@ -94,11 +94,11 @@ impl CountMin {
     fn increment_cells<'a, C: Cell>(
         &mut self,
         mut items: impl Iterator<Item = (&'a [u8], i64)>,
-        mut answer: impl FnMut(Result<u64, CountMinError>),
+        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         let rows = self.rows();
         if rows.depth > BLOCK_CELLS {
-            items.for_each(|(item, by)| answer(self.increment_deep::<C>(rows, item, by)));
+            items.for_each(|(item, by)| answer(by, self.increment_deep::<C>(rows, item, by)));
             return;
         }
         let mut places = [0; BLOCK_CELLS];
@@ -109,14 +109,15 @@ impl CountMin {
             let items = places.chunks_exact(rows.stride()).zip(wanted);
             for (places, by) in items.take(block.items) {
                 let places = &places[..rows.depth];
-                answer(total_with(self.total, by).and_then(|total| {
+                let result = total_with(self.total, by).and_then(|total| {
                     let estimate = add::<C>(cells, places, by).estimate(by);
                     match estimate {
                         Ok(_) => self.total = total,
                         Err(_) => take_back::<C>(cells, places, by),
                     }
                     estimate
-                }));
+                });
+                answer(by, result);
             }
             if block.last {
                 return;
@@ -436,7 +437,7 @@ mod tests {
             let mut sketch = sketch(50, depth, CellSize::One);
             let mut answers = Vec::new();
             let items = (0..70).map(|i| (&b"twice"[..], if i % 2 == 0 { 9 } else { -4 }));
-            sketch.increment_all(items, |answer| answers.push(answer));
+            sketch.increment_all(items, |_, answer| answers.push(answer));
             let mut count = 0u64;
             for (i, answer) in answers.iter().enumerate() {
                 match (i % 2, count) {
@@ -484,9 +485,12 @@ mod tests {
         let mut large = sketch(1 << 18, 5, CellSize::Four);
         assert!(large.cells.len() > PREFETCH_BYTES);
         let items: Vec<[u8; 4]> = (0..1000u32).map(u32::to_le_bytes).collect();
-        large.increment_all(items.iter().map(|item| (item.as_slice(), 7)), |answer| {
-            assert_eq!(answer, Ok(7));
-        });
+        large.increment_all(
+            items.iter().map(|item| (item.as_slice(), 7)),
+            |_, answer| {
+                assert_eq!(answer, Ok(7));
+            },
+        );
         large.query_all(items.iter().map(<[u8; 4]>::as_slice), |estimate| {
             assert_eq!(estimate, 7)
         });
@@ -516,10 +520,10 @@ mod tests {
             })
             .collect();
         let stream = counts.iter().map(|(item, count)| (item.as_bytes(), *count));
-        sketch.increment_all(stream, |answer| assert!(answer.is_ok()));
+        sketch.increment_all(stream, |_, answer| assert!(answer.is_ok()));
         assert_eq!(
             sketch.total().cast_signed(),
-            counts.iter().map(|(_, count)| count).sum()
+            counts.iter().map(|(_, count)| count).sum::<i64>()
         );
         let bound = error * sketch.total() as f64;
         let mut beyond = 0;

@@ -71,7 +71,10 @@ fn built(version: &str) -> HashMap<String, CountMin> {
                     .map(|pair| (word(pair[0]), pair[1].parse().unwrap()))
                     .collect();
                 let items = pairs.iter().map(|(item, by)| (item.as_slice(), *by));
-                sketches.get_mut(&key).unwrap().increment_all(items, |_| ());
+                sketches
+                    .get_mut(&key)
+                    .unwrap()
+                    .increment_all(items, |_, _| ());
             }
             ("CMS.MERGE", ["2", own, other, "WEIGHTS", weight, other_weight]) if *own == key => {
                 let mut sketch = sketches.remove(&key).unwrap();

@@ -143,7 +143,7 @@ fn counted(
         CountMin::new(width as u64, depth as u64, cell_size, &|_| true).expect("a small sketch");
     let mut answers = Vec::new();
     let items = increments.iter().map(|(item, by)| (item.as_slice(), *by));
-    sketch.increment_all(items, |answer| answers.push(answer));
+    sketch.increment_all(items, |_, answer| answers.push(answer));
     let expected: Vec<_> = increments
         .iter()
         .map(|(item, by)| model.increment(item, *by))

@@ -27,7 +27,7 @@ pub use compressed::Compressed;
 pub use stored::ENCODING_VERSION;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
-use centroid::{in_order, joined, make_room};
+use centroid::{in_order, joined, make_room, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
 
@@ -237,6 +237,7 @@ impl TDigest {
                 self.compression,
             )?;
             make_room(&mut joined, most);
+            weight = round_weights(&mut joined, weight);
             compressions = compressions.saturating_add(1);
             centroids = Some(joined);
             samples.clear();

@@ -21,26 +21,34 @@ pub(super) struct Decay {
     pub base: f64,
     /// 1 / `base`; infinite where that is above the largest double.
     inverse: f64,
-    /// `base`^(2^i), by repeated squaring: the same bits on every machine.
-    squares: [f64; u32::BITS as usize],
+    /// `base`^(d 16^i) at `powers[i][d]`, by multiplication alone: the same bits on every machine.
+    powers: [[f64; 1 << DIGIT_BITS]; DIGITS],
     /// The smallest count that no longer decays; `u32::MAX` where there is none.
     settled: u32,
 }
 
-/// Counts below 2^9 need only so many squares; with the default decay all others have settled.
-const FEW_SQUARES: usize = 9;
+/// Counts are taken apart into digits of so many bits. Two digits, which is two loads and a product, hold
+/// the counts that are likely to decay: with the default decay the chance at 256 is 2e-12. Bit by bit
+/// TOPK.ADD took 220 instructions more, for it meets a chance in most of an item's rows.
+const DIGIT_BITS: u32 = 4;
+/// Digits of a count.
+const DIGITS: usize = (u32::BITS / DIGIT_BITS) as usize;
 
 impl Decay {
     /// `base` is in (0, 1].
     pub fn new(base: f64) -> Self {
-        let mut squares = [base; u32::BITS as usize];
-        for i in 1..squares.len() {
-            squares[i] = squares[i - 1] * squares[i - 1];
+        let mut powers = [[1.0; 1 << DIGIT_BITS]; DIGITS];
+        let mut step = base;
+        for digits in &mut powers {
+            for d in 1..digits.len() {
+                digits[d] = digits[d - 1] * step;
+            }
+            step *= digits[digits.len() - 1];
         }
         let mut decay = Self {
             base,
             inverse: 1.0 / base,
-            squares,
+            powers,
             settled: u32::MAX,
         };
         // Bisection for the smallest count with base^count < NO_CHANCE.
@@ -60,18 +68,14 @@ impl Decay {
     /// `base`^`count`, the probability that a trial lowers the count.
     #[inline]
     fn chance(&self, count: u32) -> f64 {
-        let product = |squares: &[f64]| {
-            let bits = squares.iter().zip(0..);
-            // Chosen without a branch, which would be mispredicted every other time.
-            bits.fold(1.0, |product, (square, bit)| {
-                product * if count >> bit & 1 == 1 { *square } else { 1.0 }
-            })
-        };
-        if count >> FEW_SQUARES == 0 {
-            product(&self.squares[..FEW_SQUARES])
-        } else {
-            product(&self.squares)
+        let digit = |i: usize| (count >> (DIGIT_BITS * i as u32)) as usize % (1 << DIGIT_BITS);
+        let mut chance = self.powers[0][digit(0)] * self.powers[1][digit(1)];
+        if count >> (2 * DIGIT_BITS) != 0 {
+            for (i, powers) in self.powers.iter().enumerate().skip(2) {
+                chance *= powers[digit(i)];
+            }
         }
+        chance
     }
 
     /// `increment` trials against a bucket with `count` ≥ 1.

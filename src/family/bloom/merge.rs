@@ -1,0 +1,89 @@
+//! The union of filters: BF.MERGE, which RedisBloom does not have.
+
+use super::{NOT_FOUND, create};
+use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
+use crate::sketch::bloom::Chain;
+use crate::sketch::bloom::union::UnionError;
+use std::ffi::CString;
+use std::ops::Range;
+
+/// The word of the first source.
+const FIRST_SOURCE: usize = 3;
+
+/// BF.MERGE dest numkeys src [src …]
+pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
+    let sources = sources(call)?;
+    // Looked at as a key to be written, so that a missing one counts as no failed read.
+    let exists = call.write::<Chain>(1).get().optional()?.is_some();
+    let changed = if exists {
+        merge_in_place(call, sources)?
+    } else {
+        let union = union(call, sources)?;
+        call.write(1).set(union);
+        true
+    };
+    if changed {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"bf.merge");
+    }
+    call.reply_ok();
+    Ok(())
+}
+
+/// The words of the sources: all that are left, and as many as are announced.
+fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
+    let numkeys = call.arg(2).integer().filter(|&numkeys| numkeys > 0);
+    let numkeys = numkeys.ok_or(c"ERR numkeys should be greater than 0")?;
+    let rest = call.len() - FIRST_SOURCE;
+    if usize::try_from(numkeys) != Ok(rest) {
+        return Err(c"ERR numkeys is not the number of keys that follow".into());
+    }
+    Ok(FIRST_SOURCE..call.len())
+}
+
+/// Adds the sources to the filter that is there; says whether it changed.
+fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
+    let mut keys = call.merge::<Chain>(1, sources);
+    let (destination, sources) = keys.get();
+    let destination = destination.or_missing(NOT_FOUND)?;
+    let mut others = Vec::with_capacity(sources.len());
+    for source in sources {
+        others.extend(source.or_missing(NOT_FOUND)?);
+    }
+    let filters = destination.filters().len();
+    let changed = destination
+        .unite(&others, &|bytes| call.allows_bytes(bytes))
+        .map_err(error_text)?;
+    if destination.filters().len() > filters {
+        keys.recount();
+    }
+    Ok(changed)
+}
+
+/// A new filter of the sources.
+fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
+    let keys: Vec<ReadKey<Chain>> = sources.map(|word| call.read(word)).collect();
+    let mut chains = Vec::with_capacity(keys.len());
+    for key in &keys {
+        chains.push(key.get().or_missing(NOT_FOUND)?);
+    }
+    let [first, others @ ..] = &chains[..] else {
+        return Err(Error::WrongArity);
+    };
+    if !call.allows_bytes(first.bit_bytes()) {
+        return Err(create::NO_MEMORY.into());
+    }
+    let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
+    let allows = |bytes| call.allows_bytes(bytes);
+    union.unite(others, &allows).map_err(error_text)?;
+    Ok(union)
+}
+
+fn error_text(error: UnionError) -> Error {
+    match error {
+        UnionError::OutOfMemory(_) => create::NO_MEMORY.into(),
+        UnionError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
+            .map_or_else(|_| create::NO_MEMORY.into(), Error::Made),
+    }
+}

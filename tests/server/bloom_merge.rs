@@ -1,0 +1,215 @@
+//! BF.MERGE on a real server: what it answers, makes and tells others.
+
+use crate::count_min::assert_answers;
+use crate::samples::dump;
+use crate::support::server::{Options, Server};
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_changes() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_answers(
+        &mut connection,
+        &[
+            ("SET string x", "+OK"),
+            ("BF.RESERVE a 0.01 100", "+OK"),
+            ("BF.MADD a 1 2 3", "*[:1 :1 :1]"),
+            ("BF.RESERVE capacity 0.01 101", "+OK"),
+            ("BF.RESERVE rate 0.001 100", "+OK"),
+            ("BF.RESERVE factor 0.01 100 EXPANSION 4", "+OK"),
+            ("BF.RESERVE fixed 0.01 100 NONSCALING", "+OK"),
+        ],
+    );
+    let before = dump(&mut connection, "a");
+    assert_answers(
+        &mut connection,
+        &[
+            (
+                "BF.MERGE a 1",
+                "-ERR wrong number of arguments for 'bf.merge' command",
+            ),
+            ("BF.MERGE a x b", "-ERR numkeys should be greater than 0"),
+            ("BF.MERGE a 0 b", "-ERR numkeys should be greater than 0"),
+            ("BF.MERGE a -1 b", "-ERR numkeys should be greater than 0"),
+            (
+                "BF.MERGE a 2 b",
+                "-ERR numkeys is not the number of keys that follow",
+            ),
+            (
+                "BF.MERGE a 1 a a",
+                "-ERR numkeys is not the number of keys that follow",
+            ),
+            (
+                "BF.MERGE a 9223372036854775807 a",
+                "-ERR numkeys is not the number of keys that follow",
+            ),
+            ("BF.MERGE string 1 a", wrong_type),
+            ("BF.MERGE a 1 string", wrong_type),
+            ("BF.MERGE new 2 a string", wrong_type),
+            ("BF.MERGE a 1 nothing", "-ERR not found"),
+            ("BF.MERGE new 2 a nothing", "-ERR not found"),
+            (
+                "BF.MERGE a 2 a capacity",
+                "-ERR cannot merge: capacity differs: 100 and 101",
+            ),
+            (
+                "BF.MERGE new 2 a rate",
+                "-ERR cannot merge: error rate differs: 0.01 and 0.001",
+            ),
+            (
+                "BF.MERGE a 1 factor",
+                "-ERR cannot merge: expansion differs: 2 and 4",
+            ),
+            (
+                "BF.MERGE a 1 fixed",
+                "-ERR cannot merge: scaling differs: yes and no",
+            ),
+            ("EXISTS new nothing", ":0"),
+            ("COMMAND GETKEYS BF.MERGE d 2 s t", "*[$d $s $t]"),
+        ],
+    );
+    assert_eq!(dump(&mut connection, "a"), before);
+}
+
+#[test]
+fn a_merged_filter_has_all_items_here_and_on_a_replica() {
+    let server = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let words = |from: u32, to: u32| {
+        let words: Vec<_> = (from..to).map(|n| n.to_string()).collect();
+        words.join(" ")
+    };
+    for (key, from, to) in [("a", 0, 150), ("b", 100, 1000), ("c", 5000, 5010)] {
+        assert!(
+            connection
+                .call(&format!("BF.RESERVE {key} 0.001 100"))
+                .is_ok()
+        );
+        connection.call(&format!("BF.MADD {key} {}", words(from, to)));
+    }
+    assert_answers(
+        &mut connection,
+        &[
+            // A source may stand twice, and be the destination.
+            ("BF.MERGE new 3 a b a", "+OK"),
+            ("EXPIRE a 1000", ":1"),
+            ("BF.MERGE a 2 c a", "+OK"),
+            ("BF.MERGE a 1 b", "+OK"),
+            ("TTL a", ":1000"),
+        ],
+    );
+    for (key, wanted) in [("new", 1000), ("a", 1010)] {
+        let asked = format!("BF.MEXISTS {key} {}", words(0, 1000));
+        let found = connection.call(&asked);
+        let found = found.items().expect("answers");
+        assert!(found.iter().all(|answer| answer.integer() == Some(1)));
+        // No count is below the largest nor above the sum; 160 items of one are among the other's.
+        let items = connection.call(&format!("BF.CARD {key}")).integer();
+        let items = items.expect("a number");
+        assert!(
+            (wanted - 20..=wanted + 60).contains(&items),
+            "{key}: {items}"
+        );
+        // The same filters as the longest source's.
+        let filters = format!("BF.INFO {key} FILTERS");
+        assert_eq!(
+            connection.call(&filters),
+            connection.call("BF.INFO b FILTERS")
+        );
+        assert_eq!(
+            connection.call(&format!("BF.ADD {key} more")).integer(),
+            Some(1)
+        );
+    }
+    let mut other = replica.resp2();
+    let mut primary = server;
+    primary.wait_for_replica(&replica);
+    for key in ["a", "b", "c", "new"] {
+        assert_eq!(dump(&mut other, key), dump(&mut connection, key), "{key}");
+    }
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    for key in ["a", "new"] {
+        assert_eq!(dump(&mut other, key), dump(&mut connection, key), "{key}");
+    }
+}
+
+#[test]
+fn only_a_change_is_told() {
+    let server = Options::new()
+        .arguments(&["--notify-keyspace-events", "KEA"])
+        .start();
+    let mut connection = server.resp2();
+    for command in ["BF.MADD a 1 2 3", "BF.MADD b 3 4", "BF.MADD empty 1"] {
+        connection.call(command);
+    }
+    let mut listener = server.resp2();
+    listener.call("PSUBSCRIBE __keyspace@0__:*");
+    for command in [
+        "BF.MERGE a 1 b",
+        "BF.MERGE a 1 b",
+        "BF.MERGE a 1 a",
+        "BF.MERGE new 1 empty",
+        "SET end 1",
+    ] {
+        assert!(connection.call(command).is_ok(), "{command}");
+    }
+    let mut events = Vec::new();
+    while events.last().is_none_or(|event| event != "end set") {
+        let message = listener.read().expect("an event");
+        let parts = message.items().expect("an array");
+        let text = |n: usize| String::from_utf8_lossy(parts[n].text().expect("text")).into_owned();
+        let channel = text(2);
+        let key = channel.rsplit(':').next().expect("a key").to_owned();
+        events.push(format!("{key} {}", text(3)));
+    }
+    // Servers from Redis 7.2 on tell of new keys too.
+    events.retain(|event| !event.ends_with(" new"));
+    assert_eq!(events, ["a bf.merge", "new bf.merge", "end set"]);
+}
+
+#[test]
+fn who_may_not_read_a_source_may_not_merge_it() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("BF.MADD mine 1");
+    connection.call("BF.MADD other 2");
+    assert!(
+        connection
+            .call("ACL SETUSER worker on >pw +bf.merge +bf.exists ~mine")
+            .is_ok()
+    );
+    assert!(connection.call("AUTH worker pw").is_ok());
+    let refused = connection.call("BF.MERGE mine 1 other").to_string();
+    assert!(refused.starts_with("-NOPERM"), "{refused}");
+    assert!(connection.call("BF.MERGE mine 1 mine").is_ok());
+    assert_eq!(connection.call("BF.EXISTS mine 2").integer(), Some(0));
+}
+
+#[test]
+fn a_merge_that_needs_more_memory_than_there_is_changes_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE large 0.001 20000000").is_ok());
+    connection.call("BF.ADD large 1");
+    let used: u64 = server
+        .info("used_memory")
+        .expect("a figure")
+        .parse()
+        .expect("a number");
+    let limit = format!("CONFIG SET maxmemory {}", used + (10 << 20));
+    assert!(connection.call(&limit).is_ok());
+    assert_answers(
+        &mut connection,
+        &[
+            (
+                "BF.MERGE new 1 large",
+                "-ERR Insufficient memory to create filter",
+            ),
+            ("EXISTS new", ":0"),
+            ("BF.MERGE large 1 large", "+OK"),
+        ],
+    );
+}
