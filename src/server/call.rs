@@ -168,11 +168,19 @@ impl<'a> Call<'a> {
     /// payload of a DUMP and the reply that holds it). And the key may hold no more than its limit.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
-        if !self.allows_in_key(bytes) {
-            return false;
-        }
         let spare = if self.must_obey() { 0 } else { bytes };
-        let allowed = self.allows_with_spare(bytes, spare);
+        self.allows_to_grow(bytes, spare)
+    }
+
+    /// As [`Call::allows_growth`], for a value that grows because a command says so: nothing is left
+    /// beside.
+    #[must_use]
+    pub fn allows_addition(&self, bytes: u64) -> bool {
+        self.allows_to_grow(bytes, 0)
+    }
+
+    fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
+        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(bytes, spare);
         if allowed {
             let key_bytes = self.key_bytes.get().saturating_add(bytes);
             self.key_bytes.set(key_bytes);

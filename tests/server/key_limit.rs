@@ -48,6 +48,7 @@ const CREATIONS: &[&str] = &[
     "BF.ADD KEY a",
     "BF.MADD KEY a b",
     "BF.INSERT KEY CAPACITY 5000 ITEMS a b",
+    "BF.MERGE KEY 1 SOURCE",
     "CF.RESERVE KEY 10000",
     "CF.ADD KEY a",
     "CF.ADDNX KEY a",
@@ -293,6 +294,32 @@ fn a_merge_of_digests_is_held_to_the_limit() {
             .is_ok()
     );
     assert!(figure(&server, sample, "bytes") > 300);
+}
+
+/// A union appends filters where a source has more of them.
+#[test]
+fn a_merge_of_filters_is_held_to_the_limit() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let numbers: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
+    for key in ["short", "long"] {
+        connection.call(&format!("BF.RESERVE {key} 0.01 100"));
+    }
+    connection.call(&format!("BF.MADD long {}", numbers.join(" ")));
+    let sample = sample_of("BF.");
+    let refusals = figure(&server, sample, "refusals");
+    let before = dump(&mut connection, "short");
+    limit(&mut connection, 1000);
+    for merge in ["BF.MERGE short 1 long", "BF.MERGE made 2 long short"] {
+        assert_eq!(connection.call(merge).to_string(), refusal(1000));
+    }
+    assert_eq!(dump(&mut connection, "short"), before);
+    assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
+    assert_eq!(figure(&server, sample, "refusals"), refusals + 2);
+    // No filter is missing in the other direction.
+    assert!(connection.call("BF.MERGE long 1 short").is_ok());
+    limit(&mut connection, 0);
+    assert!(connection.call("BF.MERGE short 1 long").is_ok());
 }
 
 /// A key that is beyond the limit already is read, changed where that takes no memory, emptied, copied,

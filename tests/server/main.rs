@@ -34,4 +34,5 @@ mod settings;
 mod soak;
 mod tdigest;
 mod top_k;
+mod worst_case_table;
 mod worst_cases;
