@@ -8,6 +8,8 @@
 #       lint     the formatter and the linter of the Rust toolchain
 #       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #       valgrind the memory checker
+#       browser  Chromium, which the test of docs/sizing.html asks for its figures
+#       python   the Redis client for Python that examples in docs/ use
 #
 # Nothing is touched where all is there. Rust itself is not installed here.
 set -euo pipefail
@@ -138,9 +140,19 @@ need_valgrind() {
     on_path valgrind || install "valgrind is missing" valgrind
 }
 
+need_browser() {
+    on_path chromium || install "the browser Chromium is missing" chromium
+}
+
+# Debian's own Python: the package is of no use to another one on the PATH.
+need_python() {
+    /usr/bin/python3 -c 'import redis' 2> /dev/null \
+        || install "Python's Redis client is missing" python3 python3-redis
+}
+
 for need in "$@"; do
     case $need in
-        build | server | words | lint | fuzz | valgrind) "need_$need" ;;
+        build | server | words | lint | fuzz | valgrind | browser | python) "need_$need" ;;
         *)
             say "unknown need: $need"
             exit 2
