@@ -1,8 +1,10 @@
 //! README.md and docs/: whatever they show is done, as written, and must come out as they say.
 //!
 //! A fenced block says in its first word what it is. `redis` blocks are typed into the command line
-//! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is compared; `sh` and `python` blocks are run, must
-//! succeed, and print what comments behind two blanks say; `make` blocks name targets of the Makefile; `conf` blocks start a server; `text` is not run.
+//! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is
+//! compared; `sh` and `python` blocks are run, must succeed, and print what comments behind two blanks say;
+//! `make` blocks name targets of the Makefile; `conf` blocks start a server. `text` is not run, nor is
+//! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
 //! The blocks of a page share one server, in order.
 
 mod page;
@@ -53,6 +55,8 @@ fn a_wrong_example_is_found() {
         ("```python\nprint(1 + 1)  # 3\n```", true),
         ("```make\nmake help     # lists\n```", false),
         ("```make\nmake nothing\n```", true),
+        ("```console\nsudo make install\nmake help\n```", false),
+        ("```console\nmake nothing\n```", true),
         ("```conf\nloadmodule /path/to/libroughly.so\n```", false),
         (
             "```conf\nloadmodule /path/to/libroughly.so no-such 1\n```",

@@ -54,18 +54,10 @@ impl Stage {
                 );
                 promised(block, &pipe(Command::new(PYTHON), &script)?)
             }
-            "make" => {
-                let makefile = fs::read_to_string("Makefile").expect("the Makefile");
-                let commands = block.lines.iter().filter_map(|line| line.split('#').next());
-                for word in commands.flat_map(str::split_whitespace) {
-                    let is_known = word == "make"
-                        || word.contains('=')
-                        || makefile.contains(&format!("\n{word}: "));
-                    if !is_known {
-                        return Err(format!("make has no target {word}"));
-                    }
-                }
-                Ok(())
+            "make" => targets_exist(block.lines.iter()),
+            "console" => {
+                let lines = block.lines.iter();
+                targets_exist(lines.filter(|line| line.starts_with("make ")))
             }
             "conf" => starts_with(&text),
             "text" => Ok(()),
@@ -157,6 +149,20 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     } else {
         Err(format!("{}\n{shown}{errors}", output.status))
     }
+}
+
+/// Every word of lines that call make is a target of the Makefile, or sets a variable.
+fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let makefile = fs::read_to_string("Makefile").expect("the Makefile");
+    let commands = lines.filter_map(|line| line.split('#').next());
+    for word in commands.flat_map(str::split_whitespace) {
+        let is_known =
+            word == "make" || word.contains('=') || makefile.contains(&format!("\n{word}: "));
+        if !is_known {
+            return Err(format!("make has no target {word}"));
+        }
+    }
+    Ok(())
 }
 
 /// A script's line that ends with a comment behind two blanks prints what the comment says.
