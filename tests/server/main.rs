@@ -15,6 +15,7 @@ mod cluster;
 mod count_min;
 mod count_min_stored;
 mod cuckoo;
+mod documents;
 mod encodings;
 mod every_type;
 mod frozen;
