@@ -1,6 +1,7 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-clients test-kills test-sizing plots cluster fuzz soak valgrind tour bench lint \
+.PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
+	valgrind tour bench lint \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
@@ -32,6 +33,12 @@ test-sizing: ## docs/sizing.html in a browser without a screen, against the modu
 plots: ## measure how accurate each family is, and write the tables and plots of docs/families
 	@scripts/install.sh build
 	ROUGHLY_WRITE=1 cargo test --quiet --test accuracy
+
+test-defrag: ## active defragmentation, on a server that is built for it
+	@scripts/test-defrag.sh
+
+abilities: ## write docs/abilities.md of what test-matrix and test-defrag proved
+	@scripts/abilities.sh
 
 cluster: ## see the module at work on a cluster of six nodes
 	@scripts/cluster.sh

@@ -4,6 +4,7 @@
 #   scripts/install.sh build server     what each of these needs:
 #       build    a C compiler and libclang (the module's bindings are made from the server's header)
 #       server   redis-server or valkey-server with its command line client
+#       source   what unpacks and builds a source package of Debian's
 #       words    a list of words for the tour
 #       lint     the formatter and the linter of the Rust toolchain
 #       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
@@ -118,6 +119,12 @@ need_server() {
     fi
 }
 
+need_source() {
+    if ! on_path dpkg-source || ! on_path make || ! on_path patch || ! has_c_compiler; then
+        install "what builds a source package is missing" dpkg-dev make patch xz-utils gcc libc6-dev
+    fi
+}
+
 need_words() {
     [ -e /usr/share/dict/american-english ] || install "a list of words is missing" wamerican
 }
@@ -200,7 +207,7 @@ need_chroot() {
 
 for need in "$@"; do
     case $need in
-        build | server | words | lint | fuzz | valgrind | browser | examples | clients | zig | chroot)
+        build | server | source | words | lint | fuzz | valgrind | browser | examples | clients | zig | chroot)
             "need_$need"
             ;;
         *)

@@ -6,6 +6,7 @@ use super::config::{self, Setting};
 use super::datatype::{self, DataType};
 use super::guard::guarded;
 use super::info::InfoWriter;
+use super::limit;
 use super::log;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
@@ -141,7 +142,8 @@ impl Module {
         if !all_categories {
             log::notice("this server took some ACL categories only: ACL CAT shows which");
         }
-        let settings: Vec<_> = self.families.iter().map(|family| family.settings).collect();
+        let families = self.families.iter().map(|family| family.settings);
+        let settings: Vec<_> = families.chain([limit::SETTINGS]).collect();
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args)? };
         Ok(())

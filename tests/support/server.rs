@@ -30,6 +30,7 @@ pub struct Options {
     module_arguments: Vec<String>,
     without_module: bool,
     address_space: Option<u64>,
+    config_file: bool,
 }
 
 impl Options {
@@ -62,6 +63,13 @@ impl Options {
     /// system, whatever the server would allow.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
+        self
+    }
+
+    /// Starts the server with the file server.conf of its directory, which is empty at first: for CONFIG
+    /// REWRITE.
+    pub fn config_file(mut self) -> Self {
+        self.config_file = true;
         self
     }
 
@@ -375,7 +383,17 @@ impl Server {
                 Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
                 None => "exec \"$0\" \"$@\"".to_owned(),
             })
-            .arg(server_program())
+            .arg(server_program());
+        if self.options.config_file {
+            let file = self.dir.path().join("server.conf");
+            File::options()
+                .create(true)
+                .append(true)
+                .open(&file)
+                .expect("a configuration file");
+            command.arg(file);
+        }
+        command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])

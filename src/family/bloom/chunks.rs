@@ -34,7 +34,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
             let chain = parts::load_header(chunk, &|bytes| call.allows_bytes(bytes));
-            key.set(chain.map_err(|_| c"ERR received bad data")?);
+            key.set(chain.map_err(|_| c"ERR received bad data")?)?;
         }
         Slot::Missing => return Err(NOT_FOUND.into()),
         Slot::Found(chain) => {

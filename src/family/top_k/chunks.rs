@@ -37,7 +37,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
             let sketch = TopK::from_header(chunk, &|bytes| call.allows_bytes(bytes));
-            key.set(sketch.map_err(|_| c"ERR received bad data")?);
+            key.set(sketch.map_err(|_| c"ERR received bad data")?)?;
         }
         Slot::Missing => return Err(NOT_FOUND.into()),
         Slot::Found(sketch) => {
