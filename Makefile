@@ -1,20 +1,24 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-clients test-defrag test-kills abilities cluster fuzz soak valgrind tour bench lint \
+.PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
+	valgrind tour bench lint \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Words in capitals are set behind the target: make run PORT=6380. ROUGHLY_SERVER=/path/to/redis-server'
+	@echo 'before make chooses the server. What is missing on Debian is installed, and said.'
 
-run: ## start a server with the module, on PORT (6379)
+run: ## build the module and start a server with it, on PORT (6379), until Ctrl-C
 	@scripts/run.sh
 
-test: ## all tests, on the server that is found or installed
+test: ## all tests, on the server of the PATH, which is installed if there is none
 	@scripts/test.sh
 
-test-matrix: ## the server tests on every server that can be had
+test-matrix: ## the server tests on every Redis and Valkey that Debian has, which are fetched once
 	@scripts/test-matrix.sh
 
 test-clients: ## every command through real clients of Python, Node and Rust, and the examples
@@ -22,6 +26,13 @@ test-clients: ## every command through real clients of Python, Node and Rust, an
 
 test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh
+
+test-sizing: ## docs/sizing.html in a browser without a screen, against the module's own figures
+	@scripts/test-sizing.sh
+
+plots: ## measure how accurate each family is, and write the tables and plots of docs/families
+	@scripts/install.sh build
+	ROUGHLY_WRITE=1 cargo test --quiet --test accuracy
 
 test-defrag: ## active defragmentation, on a server that is built for it
 	@scripts/test-defrag.sh
@@ -44,7 +55,7 @@ valgrind: ## the server tests with the server under valgrind: bad accesses and l
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
 
-bench: ## measure
+bench: ## time the operations of each sketch, without a server
 	@scripts/install.sh build
 	cargo bench
 

@@ -9,6 +9,8 @@
 #       lint     the formatter and the linter of the Rust toolchain
 #       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #       valgrind the memory checker
+#       browser  Chromium, which the test of docs/sizing.html asks for its figures
+#       examples the Redis client for Python that the examples in docs/ use
 #       clients  the clients of tests/clients, under target/clients, and the Python and Node they need
 #       zig      the linker of the packages, under target/zig
 #       chroot   debootstrap, which makes the systems that packages are tried on
@@ -149,6 +151,16 @@ need_valgrind() {
     on_path valgrind || install "valgrind is missing" valgrind
 }
 
+need_browser() {
+    on_path chromium || install "the browser Chromium is missing" chromium
+}
+
+# Debian's own Python: the package is of no use to another one on the PATH.
+need_examples() {
+    /usr/bin/python3 -c 'import redis' 2> /dev/null \
+        || install "Python's Redis client is missing" python3 python3-redis
+}
+
 # Debian has Python's venv without pip in a package of its own.
 need_python() {
     if ! on_path python3 || ! python3 -c 'import ensurepip, venv' 2> /dev/null; then
@@ -195,7 +207,9 @@ need_chroot() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | clients | zig | chroot) "need_$need" ;;
+        build | server | source | words | lint | fuzz | valgrind | browser | examples | clients | zig | chroot)
+            "need_$need"
+            ;;
         *)
             say "unknown need: $need"
             exit 2

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install.sh build
+scripts/install.sh build examples
 scripts/fetch-servers.sh || true
 echo "test-matrix: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib

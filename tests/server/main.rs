@@ -18,6 +18,7 @@ mod commands;
 mod count_min;
 mod count_min_stored;
 mod cuckoo;
+mod documents;
 mod encodings;
 mod every_type;
 mod frozen;

@@ -487,7 +487,10 @@ pub fn free_port() -> u16 {
 }
 
 /// The server to test with.
-fn server_program() -> OsString {
+///
+/// # Panics
+/// If there is none.
+pub fn server_program() -> OsString {
     if let Some(program) = std::env::var_os("ROUGHLY_SERVER") {
         // Tests of cargo run in the package's directory, so that a relative path is one from there.
         return program;
@@ -505,8 +508,34 @@ fn server_program() -> OsString {
         .into()
 }
 
+/// The command line client that belongs to the server: beside it, or on the PATH.
+///
+/// # Panics
+/// If there is none.
+pub fn client_program() -> PathBuf {
+    let server = PathBuf::from(server_program());
+    let beside = ["cli", "redis-cli", "valkey-cli"].map(|name| server.with_file_name(name));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path)
+        .flat_map(|dir| ["redis-cli", "valkey-cli"].map(|name| dir.join(name)));
+    beside
+        .into_iter()
+        .filter(|_| server.components().count() > 1)
+        .chain(on_path)
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "no redis-cli or valkey-cli beside the server or on the PATH. `make test` installs one \
+                 with the server"
+            )
+        })
+}
+
 /// The module to test.
-fn module_path() -> PathBuf {
+///
+/// # Panics
+/// If it was not built.
+pub fn module_path() -> PathBuf {
     let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
         || {
             let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
