@@ -155,7 +155,7 @@ fn keys_of_every_type_move_and_stay_the_same() {
         fragment(&mut connection, of);
         let before = State::of(&mut connection);
         // The server looks at it now and then.
-        server.wait_until("fragmentation", |server| fragmentation(server) > 1.4);
+        server.wait_until("fragmentation", |server| fragmentation(server) > 1.3);
         let fragmented = fragmentation(&server);
         let figures = server.call("INFO bf_stats");
 
