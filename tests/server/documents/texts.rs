@@ -5,13 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
-/// Directory of a family's commands, and its page.
-const FAMILIES: [(&str, &str); 5] = [
-    ("src/family/bloom", "docs/families/bloom.md"),
-    ("src/family/cuckoo", "docs/families/cuckoo.md"),
-    ("src/family/count_min", "docs/families/count-min-sketch.md"),
-    ("src/family/top_k", "docs/families/top-k.md"),
-    ("src/family/t_digest", "docs/families/t-digest.md"),
+/// What some families have in common.
+const CHUNKS: &str = "src/family/chunks.rs";
+/// Where a family's commands are, and its page.
+const FAMILIES: [(&[&str], &str); 5] = [
+    (&["src/family/bloom", CHUNKS], "docs/families/bloom.md"),
+    (&["src/family/cuckoo"], "docs/families/cuckoo.md"),
+    (
+        &["src/family/count_min", CHUNKS],
+        "docs/families/count-min-sketch.md",
+    ),
+    (&["src/family/top_k", CHUNKS], "docs/families/top-k.md"),
+    (&["src/family/t_digest"], "docs/families/t-digest.md"),
 ];
 /// Texts with blanks that are no errors but names of fields in replies.
 const FIELDS: [&str; 14] = [
@@ -33,10 +38,17 @@ const FIELDS: [&str; 14] = [
 /// Of these, one is an error all the same: CF.DEL's.
 const NOT_A_FIELD: &str = "Not found";
 
-fn sources(dir: &Path) -> Vec<(PathBuf, String)> {
+/// The sources in a directory and those below it, or the one of that name.
+fn sources(place: &Path) -> Vec<(PathBuf, String)> {
+    let mut paths = vec![place.to_owned()];
+    if place.is_dir() {
+        let entries = fs::read_dir(place).expect("a directory");
+        paths = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+    }
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).expect("a directory") {
-        let path = entry.expect("an entry").path();
+    for path in paths {
         if path.is_dir() {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|kind| kind == "rs") {
@@ -76,13 +88,14 @@ fn c_strings(code: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The errors that the commands of a family answer.
-fn errors(dir: &str) -> Vec<String> {
-    let mut found: Vec<_> = sources(Path::new(dir))
+fn errors(places: &[&str]) -> Vec<String> {
+    let mut found: Vec<_> = places
         .iter()
+        .flat_map(|place| sources(Path::new(place)))
         .filter(|(path, _)| !path.ends_with("table.rs"))
         .flat_map(|(_, code)| {
-            let made = literals(code, "format!(\"").filter(|text| text.starts_with("ERR "));
-            let texts = c_strings(code).chain(made);
+            let made = literals(&code, "format!(\"").filter(|text| text.starts_with("ERR "));
+            let texts = c_strings(&code).chain(made);
             texts.map(str::to_owned).collect::<Vec<_>>()
         })
         .filter(|text| text.contains(' '))
@@ -98,9 +111,9 @@ fn every_error_is_explained_twice() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
-    for (dir, path) in FAMILIES {
+    for (places, path) in FAMILIES {
         let page = fs::read_to_string(path).expect("the family's page");
-        for error in errors(dir) {
+        for error in errors(places) {
             count += 1;
             for (place, text) in [(path, &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {
