@@ -1,7 +1,7 @@
 //! Clusters: every command goes to the node of its keys, slots move and primaries die without a loss.
 
 mod client;
-mod nodes;
+pub mod nodes;
 
 use crate::persistence::fill_large;
 use crate::state::State;

@@ -132,6 +132,7 @@ const EXPECTED_ERRORS: &[&str] = &[
     "already exist",
     "non scaling filter is full",
     "width/depth is not equal",
+    "cannot merge",
     "CMS: CMSk overflow",
     "overflow",
     "Maximum expansions reached",

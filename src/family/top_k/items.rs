@@ -121,6 +121,7 @@ fn add_each<const N: usize>(
     let items = (call.len() - FIRST_ITEM) / words;
     let mut outcome = Outcome::default();
     let mut block = [(&[][..], ItemHash::default(), 0); N];
+    let is_limited = call.is_key_limited();
     let mut start = 0;
     while start < items {
         let mut len = 0;
@@ -134,7 +135,12 @@ fn add_each<const N: usize>(
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
-            let allows = |bytes| call.allows_bytes(bytes);
+            let fits = !is_limited || {
+                let more = sketch.growth(item.len());
+                let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
+                more == 0 || call.allows_in_key(so_far + more)
+            };
+            let allows = |bytes| fits && call.allows_bytes(bytes);
             match sketch.add_hashed(item, hash, *increment, &allows, changes) {
                 Ok(added) => {
                     outcome.added += 1;
@@ -150,7 +156,7 @@ fn add_each<const N: usize>(
                 Err(_) => {
                     outcome.refused += 1;
                     outcome.sent.get_or_insert_with(|| (0..number).collect());
-                    call.reply_error(NO_MEMORY);
+                    call.reply_memory_error(NO_MEMORY);
                 }
             }
         }

@@ -541,3 +541,31 @@ fn a_chunk_is_the_fields_in_order_and_nothing_else() {
     }
     assert!(TDigest::from_chunk(&[&chunk[..], &[0]].concat()).is_err());
 }
+
+#[test]
+fn memory_is_asked_for_before_it_is_taken() {
+    let mut digest = digest(100);
+    let mut refusals = 0;
+    for (round, count) in [1, 5, 700, 3, 2000, 1, 90].into_iter().enumerate() {
+        let values: Vec<f64> = Uniform(round as u64).take(count).collect();
+        if round % 2 == 1 {
+            digest.compressed().unwrap();
+        }
+        let (before, observations) = (digest.block_bytes(), digest.observations());
+        let state = digest.try_clone().unwrap();
+        if digest.add_within(&values, &|_| false).is_err() {
+            refusals += 1;
+            assert_eq!(digest, state);
+            assert_eq!(digest.block_bytes(), before);
+            assert_eq!(digest.observations(), observations);
+            let asked = std::cell::Cell::new(0);
+            let allows = |more| {
+                asked.set(more);
+                true
+            };
+            digest.add_within(&values, &allows).unwrap();
+            assert_eq!(asked.get(), (digest.block_bytes() - before) as u64);
+        }
+    }
+    assert!(refusals >= 3, "{refusals}");
+}

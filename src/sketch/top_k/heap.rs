@@ -159,14 +159,31 @@ impl Heap {
         Ok(())
     }
 
+    /// Bytes that [`Heap::reserve`] would take more than it gives back, for an item of `item_len` bytes.
+    pub fn growth(&self, item_len: usize) -> u64 {
+        let mut bytes = item_len.saturating_sub(self.spare.capacity());
+        if self.slots.len() < self.elements.len() {
+            if self.slots.len() == self.slots.capacity() {
+                bytes += self.more_slots() * size_of::<Slot>();
+            }
+            bytes += self.index.growth();
+        }
+        bytes as u64
+    }
+
+    /// Slots that are made at a time: as many as there are, as far as there are elements.
+    fn more_slots(&self) -> usize {
+        let most = self.elements.len() - self.slots.len();
+        self.slots.len().max(4).min(most)
+    }
+
     #[cold]
     fn reserve_slots(
         &mut self,
         allows: &dyn Fn(u64) -> bool,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let most = self.elements.len() - self.slots.len();
-        let more = self.slots.len().max(4).min(most);
+        let more = self.more_slots();
         let slots = self.slots.len() as u64 + more as u64;
         ask(allows, slots.saturating_mul(size_of::<Slot>() as u64))?;
         changes.gone.visit(&self.slots);

@@ -44,6 +44,15 @@ impl Index {
         self.grow(allows, changes)
     }
 
+    /// Bytes that [`Index::reserve_one`] would take more than it gives back.
+    pub fn growth(&self) -> usize {
+        if (self.occupied + 1) * 2 <= self.entries.len() {
+            return 0;
+        }
+        let entries = (self.entries.len() * 2).max(LEAST_ENTRIES as usize);
+        (entries - self.entries.len()) * PAIR_BYTES as usize
+    }
+
     #[cold]
     fn grow(
         &mut self,

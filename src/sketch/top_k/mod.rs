@@ -261,6 +261,13 @@ impl TopK {
         hash
     }
 
+    /// Bytes that the sketch would take more to add an item of `item_len` bytes; none where it has taken
+    /// them before. Cost: nothing to speak of.
+    #[must_use]
+    pub fn growth(&self, item_len: usize) -> u64 {
+        self.heap.growth(item_len)
+    }
+
     /// Adds `increment` occurrences of an item, with all the memory that the allocator gives.
     ///
     /// # Errors
