@@ -1,7 +1,7 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
-	valgrind tour bench lint \
+	valgrind asan tour bench lint \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
@@ -51,6 +51,9 @@ soak: ## mixed traffic of all families on a real server, for MINUTES (5)
 
 valgrind: ## the server tests with the server under valgrind: bad accesses and leaks
 	@scripts/valgrind.sh
+
+asan: ## the sketches' tests and the damaged forms under AddressSanitizer and LeakSanitizer
+	@scripts/asan.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh

@@ -7,3 +7,4 @@ pub mod abilities;
 pub mod damage;
 pub mod resp;
 pub mod server;
+pub mod stop;

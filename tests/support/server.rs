@@ -282,7 +282,10 @@ impl Server {
                 Ok(()) => return,
                 // A connection of someone else may have been given the port for a moment.
                 Err(log) if log.contains("Address already in use") => {
-                    assert!(start.elapsed() < CHANGE_TIMEOUT, "the port stays taken");
+                    assert!(
+                        start.elapsed() < patience(CHANGE_TIMEOUT),
+                        "the port stays taken"
+                    );
                     std::thread::sleep(POLL_INTERVAL);
                     fs::remove_file(self.log_path()).expect("a log");
                 }
@@ -342,7 +345,7 @@ impl Server {
         let start = Instant::now();
         while !condition(self) {
             assert!(
-                start.elapsed() < CHANGE_TIMEOUT,
+                start.elapsed() < patience(CHANGE_TIMEOUT),
                 "waited too long for {what}\n{}",
                 self.log_tail()
             );
@@ -420,7 +423,7 @@ impl Server {
                 return Err(self.log_tail());
             }
             assert!(
-                start.elapsed() < START_TIMEOUT,
+                start.elapsed() < patience(START_TIMEOUT),
                 "the server is up but does not answer PING\n{}",
                 self.log_tail()
             );
@@ -441,11 +444,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the log of the server ends:\n{}", self.log_tail());
-        } else if std::env::var_os("ROUGHLY_SHUTDOWN").is_some() && self.is_running() {
+        } else if is_checked() && self.is_running() {
             // A checker of memory reports leaks at a process's own end only.
             let stopping = Connection::open(self.port, Protocol::Resp2)
                 .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
-            let end = Instant::now() + CHANGE_TIMEOUT;
+            let end = Instant::now() + patience(CHANGE_TIMEOUT);
             while stopping.is_err() && self.is_running() && Instant::now() < end {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -476,6 +479,17 @@ impl Version {
     pub fn is_valkey_at_least(self, major: u32, minor: u32) -> bool {
         self.is_valkey && self.number >= (major, minor)
     }
+}
+
+/// Whether the servers run under a checker of memory (`ROUGHLY_SHUTDOWN`, scripts/valgrind.sh).
+fn is_checked() -> bool {
+    std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
+}
+
+/// How long to wait for a server that may take so long: a checker of memory makes it ten times slower and
+/// more.
+fn patience(time: Duration) -> Duration {
+    if is_checked() { time * 10 } else { time }
 }
 
 /// A port that was free a moment ago.
