@@ -151,6 +151,7 @@ fn every_text_of_the_server_floor_and_of_the_log_is_explained() {
             "log::notice(&format!(\"",
             "log::warning(\"",
             "log::warning(&format!(\"",
+            "log::warning_of_input(&format!(\"",
         ] {
             texts.extend(literals(&code, prefix).map(str::to_owned));
         }
