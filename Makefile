@@ -1,23 +1,44 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-kills cluster fuzz soak valgrind tour bench bench-report lint build fmt
+.PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
+	valgrind asan tour bench bench-report lint \
+	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
-export PORT KILLS SEED MINUTES
+export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Words in capitals are set behind the target: make run PORT=6380. ROUGHLY_SERVER=/path/to/redis-server'
+	@echo 'before make chooses the server. What is missing on Debian is installed, and said.'
 
-run: ## start a server with the module, on PORT (6379)
+run: ## build the module and start a server with it, on PORT (6379), until Ctrl-C
 	@scripts/run.sh
 
-test: ## all tests, on the server that is found or installed
+test: ## all tests, on the server of the PATH, which is installed if there is none
 	@scripts/test.sh
 
-test-matrix: ## the server tests on every server that can be had
+test-matrix: ## the server tests on every Redis and Valkey that Debian has, which are fetched once
 	@scripts/test-matrix.sh
+
+test-clients: ## every command through real clients of Python, Node and Rust, and the examples
+	@scripts/test-clients.sh
 
 test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh
+
+test-sizing: ## docs/sizing.html in a browser without a screen, against the module's own figures
+	@scripts/test-sizing.sh
+
+plots: ## measure how accurate each family is, and write the tables and plots of docs/families
+	@scripts/install.sh build
+	ROUGHLY_WRITE=1 cargo test --quiet --test accuracy
+
+test-defrag: ## active defragmentation, on a server that is built for it
+	@scripts/test-defrag.sh
+
+abilities: ## write docs/abilities.md of what test-matrix and test-defrag proved
+	@scripts/abilities.sh
 
 cluster: ## see the module at work on a cluster of six nodes
 	@scripts/cluster.sh
@@ -30,6 +51,9 @@ soak: ## mixed traffic of all families on a real server, for MINUTES (5)
 
 valgrind: ## the server tests with the server under valgrind: bad accesses and leaks
 	@scripts/valgrind.sh
+
+asan: ## the sketches' tests and the damaged forms under AddressSanitizer and LeakSanitizer
+	@scripts/asan.sh
 
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
@@ -47,6 +71,25 @@ lint: ## formatting, clippy, documentation, the floors, the scripts
 build: ## the release module, target/release/libroughly.so
 	@scripts/install.sh build
 	cargo build --release --lib
+
+install: ## put the built module and its configuration under PREFIX (/usr), for Redis and Valkey
+	@scripts/stage.sh target/release/libroughly.so target/install
+	@target/install/install.sh
+
+uninstall: ## remove what install put there
+	@packaging/install.sh uninstall
+
+dist: ## a release for other machines, target/dist/*.tar.gz
+	@scripts/dist.sh
+
+deb: ## the same as a Debian package, target/dist/*.deb
+	@scripts/deb.sh
+
+test-packages: ## install the packages on Debian systems of their own, use and remove them
+	@scripts/test-packages.sh
+
+test-reproducible: ## build the packages' module twice and compare the bytes
+	@scripts/test-reproducible.sh
 
 fmt: ## format the sources
 	cargo fmt

@@ -7,11 +7,11 @@
 #   scripts/fetch-servers.sh redis-8.0    only the named ones
 #   scripts/fetch-servers.sh --list       the names
 #
-# No host is named here: the suites are looked for where this machine gets its own packages from. Each
-# NAME gets two programs, NAME/server and NAME/cli, which start the unpacked ones through the loader of
+# Each NAME gets two programs, NAME/server and NAME/cli, which start the unpacked ones through the loader of
 # their own release, whatever the C library of the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/private-apt.sh
 root=$PWD/target/servers
 
 # name, suite, packages' common name
@@ -30,48 +30,15 @@ say() {
     echo "fetch-servers: $*" >&2
 }
 
-# The archives that this machine's apt knows, but for those of security updates. The signature tells
-# whether one is Debian's.
-archives() {
-    # shellcheck disable=SC2016
-    apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' \
-        | awk '$1 == "main" && $2 !~ /security/ && !seen[$3]++ { print $3 }'
-}
-
-# private_apt STATE COMMAND...: apt with state, cache and sources of its own, on an empty package
-# database, so that a package comes with all its libraries.
-private_apt() {
-    local state=$1
-    shift
-    apt-get -qq \
-        -o Dir::Etc::sourcelist="$state/suite.sources" -o Dir::Etc::sourceparts=/dev/null \
-        -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
-        -o Dir::State="$state/state" -o Dir::State::status="$state/status" \
-        -o Dir::Cache="$state/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
-        -o APT::Architectures="$(dpkg --print-architecture)" \
-        -o Acquire::Languages=none -o Acquire::Retries=2 \
-        "$@" < /dev/null
-}
-
 # download STATE SUITE PACKAGE...: the packages and all they depend on, into STATE/cache/archives.
 download() {
-    local state=$1 suite=$2 archive keyring suites
+    local state=$1 suite=$2 archive suites
     shift 2
     # Backports stand on their base release.
     suites=$suite
     [ "$suite" = "${suite%-backports}" ] || suites="${suite%-backports} $suite"
-    keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | head -n 1)
-    if [ -z "$keyring" ]; then
-        say "the keys of Debian's archive are missing (package debian-archive-keyring)"
-        return 1
-    fi
     for archive in $(archives); do
-        rm -rf "$state"
-        mkdir -p "$state/state/lists/partial" "$state/cache/archives/partial"
-        : > "$state/status"
-        printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-            "$archive" "$suites" "$keyring" > "$state/suite.sources"
-        if private_apt "$state" update \
+        if private_lists "$state" deb "$suites" "$archive" \
             && private_apt "$state" install --download-only --no-install-recommends -y \
                 -t "$suite" "$@" > /dev/null; then
             return 0

@@ -4,13 +4,20 @@
 #   scripts/install.sh build server     what each of these needs:
 #       build    a C compiler and libclang (the module's bindings are made from the server's header)
 #       server   redis-server or valkey-server with its command line client
+#       source   what unpacks and builds a source package of Debian's
 #       words    a list of words for the tour
 #       lint     the formatter and the linter of the Rust toolchain
 #       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #       valgrind the memory checker
+#       browser  Chromium, which the test of docs/sizing.html asks for its figures
+#       examples the Redis client for Python that the examples in docs/ use
+#       clients  the clients of tests/clients, under target/clients, and the Python and Node they need
+#       zig      the linker of the packages, under target/zig
+#       chroot   debootstrap, which makes the systems that packages are tried on
 #
 # Nothing is touched where all is there. Rust itself is not installed here.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 say() {
     echo "install: $*" >&2
@@ -112,6 +119,12 @@ need_server() {
     fi
 }
 
+need_source() {
+    if ! on_path dpkg-source || ! on_path make || ! on_path patch || ! has_c_compiler; then
+        install "what builds a source package is missing" dpkg-dev make patch xz-utils gcc libc6-dev
+    fi
+}
+
 need_words() {
     [ -e /usr/share/dict/american-english ] || install "a list of words is missing" wamerican
 }
@@ -138,9 +151,65 @@ need_valgrind() {
     on_path valgrind || install "valgrind is missing" valgrind
 }
 
+need_browser() {
+    on_path chromium || install "the browser Chromium is missing" chromium
+}
+
+# Debian's own Python: the package is of no use to another one on the PATH.
+need_examples() {
+    /usr/bin/python3 -c 'import redis' 2> /dev/null \
+        || install "Python's Redis client is missing" python3 python3-redis
+}
+
+# Debian has Python's venv without pip in a package of its own.
+need_python() {
+    if ! on_path python3 || ! python3 -c 'import ensurepip, venv' 2> /dev/null; then
+        install "Python with venv is missing" python3 python3-venv
+    fi
+}
+
+# python_packages DIRECTORY REQUIREMENTS: a virtual environment with exactly these packages.
+python_packages() {
+    local directory=$1 requirements=$2
+    if ! cmp -s "$requirements" "$directory/requirements.txt"; then
+        say "installing the Python packages of $requirements into $directory"
+        need_python
+        rm -rf "$directory"
+        python3 -m venv "$directory"
+        "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+        # Last, so that a failed installation is begun anew.
+        cp "$requirements" "$directory/requirements.txt"
+    fi
+}
+
+need_clients() {
+    local lock=tests/clients/node/package-lock.json node=target/clients/node
+    python_packages target/clients/python tests/clients/python/requirements.txt
+    on_path node || install "Node is missing" nodejs
+    if ! cmp -s "$lock" "$node/installed.json"; then
+        on_path npm || install "npm is missing" npm
+        say "installing the Node packages of $lock into $node"
+        mkdir -p "$node"
+        cp tests/clients/node/package.json "$lock" "$node"
+        (cd "$node" && npm ci --silent --no-fund --no-audit)
+        cp "$lock" "$node/installed.json"
+    fi
+}
+
+need_zig() {
+    python_packages target/zig packaging/requirements.txt
+}
+
+need_chroot() {
+    on_path debootstrap || [ -x /usr/sbin/debootstrap ] \
+        || install "debootstrap is missing" debootstrap
+}
+
 for need in "$@"; do
     case $need in
-        build | server | words | lint | fuzz | valgrind) "need_$need" ;;
+        build | server | source | words | lint | fuzz | valgrind | browser | examples | clients | zig | chroot)
+            "need_$need"
+            ;;
         *)
             say "unknown need: $need"
             exit 2

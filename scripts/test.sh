@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install.sh build server
+scripts/install.sh build server examples
 echo "test: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
 echo "test: on $("$(scripts/find-server.sh)" --version)" >&2

@@ -19,11 +19,16 @@ CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_TARGET_DIR=target/valgrind cargo build --rel
 export ROUGHLY_MODULE=$PWD/target/valgrind/release/libroughly.so
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-valgrind-XXXXXX")
+# The server's compression looks into a table that it does not clear, and says so itself (LZF, INIT_HTAB).
+suppressions=$PWD/target/valgrind/suppressions
+for kind in Cond Value8; do
+    printf '{\n   lzf\n   Memcheck:%s\n   fun:lzf_compress\n}\n' "$kind"
+done > "$suppressions"
 server=$PWD/target/valgrind/server
 cat > "$server" << STARTER
 #!/bin/sh
 exec valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=40 \\
-    --soname-synonyms='somalloc=*jemalloc*' --log-file='$logs/%p.log' \\
+    --suppressions='$suppressions' --soname-synonyms='somalloc=*jemalloc*' --log-file='$logs/%p.log' \\
     $(command -v "$(scripts/find-server.sh)") "\$@"
 STARTER
 chmod +x "$server"
@@ -31,12 +36,13 @@ chmod +x "$server"
 # Servers end by themselves (ROUGHLY_SHUTDOWN), so that valgrind can look for leaks.
 status=0
 ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
-    --skip defrag --skip million --skip kills --skip memory --skip limit --skip soak --skip at_once --skip seconds \
+    --skip defrag --skip million --skip kills --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip every_number \
     "${words[@]}" || status=$?
 
-# Records of valgrind are paragraphs of lines "==PID== ..."; an empty one ends a record.
+# Records of valgrind are paragraphs of lines "==PID== ..."; an empty one ends a record. A frame names the
+# library, or, where it has symbols, a function of the crate and a line of a Rust file.
 ours=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
-    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly/' | tee "$logs/ours" \
+    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly|roughly::|[.]rs:[0-9]/' | tee "$logs/ours" \
     | grep -cE '^(Invalid|Conditional|Use of|Mismatched|Syscall|[0-9,() a-z]+bytes in .* definitely lost|Process terminating)' || true)
 echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $ours errors or leaks of the module" >&2
 if [ "$ours" -gt 0 ]; then

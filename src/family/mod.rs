@@ -2,6 +2,7 @@
 //! type (load, save, rewrite). The texts that users see live here only.
 
 pub mod bloom;
+mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod info;

@@ -1,6 +1,7 @@
 //! A running command: its arguments, what it owes the client, how it spreads.
 
 use super::argument::Argument;
+use super::limit;
 use super::memory;
 use redis_module::raw;
 use std::cell::Cell;
@@ -38,6 +39,11 @@ pub struct Call<'a> {
     open: Option<usize>,
     /// Bytes that may still be asked for; found out once a command, when it is first needed.
     bytes_left: Cell<Option<u64>>,
+    /// What the key that is open for writing held when it was opened, and what it was allowed since.
+    /// Kept only where keys are limited.
+    key_bytes: Cell<u64>,
+    /// Whether the key's limit refused something.
+    over_limit: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
@@ -58,6 +64,8 @@ impl<'a> Call<'a> {
             owed: 1,
             open: None,
             bytes_left: Cell::new(None),
+            key_bytes: Cell::new(0),
+            over_limit: Cell::new(false),
         }
     }
 
@@ -157,11 +165,66 @@ impl<'a> Call<'a> {
 
     /// As [`Call::allows_bytes`], for a filter that grows because it is full: as much again must be left,
     /// since nobody chose that size, and the server needs memory for its own work on the key (the
-    /// payload of a DUMP and the reply that holds it).
+    /// payload of a DUMP and the reply that holds it). And the key may hold no more than its limit.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
         let spare = if self.must_obey() { 0 } else { bytes };
-        self.allows_with_spare(bytes, spare)
+        self.allows_to_grow(bytes, spare)
+    }
+
+    /// As [`Call::allows_growth`], for a value that grows because a command says so: nothing is left
+    /// beside.
+    #[must_use]
+    pub fn allows_addition(&self, bytes: u64) -> bool {
+        self.allows_to_grow(bytes, 0)
+    }
+
+    fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
+        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(bytes, spare);
+        if allowed {
+            let key_bytes = self.key_bytes.get().saturating_add(bytes);
+            self.key_bytes.set(key_bytes);
+        }
+        allowed
+    }
+
+    /// Whether [`Call::allows_in_key`] may refuse anything.
+    #[must_use]
+    pub fn is_key_limited(&self) -> bool {
+        self.key_limit().is_some()
+    }
+
+    /// Whether the key that is open for writing may come to hold so many bytes more than when it was
+    /// opened (and than what [`Call::allows_growth`] has allowed it since): the setting
+    /// `sketch-max-key-bytes`. A value that is made is held to it where it is put into the key.
+    #[must_use]
+    pub fn allows_in_key(&self, more: u64) -> bool {
+        let Some(most) = self.key_limit() else {
+            return true;
+        };
+        let fits = self.key_bytes.get().saturating_add(more) <= most;
+        self.over_limit.set(self.over_limit.get() || !fits);
+        fits
+    }
+
+    /// The error for memory that was refused: the key's limit, if that refused it, or else this one.
+    #[must_use]
+    pub fn memory_error(&self, otherwise: &'static CStr) -> Error {
+        match self.key_limit() {
+            Some(most) if self.over_limit.get() => limit::refusal(most),
+            _ => otherwise.into(),
+        }
+    }
+
+    /// Bytes that a key may hold after this command; `None` where there is no limit, or the command must
+    /// be obeyed. Cost: one load where there is none.
+    #[inline]
+    pub(super) fn key_limit(&self) -> Option<u64> {
+        limit::most_bytes().filter(|_| !self.must_obey())
+    }
+
+    pub(super) fn set_key_bytes(&self, bytes: u64) {
+        self.key_bytes.set(bytes);
     }
 
     fn allows_with_spare(&self, bytes: u64, spare: u64) -> bool {

@@ -429,14 +429,14 @@ pub(super) unsafe fn register(
         let flags = flags.as_ptr().cast();
         if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
             return Err(format!(
-                "command {} is refused: does another module own it?",
+                "command {} is refused: does another module own it, RedisBloom perhaps? MODULE LIST shows all",
                 command.name.to_string_lossy()
             ));
         }
         let proxy = api!(RedisModule_GetCommand)(ctx, name);
         if proxy.is_null() {
             return Err(format!(
-                "command {} is lost",
+                "command {} is not there after it was made: this server is not one that the module knows",
                 command.name.to_string_lossy()
             ));
         }
@@ -483,7 +483,7 @@ unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Re
     let status = unsafe { api!(RedisModule_SetCommandInfo)(proxy, &raw const info) };
     if status != raw::REDISMODULE_OK as c_int {
         return Err(format!(
-            "the description of {} is refused",
+            "the description of {} is refused: this server is not one that the module knows",
             command.name.to_string_lossy()
         ));
     }

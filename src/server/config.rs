@@ -197,7 +197,9 @@ pub(super) unsafe fn register(
                 prefixed = true;
                 if register(raw::REDISMODULE_CONFIG_DEFAULT) != ok {
                     let name = one.setting.name.to_string_lossy();
-                    return Err(format!("setting {name} is refused by the server"));
+                    return Err(format!(
+                        "setting {name} is refused by the server: does another module have one of that name?"
+                    ));
                 }
             }
         }
@@ -207,7 +209,9 @@ pub(super) unsafe fn register(
     }
     // SAFETY: all settings are registered; the server now sets them from its configuration file.
     if unsafe { api!(RedisModule_LoadConfigs)(ctx) } != raw::REDISMODULE_OK as c_int {
-        return Err("a setting in the configuration file is refused".to_owned());
+        return Err(
+            "a setting in the configuration file is refused, see the line before".to_owned(),
+        );
     }
     for one in shown {
         // SAFETY: the text is ours, was set above, and changes only with the setting.
@@ -229,7 +233,9 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
         return Ok(values);
     }
     if !args.len().is_multiple_of(2) {
-        return Err("the load line has a name without a value".to_owned());
+        return Err(
+            "the load line has a name without a value: write pairs, bf-error-rate 0.001".to_owned(),
+        );
     }
     for pair in args.chunks_exact(2) {
         let given = String::from_utf8_lossy(pair[0].bytes());
@@ -243,7 +249,11 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
             name.eq_ignore_ascii_case(given.as_bytes())
         };
         let Some(index) = shown.iter().position(|one| is_new(one) || is_old(one)) else {
-            return Err(format!("the load line has an unknown name: {given}"));
+            let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "the load line has an unknown name: {given}. Known are {known}"
+            ));
         };
         let name = shown[index].setting.name;
         if !is_new(&shown[index]) {

@@ -103,6 +103,11 @@ impl<T: DataType> Held<T> {
         weighed
     }
 
+    /// Bytes that it was last counted for, its own block included.
+    pub(super) fn bytes(&self) -> usize {
+        self.counted_bytes.get()
+    }
+
     /// Counts its blocks anew. Cost: one call of the server's for each.
     pub(super) fn recount(&self) {
         let Weighed { bytes, blocks } = self.weigh();

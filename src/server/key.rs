@@ -2,6 +2,7 @@
 
 use super::call::{Call, Error};
 use super::datatype::{self, DataType, Held};
+use super::limit;
 use super::memory::Weighed;
 use crate::blocks::BlockChanges;
 use redis_module::raw;
@@ -193,12 +194,17 @@ impl<T: DataType> ReadKey<T> {
 
 /// A key that is open for writing.
 #[derive(Debug)]
-pub struct WriteKey<T: DataType>(Opened<T>, Writing);
+pub struct WriteKey<T: DataType> {
+    opened: Opened<T>,
+    /// Bytes that it may hold, if it is limited.
+    limit: Option<u64>,
+    _writing: Writing,
+}
 
 impl<T: DataType> WriteKey<T> {
     /// What is at the key.
     pub fn get(&mut self) -> Slot<&mut T> {
-        match self.0.value() {
+        match self.opened.value() {
             // SAFETY: the value lives while the key is open, no other key is open (see OPEN), and
             // `self` is borrowed mutably.
             Slot::Found(held) => Slot::Found(unsafe { &mut (*held).value }),
@@ -209,35 +215,47 @@ impl<T: DataType> WriteKey<T> {
 
     /// Puts a value there, in place of what was. A time to live is lost; to keep it, change the value
     /// that is there.
-    pub fn set(&mut self, value: T) -> &mut T {
-        let held = Box::into_raw(Held::new(value));
+    ///
+    /// # Errors
+    /// [`Error::Made`] if it holds more than a key may (`sketch-max-key-bytes`); it is dropped then.
+    pub fn set(&mut self, value: T) -> Result<&mut T, Error> {
+        let held = Held::new(value);
+        self.check(held.bytes())?;
+        let held = Box::into_raw(held);
         // SAFETY: the key is open for writing (so not null), and the type's callbacks take a `Held<T>`
         // from a box; from here on the server owns it, and it lives while the key is open. Where the
         // server does not take it, it is ours again.
         unsafe {
             let set = api!(RedisModule_ModuleTypeSetValue);
-            if set(self.0.key, datatype::handle::<T>(), held.cast()) != raw::REDISMODULE_OK as c_int
+            if set(self.opened.key, datatype::handle::<T>(), held.cast())
+                != raw::REDISMODULE_OK as c_int
             {
                 drop(Box::from_raw(held));
                 panic!("the server did not take a value");
             }
-            &mut (*held).value
+            Ok(&mut (*held).value)
         }
     }
 
     /// The value, made and put there if there is none; and whether it was.
     ///
     /// # Errors
-    /// [`Error::WrongType`] for another type, or what `make` answers.
+    /// [`Error::WrongType`] for another type, what `make` answers, or what [`WriteKey::set`] does.
     pub fn get_or_create(
         &mut self,
+        call: &Call<'_>,
         make: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(&mut T, bool), Error> {
-        match self.0.value() {
+        match self.opened.value() {
             // SAFETY: as in `get`.
             Slot::Found(held) => Ok((unsafe { &mut (*held).value }, false)),
             Slot::WrongType => Err(Error::WrongType),
-            Slot::Missing => Ok((self.set(make()?), true)),
+            Slot::Missing => {
+                self.set(make()?)?;
+                self.tell_bytes(call);
+                let made = self.get().or_missing(Error::WrongType)?;
+                Ok((made, true))
+            }
         }
     }
 
@@ -245,27 +263,56 @@ impl<T: DataType> WriteKey<T> {
     /// it, where there is none.
     ///
     /// # Errors
-    /// [`Error::WrongType`] for another type.
+    /// [`Error::WrongType`] for another type; [`Error::Made`] if the new one holds more than a key may
+    /// (`sketch-max-key-bytes`) and more than the old one, which stays then.
     pub fn replace(&mut self, value: T) -> Result<(), Error> {
-        match self.0.value() {
+        match self.opened.value() {
             Slot::WrongType => return Err(Error::WrongType),
             Slot::Missing => {
-                self.set(value);
+                self.set(value)?;
             }
-            // SAFETY: as in `get`.
-            Slot::Found(held) => unsafe {
-                (*held).value = value;
-                (*held).recount();
-            },
+            Slot::Found(held) => {
+                // SAFETY: as in `get`.
+                let held = unsafe { &mut *held };
+                let mut new = Held::new(value);
+                if new.bytes() > held.bytes() {
+                    self.check(new.bytes())?;
+                }
+                std::mem::swap(&mut held.value, &mut new.value);
+                held.recount();
+            }
         }
         Ok(())
+    }
+
+    /// Tells the call what the key holds now, where that is limited.
+    fn tell_bytes(&self, call: &Call<'_>) {
+        if self.limit.is_some() {
+            let bytes = match self.opened.value() {
+                // SAFETY: the value lives while the key is open, and it is only looked at here.
+                Slot::Found(held) => unsafe { &*held }.bytes() as u64,
+                _ => 0,
+            };
+            call.set_key_bytes(bytes);
+        }
+    }
+
+    /// Whether the key may hold so many bytes. If not, that counts as a refusal of the family.
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        match self.limit {
+            Some(most) if bytes as u64 > most => {
+                T::registration().stats.count_refusals(1);
+                Err(limit::refusal(most))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
     /// one call of the server's a block; where there are many and they change often, see
     /// [`WriteKey::count_changes`].
     pub fn recount(&mut self) {
-        if let Slot::Found(held) = self.0.value() {
+        if let Slot::Found(held) = self.opened.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).recount() }
         }
@@ -276,7 +323,7 @@ impl<T: DataType> WriteKey<T> {
         if changes.gone.blocks == 0 && changes.came.blocks == 0 {
             return;
         }
-        if let Slot::Found(held) = self.0.value() {
+        if let Slot::Found(held) = self.opened.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).count_changes(changes) }
         }
@@ -349,7 +396,13 @@ impl Call<'_> {
         Writing::check();
         let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
         let opened = Opened::new(self, index, mode);
-        WriteKey(opened, Writing::begin())
+        let key = WriteKey {
+            opened,
+            limit: self.key_limit(),
+            _writing: Writing::begin(),
+        };
+        key.tell_bytes(self);
+        key
     }
 
     /// Opens the key in word `destination` for writing and those in the words `sources` for reading,

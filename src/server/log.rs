@@ -3,7 +3,9 @@
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// A context that tells the log which module speaks; null before the module is loaded.
 static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
@@ -44,4 +46,73 @@ pub fn notice(text: &str) {
 /// Something an operator should act on.
 pub fn warning(text: &str) {
     write(c"warning", text);
+}
+
+/// As [`warning`], about something that a client sent and can send again and again: one line a second at
+/// most, so that nobody fills the disk.
+pub fn warning_of_input(text: &str) {
+    if let Some(text) = line_of_input(text) {
+        warning(&text);
+    }
+}
+
+/// The line about something that a client sent, with the number of lines that were held back before it;
+/// `None` where this one is held back too.
+pub(super) fn line_of_input(text: &str) -> Option<String> {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    static THROTTLE: Throttle = Throttle::new();
+    let held_back = THROTTLE.passes(START.elapsed().as_secs())?;
+    Some(match held_back {
+        0 => text.to_owned(),
+        lines => format!("{text} ({lines} such lines were held back)"),
+    })
+}
+
+/// Lets one line a second pass.
+#[derive(Debug)]
+struct Throttle {
+    /// The second after that of the last line; 0 before the first.
+    next: AtomicU64,
+    /// Lines held back since then.
+    held_back: AtomicU64,
+}
+
+impl Throttle {
+    const fn new() -> Self {
+        Self {
+            next: AtomicU64::new(0),
+            held_back: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a line may pass in this second: the number of lines held back before it, or `None`.
+    fn passes(&self, second: u64) -> Option<u64> {
+        let next = self.next.load(Ordering::Relaxed);
+        let is_first = second >= next
+            && (self.next)
+                .compare_exchange(next, second + 1, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if is_first {
+            return Some(self.held_back.swap(0, Ordering::Relaxed));
+        }
+        self.held_back.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_a_second_passes_and_the_others_are_counted() {
+        let throttle = Throttle::new();
+        assert_eq!(throttle.passes(0), Some(0));
+        assert_eq!(throttle.passes(0), None);
+        assert_eq!(throttle.passes(0), None);
+        assert_eq!(throttle.passes(1), Some(2));
+        assert_eq!(throttle.passes(1), None);
+        assert_eq!(throttle.passes(7), Some(1));
+        assert_eq!(throttle.passes(8), Some(0));
+    }
 }

@@ -90,6 +90,12 @@ pub struct Weighed {
 }
 
 impl Weighed {
+    /// Bytes of all blocks that were added.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// Adds a block.
     ///
     /// # Safety

@@ -48,6 +48,7 @@ pub mod defrag;
 mod guard;
 pub mod info;
 pub mod key;
+mod limit;
 pub mod log;
 pub mod memory;
 pub mod module;

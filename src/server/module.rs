@@ -6,6 +6,7 @@ use super::config::{self, Setting};
 use super::datatype::{self, DataType};
 use super::guard::guarded;
 use super::info::InfoWriter;
+use super::limit;
 use super::log;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
@@ -57,20 +58,19 @@ pub struct Module {
 
 /// API functions that some supported server lacks, and what becomes of it.
 fn log_missing() {
-    let gaps = [
-        (
-            optional_api!(RedisModule_AddACLCategory).is_none(),
-            "ACL categories of the module's own: its commands are in the server's categories only",
-        ),
-        (
-            optional_api!(RedisModule_TryCalloc).is_none(),
-            "TryCalloc: large allocations are tried before they are made",
-        ),
-    ];
-    for (missing, what) in gaps {
-        if missing {
-            log::notice(&format!("this server has no {what}"));
-        }
+    if optional_api!(RedisModule_SetCommandACLCategories).is_none() {
+        log::notice(
+            "this server puts commands of modules into no ACL category: grant and deny them by name, +bf.add",
+        );
+    } else if optional_api!(RedisModule_AddACLCategory).is_none() {
+        log::notice(
+            "this server has no ACL categories of modules: the commands are in @read, @write and @fast only",
+        );
+    }
+    if optional_api!(RedisModule_TryCalloc).is_none() {
+        log::notice(
+            "this server has no TryCalloc: large allocations are tried before they are made; nothing to do",
+        );
     }
 }
 
@@ -125,7 +125,7 @@ impl Module {
             // SAFETY: see above.
             if !unsafe { (family.data_type.register)(ctx) } {
                 return Err(format!(
-                    "type {} is refused: does another module own it?",
+                    "type {} is refused: does another module own it, RedisBloom perhaps? MODULE LIST shows all",
                     family.data_type.name.to_string_lossy()
                 ));
             }
@@ -140,9 +140,10 @@ impl Module {
             }
         }
         if !all_categories {
-            log::notice("this server took some ACL categories only: see ACL CAT");
+            log::notice("this server took some ACL categories only: ACL CAT shows which");
         }
-        let settings: Vec<_> = self.families.iter().map(|family| family.settings).collect();
+        let families = self.families.iter().map(|family| family.settings);
+        let settings: Vec<_> = families.chain([limit::SETTINGS]).collect();
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args)? };
         Ok(())

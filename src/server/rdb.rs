@@ -1,5 +1,6 @@
 //! The value streams of RDB files, DUMP payloads and full synchronisations.
 
+use super::log::line_of_input;
 use redis_module::raw;
 use std::ffi::CString;
 use std::ptr;
@@ -72,8 +73,12 @@ impl RdbReader {
         self.checked(bytes)
     }
 
-    /// Writes to the server's log why the value is refused.
+    /// Writes to the server's log why the value is refused; clients can send such values as RESTORE, so
+    /// one line a second at most.
     pub(super) fn log_refusal(&self, why: &str) {
+        let Some(why) = line_of_input(why) else {
+            return;
+        };
         let why = CString::new(why).unwrap_or_default();
         // SAFETY: the format takes one C string, which lives until the return.
         unsafe {

@@ -1,6 +1,6 @@
 //! Replies, written straight to the client, in RESP2 or RESP3 as it asked.
 
-use super::call::Call;
+use super::call::{Call, Error};
 use std::ffi::{CStr, c_long};
 
 /// The server's own error for a key of another type.
@@ -68,6 +68,14 @@ impl Call<'_> {
         self.paid(0);
         // SAFETY: the text is a C string, read before the return.
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
+    }
+
+    /// The error for memory that was refused to an item: see [`Call::memory_error`].
+    pub fn reply_memory_error(&mut self, otherwise: &'static CStr) {
+        match self.memory_error(otherwise) {
+            Error::Made(text) => self.reply_error(&text),
+            _ => self.reply_error(otherwise),
+        }
     }
 
     /// The head of an array; its elements follow as replies.

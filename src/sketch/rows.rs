@@ -45,6 +45,32 @@ fn consecutive<const N: usize>(first: u32) -> [u32; N] {
     })
 }
 
+/// Rows up to which any items may be hashed: that is at most four passes over what was sent.
+pub const SHALLOW_ROWS: u64 = 32;
+
+/// What one command may cost in a sketch that is not shallow, in bytes hashed in one pass: some seconds.
+const MOST_BYTES: u64 = 1 << 32;
+
+/// What a pass costs besides the item's bytes, in such bytes: eight cells of memory.
+const PASS_BYTES: u64 = 64;
+
+/// What an item costs in so many rows, in bytes hashed in one pass.
+///
+/// Each group of [`LANES`] rows is a pass over the item, so that one of half a gibibyte would take a day
+/// for a million rows.
+#[must_use]
+pub fn item_bytes(item: &[u8], rows: u64) -> u64 {
+    let pass = (item.len() as u64).saturating_add(PASS_BYTES);
+    rows.div_ceil(LANES as u64).saturating_mul(pass)
+}
+
+/// Whether one command may cost all of this, in bytes hashed in one pass: 4 GiB, which takes some seconds.
+#[must_use]
+pub fn is_bearable(costs: impl Iterator<Item = u64>) -> bool {
+    let all = costs.fold(0u64, u64::saturating_add);
+    all <= MOST_BYTES
+}
+
 /// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division.
 ///
 /// From D. Lemire, O. Kaser, N. Kurz, "Faster remainder by direct computation" (2019), section 3.2:
@@ -126,6 +152,22 @@ mod tests {
         }
         assert_eq!(Columns::new(u64::MAX).column(u32::MAX), u64::from(u32::MAX));
         assert_eq!(Columns::new(0).column(7), 0);
+    }
+
+    #[test]
+    fn a_command_may_hash_four_gibibytes_in_all_passes() {
+        let item = [0; 1 << 16];
+        assert_eq!(item_bytes(&item, 1), (1 << 16) + 64);
+        assert_eq!(item_bytes(&item, 8), (1 << 16) + 64);
+        assert_eq!(item_bytes(&item, 9), 2 * ((1 << 16) + 64));
+        assert_eq!(item_bytes(&[], u64::MAX), u64::MAX);
+        let items = |number, rows| std::iter::repeat_n(item_bytes(&item, rows), number);
+        assert!(is_bearable(items(65_472, 8)));
+        assert!(!is_bearable(items(65_473, 8)));
+        assert!(is_bearable(items(1, 1 << 18)));
+        assert!(!is_bearable(items(1, 1 << 20)));
+        assert!(!is_bearable(items(3, u64::MAX)));
+        assert!(is_bearable(items(0, u64::MAX)));
     }
 
     proptest! {

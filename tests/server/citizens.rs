@@ -1,6 +1,7 @@
-//! What a server lets its own types do, ours can: access lists, scripts, eviction, limits, figures.
+//! What a server lets its own types do, ours can: access lists by key, eviction, limits, figures.
 
 use crate::samples::{SAMPLES, Sample};
+use crate::support::abilities::proved;
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
@@ -82,6 +83,7 @@ fn figures_are_exact_whatever_happens_to_the_keys() {
         server.wait_until("an empty server", |server| {
             figures(server, sample) == (0, 0)
         });
+        proved("INFO", key);
     }
 }
 
@@ -114,6 +116,7 @@ fn evicted_keys_are_gone_from_the_figures() {
         });
         connection.call("CONFIG SET maxmemory 0");
         connection.call("FLUSHALL SYNC");
+        proved("INFO, eviction", sample.type_name);
     }
 }
 
@@ -137,34 +140,7 @@ fn at_maxmemory_writes_are_refused_and_reads_go_on() {
         assert_eq!(connection.call("EXISTS another"), Reply::Integer(0));
         assert_eq!(sample.view(&mut connection, key), before);
         connection.call("CONFIG SET maxmemory 0");
-    }
-}
-
-/// A gibibyte is let go of in the background: by UNLINK, by overwriting, by expiry, by FLUSHALL ASYNC.
-#[test]
-fn large_keys_are_freed_in_the_background() {
-    let mut server = Options::new()
-        .arguments(&["--lazyfree-lazy-server-del", "yes"])
-        .start();
-    let mut connection = server.resp2();
-    for sample in SAMPLES {
-        for way in ["UNLINK large", "SET large x", "FLUSHALL ASYNC"] {
-            Sample::run(&mut connection, sample.build_large, "large");
-            let lazily = info_number(&server, "lazyfreed_objects");
-            connection.call(way);
-            server.wait_until("memory to be given back", |server| {
-                figures(server, sample) == (0, 0)
-            });
-            if way != "FLUSHALL ASYNC" {
-                assert_eq!(
-                    info_number(&server, "lazyfreed_objects"),
-                    lazily + 1,
-                    "{}: {way}",
-                    sample.type_name
-                );
-            }
-            connection.call("FLUSHALL SYNC");
-        }
+        proved("maxmemory", key);
     }
 }
 
@@ -203,29 +179,6 @@ fn key_flags_say_who_may_read_and_write() {
             assert_eq!(denied(&writer.call(&command)), reads_too, "{command}");
             assert!(denied(&stranger.call(&command)), "{command}");
         }
-    }
-}
-
-/// A script that says it does not write may not; one on a replica may read.
-#[test]
-fn scripts_keep_to_what_they_promise() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for sample in SAMPLES {
-        let key = sample.type_name;
-        sample.build(&mut connection, key);
-        let script = "#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))";
-        let run = |connection: &mut crate::support::resp::Connection, command: &str| {
-            let command = command.replace("KEY", key);
-            let mut call = vec!["EVAL", script, "0"];
-            call.extend(command.split(' '));
-            connection.send(&call).to_string()
-        };
-        for read in sample.reads {
-            let reply = run(&mut connection, read);
-            assert!(!reply.starts_with('-'), "{read}: {reply}");
-        }
-        let reply = run(&mut connection, sample.change.0);
-        assert!(reply.contains("Write commands are not allowed"), "{reply}");
+        proved("ACL, keys", key);
     }
 }

@@ -1,12 +1,13 @@
 //! Clusters: every command goes to the node of its keys, slots move and primaries die without a loss.
 
 mod client;
-mod nodes;
+pub mod nodes;
 
 use crate::persistence::fill_large;
 use crate::state::State;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
+use crate::support::stop::SetOnDrop;
 use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
 use client::Client;
 use nodes::{Nodes, slot};
@@ -235,15 +236,6 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
     nodes.wait_until_ok();
 }
 
-/// Sets a flag when it goes, by whatever way.
-struct SetOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// A primary is killed while clients write; its replica takes over; the old one comes back as a replica
 /// and takes its slots back. Every number that a replica had confirmed answers afterwards.
 #[test]
@@ -274,7 +266,6 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
     let stop = AtomicBool::new(false);
     let confirmed: Vec<u64> = thread::scope(|scope| {
         let (ledgers, stop) = (&ledgers, &stop);
-        // A failure of what follows ends the writers too, for whom the scope waits.
         let _end = SetOnDrop(stop);
         let write = move |client: &mut Client, tag: &str| {
             let mut number = 0;

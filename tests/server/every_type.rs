@@ -2,6 +2,7 @@
 //! built-in one.
 
 use crate::samples::{SAMPLES, Sample};
+use crate::support::abilities::proved;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ fn the_type_has_its_name() {
     for sample in SAMPLES {
         let reply = connection.send(&["TYPE", sample.type_name]);
         assert_eq!(reply.text(), Some(sample.type_name.as_bytes()));
+        proved("TYPE", sample.type_name);
     }
 }
 
@@ -58,6 +60,13 @@ fn a_reload_changes_nothing() {
     assert_eq!(view_all(&mut connection, 3), before);
 }
 
+/// Records an ability of every type, once all of them were checked.
+fn proved_of_all(ability: &str) {
+    for sample in SAMPLES {
+        proved(ability, sample.type_name);
+    }
+}
+
 #[test]
 fn a_restart_from_rdb_changes_nothing() {
     let mut server = Server::start();
@@ -70,6 +79,7 @@ fn a_restart_from_rdb_changes_nothing() {
     let mut connection = server.resp2();
     let after = (view_all(&mut connection, 0), view_all(&mut connection, 5));
     assert_eq!(after, before);
+    proved_of_all("RDB");
 }
 
 /// Once with the commands as they were sent, once rewritten with and once without an RDB preamble.
@@ -112,6 +122,7 @@ fn a_restart_from_aof_changes_nothing() {
             assert!(left > Some(9000), "{left:?}");
         }
     }
+    proved_of_all("AOF");
 }
 
 /// Settings unlike the primary's: what is replicated must not depend on them.
@@ -155,6 +166,7 @@ fn a_replica_with_other_settings_has_the_same() {
     for db in [0, 4] {
         assert_eq!(view_all(&mut on_replica, db), view_all(&mut on_primary, db));
     }
+    proved_of_all("replication");
 }
 
 #[test]
@@ -199,6 +211,9 @@ fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
             event.ends_with(&format!("${}]", sample.change.1)),
             "{event}"
         );
+        for ability in ["keyspace events", "WATCH"] {
+            proved(ability, key);
+        }
     }
 }
 
@@ -217,6 +232,7 @@ fn clients_that_cache_are_told_of_changes_only() {
         sample.change(&mut connection, key, "cached");
         let told = caching.read().expect("an invalidation").to_string();
         assert!(told.contains("invalidate") && told.contains(key), "{told}");
+        proved("CLIENT TRACKING", key);
     }
 }
 
@@ -237,6 +253,72 @@ fn a_copy_is_equal_and_independent() {
         sample.change(&mut connection, key, "other");
         let both = sample.view(&mut connection, key);
         assert_eq!(sample.view(&mut connection, "copy"), both);
+        proved("COPY", key);
+    }
+}
+
+#[test]
+fn a_dump_is_restored_also_over_another_key() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    build_all(&mut connection, 0);
+    for (sample, other) in SAMPLES.iter().zip(SAMPLES.iter().cycle().skip(1)) {
+        let key = sample.type_name;
+        let before = sample.view(&mut connection, key);
+        let payload = connection.send(&["DUMP", key]);
+        let payload = payload.text().expect("a payload").to_vec();
+        other.build(&mut connection, "restored");
+        let restore = |connection: &mut Connection, how: &[&[u8]]| {
+            let words = [&[b"RESTORE", &b"restored"[..], b"500000", &payload], how].concat();
+            connection.send(&words).to_string()
+        };
+        let busy = restore(&mut connection, &[]);
+        assert!(busy.starts_with("-BUSYKEY"), "{busy}");
+        assert_eq!(restore(&mut connection, &[b"REPLACE"]), "+OK");
+        assert!(connection.call("PTTL restored").integer() > Some(0));
+        // The server's digest is of the time to live, too.
+        connection.call("PERSIST restored");
+        assert_eq!(sample.view(&mut connection, "restored"), before);
+        sample.change(&mut connection, "restored", "other");
+        assert_eq!(sample.view(&mut connection, key), before);
+        connection.call("DEL restored");
+        proved("DUMP, RESTORE", key);
+    }
+}
+
+/// Equal values have equal digests, wherever they are; a change makes another.
+#[test]
+fn digests_are_equal_for_equal_values_only() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    build_all(&mut connection, 0);
+    let digest = |server: &Server, key: &str| {
+        let reply = server.call(&format!("DEBUG DIGEST-VALUE {key}"));
+        reply.items().expect("a digest")[0].to_string()
+    };
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        let before = digest(&primary, key);
+        sample.build(&mut connection, "twin");
+        assert_eq!(digest(&primary, "twin"), before);
+        primary.wait_for_replica(&replica);
+        assert_eq!(digest(&replica, key), before);
+        for server in [&primary, &replica] {
+            assert!(server.call("DEBUG RELOAD").is_ok());
+            assert_eq!(digest(server, key), before);
+        }
+        replica.wait_until("the link", |replica| {
+            replica.info("master_link_status").as_deref() == Some("up")
+        });
+        sample.change(&mut connection, key, "digest");
+        let after = digest(&primary, key);
+        assert_ne!(after, before);
+        primary.wait_for_replica(&replica);
+        assert_eq!(digest(&replica, key), after);
+        connection.call("DEL twin");
+        proved("DEBUG DIGEST-VALUE", key);
     }
 }
 
@@ -265,6 +347,7 @@ fn transactions_and_scripts_work() {
         for key in ["multi", "lua"] {
             assert_eq!(sample.view(&mut connection, key), plain, "{key}");
         }
+        proved("MULTI, EVAL", sample.type_name);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
@@ -292,6 +375,7 @@ fn memory_usage_is_what_the_server_gave() {
             "{}: {counted} in INFO, {taken} taken",
             sample.type_name
         );
+        proved("MEMORY USAGE", sample.type_name);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
@@ -350,6 +434,7 @@ fn a_change_keeps_the_time_to_live() {
         assert_eq!(connection.send(&["EXPIRE", key, "1000"]), Reply::Integer(1));
         sample.change(&mut connection, key, "1");
         assert!(connection.send(&["TTL", key]).integer() > Some(900));
+        proved("time to live", key);
     }
 }
 

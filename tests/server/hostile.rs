@@ -2,11 +2,12 @@
 //! of any size, numbers at the edges, a machine without memory. The server answers, whatever comes, and
 //! is the same process afterwards.
 
+mod edges;
+mod payloads;
+
 use crate::samples::{SAMPLES, Sample};
-use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::{Options, Server};
-use roughly::sketch::format::dump::Values;
+use crate::support::server::Server;
 
 /// Every command of a family on a key K, whatever the key holds. `*` is a number at an edge.
 struct Family {
@@ -38,6 +39,7 @@ const FAMILIES: &[Family] = &[
             "BF.RESERVE K * 100",
             "BF.RESERVE K 0.01 100 EXPANSION *",
             "BF.INSERT K CAPACITY * ITEMS a",
+            "BF.INSERT K ERROR * ITEMS a",
             "BF.INSERT K EXPANSION * CAPACITY 1 ITEMS a b c",
             "BF.MERGE K * K",
             "BF.SCANDUMP K *",
@@ -70,6 +72,7 @@ const FAMILIES: &[Family] = &[
             "CF.RESERVE K 4 EXPANSION *",
             "CF.RESERVE K * BUCKETSIZE 255 EXPANSION 32768",
             "CF.INSERT K CAPACITY * ITEMS a",
+            "CF.INSERTNX K CAPACITY * ITEMS a",
             "CF.SCANDUMP K *",
             "CF.LOADCHUNK K * abcdefgh",
         ],
@@ -90,6 +93,9 @@ const FAMILIES: &[Family] = &[
             "CMS.INITBYDIM K * 1",
             "CMS.INITBYDIM K 1 *",
             "CMS.INITBYDIM K * *",
+            "CMS.INITBYDIM K 10 2 CELL_SIZE *",
+            "CMS.INITBYPROB K * 0.01",
+            "CMS.INITBYPROB K 0.01 *",
             "CMS.INITBYPROB K 1e-300 0.01",
             "CMS.INITBYPROB K 0.01 5e-324",
             "CMS.INCRBY K a *",
@@ -151,6 +157,10 @@ const FAMILIES: &[Family] = &[
             "TDIGEST.BYRANK K *",
             "TDIGEST.BYREVRANK K *",
             "TDIGEST.RANK K *",
+            "TDIGEST.REVRANK K *",
+            "TDIGEST.CDF K *",
+            "TDIGEST.QUANTILE K *",
+            "TDIGEST.TRIMMED_MEAN K * *",
             "TDIGEST.SCANDUMP K *",
             "TDIGEST.LOADCHUNK K * abcdefgh",
         ],
@@ -165,20 +175,6 @@ fn families() -> impl Iterator<Item = (&'static Family, &'static Sample)> {
         (family, sample.expect("a sample"))
     })
 }
-
-/// Numbers at the edges of what sizes may be.
-const EDGES: [&str; 10] = [
-    "0",
-    "1",
-    "-1",
-    "2147483648",
-    "4294967295",
-    "4294967296",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9223372036854775808",
-    "inf",
-];
 
 /// Sends all commands of the family on key K. A broken connection or a malformed reply is a panic.
 fn use_key(connection: &mut Connection, family: &Family) {
@@ -209,43 +205,6 @@ fn info_bytes(server: &Server, field: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {field} in INFO"))
 }
 
-#[test]
-fn damaged_payloads_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
-    let mut numbers = Numbers(0xbad_5eed);
-    for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let Reply::Bulk(payload) = connection.call("DUMP built") else {
-            panic!("no payload of {}", family.type_name);
-        };
-        let (id, sound) = Values::from_dump(&payload).unwrap();
-        let (mut accepted, mut refused) = (0, 0);
-        for round in 0..600 {
-            let mut values = sound.clone();
-            damage_values(&mut values, &mut numbers);
-            let version = match round % 8 {
-                0 => numbers.below(6) as u64,
-                _ => id & 1023,
-            };
-            let damaged = values.to_dump(id & !1023 | version);
-            let reply = connection.send(&[b"RESTORE", &b"K"[..], b"0", &damaged]);
-            if reply.is_ok() {
-                accepted += 1;
-                use_key(&mut connection, family);
-            } else {
-                refused += 1;
-            }
-            connection.call("DEL K copy");
-        }
-        assert!(accepted > 20 && refused > 150, "{accepted} {refused}");
-    }
-}
-
 /// All chunks that SCANDUMP hands out for a key, with their iterators; the header is the first.
 fn chunks(connection: &mut Connection, family: &Family, key: &str) -> Vec<(String, Vec<u8>)> {
     let mut chunks = Vec::new();
@@ -268,204 +227,4 @@ fn chunks(connection: &mut Connection, family: &Family, key: &str) -> Vec<(Strin
 fn load(connection: &mut Connection, family: &Family, iterator: &str, chunk: &[u8]) -> Reply {
     let name = format!("{}.LOADCHUNK", family.prefix);
     connection.send(&[name.as_bytes(), b"K", iterator.as_bytes(), chunk])
-}
-
-#[test]
-fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
-    let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
-    let mut connection = server.resp2();
-    for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
-        let (header, rest) = all.split_first().expect("a header");
-        // Chunks without their header, and a header at another place.
-        for (iterator, chunk) in rest {
-            let reply = load(&mut connection, family, iterator, chunk);
-            assert!(matches!(reply, Reply::Error(_)), "{reply}");
-        }
-        for iterator in ["0", "2", "-1", "9223372036854775807"] {
-            let reply = load(&mut connection, family, iterator, &header.1);
-            assert!(matches!(reply, Reply::Error(_)), "{reply}");
-        }
-        assert_eq!(connection.call("EXISTS K"), Reply::Integer(0));
-        // The last first, twice each, with use in between.
-        assert!(load(&mut connection, family, "1", &header.1).is_ok());
-        for (iterator, chunk) in rest.iter().rev() {
-            use_key(&mut connection, family);
-            load(&mut connection, family, iterator, chunk);
-            load(&mut connection, family, iterator, chunk);
-        }
-        use_key(&mut connection, family);
-        // The header once more: as a chunk it has no place, or it is one of many.
-        load(&mut connection, family, "1", &header.1);
-        use_key(&mut connection, family);
-        // Other sizes and places.
-        for (iterator, chunk) in rest {
-            let long = [&chunk[..], &chunk[..]].concat();
-            for data in [&b""[..], &chunk[..chunk.len() / 2], &long] {
-                for place in [
-                    iterator,
-                    "1",
-                    "0",
-                    "-5",
-                    "4294967296",
-                    "9223372036854775807",
-                ] {
-                    load(&mut connection, family, place, data);
-                }
-            }
-            use_key(&mut connection, family);
-        }
-        // In order, into a fresh key, they make the same again.
-        connection.call("DEL K copy");
-        for (iterator, chunk) in &all {
-            assert!(load(&mut connection, family, iterator, chunk).is_ok());
-        }
-        assert_eq!(
-            connection.call("DEBUG DIGEST-VALUE K"),
-            connection.call("DEBUG DIGEST-VALUE built"),
-            "{}",
-            family.type_name
-        );
-    }
-}
-
-#[test]
-fn damaged_headers_are_refused_or_harmless() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "512mb"])
-        .address_space(4 << 30)
-        .start();
-    let mut connection = server.resp2();
-    let mut numbers = Numbers(0xc4a5);
-    for (family, sample) in families() {
-        assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
-        let (mut accepted, mut refused) = (0, 0);
-        for _ in 0..300 {
-            let mut header = all[0].1.clone();
-            for _ in 0..=numbers.below(2) {
-                let at = numbers.below(header.len()) / 4 * 4;
-                damage_bytes(&mut header, at, &mut numbers);
-            }
-            if load(&mut connection, family, "1", &header).is_ok() {
-                accepted += 1;
-                for (iterator, chunk) in &all[1..] {
-                    load(&mut connection, family, iterator, chunk);
-                }
-                use_key(&mut connection, family);
-            } else {
-                refused += 1;
-            }
-            connection.call("DEL K copy");
-        }
-        assert!(accepted > 0 && refused > 100, "{accepted} {refused}");
-    }
-}
-
-/// Every size of every command at every edge: what is taken is in proportion, however large the number.
-fn edge_numbers(server: &Server, most_bytes: u64) {
-    let mut connection = server.resp2();
-    for (family, sample) in families() {
-        for command in family.sizes {
-            for edge in EDGES {
-                assert!(connection.call("FLUSHALL SYNC").is_ok());
-                let command = command.replace('*', edge);
-                // On a missing key, on one that is there, and again on what came of it.
-                connection.call(&command);
-                let taken = info_bytes(server, "used_memory");
-                assert!(taken <= most_bytes, "{command} takes {taken}");
-                use_key(&mut connection, family);
-                connection.call("DEL K");
-                sample.build(&mut connection, "K");
-                connection.call(&command);
-                connection.call(&command);
-                assert_eq!(connection.call("PING").text(), Some(&b"PONG"[..]));
-            }
-        }
-    }
-}
-
-#[test]
-fn sizes_at_their_edges_take_no_more_than_maxmemory() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
-        .start();
-    // What is below a mebibyte is not looked at, and the server has buffers of its own.
-    edge_numbers(&server, 72 << 20);
-    // Nothing but address space was taken, and that was given back.
-    assert!(info_bytes(&server, "used_memory_rss") < 256 << 20);
-}
-
-#[test]
-fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
-    // No maxmemory: the system alone says no.
-    let server = Options::new().address_space(1 << 30).start();
-    edge_numbers(&server, 1 << 30);
-}
-
-/// The server does not survive a refusal when it makes the payload of a DUMP, which takes as much memory as
-/// the key again, and as much once more for the reply.
-#[test]
-fn what_is_in_use_counts_against_maxmemory() {
-    let server = Options::new()
-        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
-        .start();
-    let mut connection = server.resp2();
-    // 32 buckets of 2 slots; each further sub-filter has 256 times as many: 16 KiB, 4 MiB, 1 GiB.
-    assert!(connection.call("CF.RESERVE grows 64 EXPANSION 256").is_ok());
-    assert!(connection.call("BF.RESERVE half 0.01 30000000").is_ok());
-    let reply = connection.call("BF.RESERVE other 0.01 30000000");
-    assert!(matches!(reply, Reply::Error(_)), "{reply}");
-    for _ in 0..100 {
-        connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
-    }
-    assert!(info_bytes(&server, "used_memory") < 66 << 20);
-    // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
-    // 38 bytes and some items a key would come whose DUMP is more than the server can have.
-    assert!(connection.call("FLUSHALL SYNC").is_ok());
-    let mut header = Vec::new();
-    for number in [0u64, 1 << 20, 0, 4] {
-        header.extend_from_slice(&number.to_le_bytes());
-    }
-    header.extend_from_slice(&[2, 0, 20, 0, 2, 0]);
-    let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
-    assert!(loaded.is_ok(), "{loaded}");
-    connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
-    assert!(info_bytes(&server, "used_memory") < 40 << 20);
-    assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
-    assert!(connection.call("FLUSHALL SYNC").is_ok());
-    // Where the server evicts, it makes room by itself.
-    assert!(
-        connection
-            .call("CONFIG SET maxmemory-policy allkeys-lru")
-            .is_ok()
-    );
-    assert!(connection.call("BF.RESERVE other 0.01 30000000").is_ok());
-}
-
-#[test]
-fn a_server_without_memory_answers_every_command() {
-    let server = Options::new()
-        .arguments(&["--maxmemory-policy", "noeviction"])
-        .start();
-    let mut connection = server.resp2();
-    for (family, sample) in families() {
-        sample.build(&mut connection, "K");
-        assert!(connection.call("CONFIG SET maxmemory 1").is_ok());
-        for command in family.commands.iter().chain(family.sizes) {
-            connection.call(&command.replace('*', "1000000"));
-        }
-        let reply = connection.call(&sample.change.0.replace("KEY", "K").replace("NEW", "n"));
-        assert!(reply.to_string().starts_with("-OOM"), "{reply}");
-        for read in sample.reads {
-            let reply = connection.call(&read.replace("KEY", "K"));
-            assert!(!matches!(reply, Reply::Error(_)), "{read}: {reply}");
-        }
-        assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
-        sample.change(&mut connection, "K", "after");
-        connection.call("DEL K K2");
-    }
 }

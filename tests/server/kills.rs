@@ -9,8 +9,10 @@
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
+use crate::support::stop::SetOnDrop;
 use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -93,10 +95,10 @@ impl Writer {
         Write::Note(family, self.noted[&family] + 1)
     }
 
-    /// Writes until the connection breaks. A number that may or may not be noted is not sent again, as
+    /// Writes until the connection breaks, or it is told to stop. A number that may or may not be noted is not sent again, as
     /// some families would count it twice; see [`Writer::settle`].
-    fn run(&mut self, mut connection: Connection) {
-        loop {
+    fn run(&mut self, mut connection: Connection, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
             let write = self.next();
             match write.unit().send(&mut connection) {
                 Ok(reply) => self.acknowledge(write, reply),
@@ -281,9 +283,11 @@ fn no_kill_loses_or_invents_a_write() {
                 connection
             })
             .collect();
+        let stop = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _end = SetOnDrop(&stop);
             for (writer, connection) in writers.iter_mut().zip(connections) {
-                scope.spawn(|| writer.run(connection));
+                scope.spawn(|| writer.run(connection, &stop));
             }
             thread::sleep(Duration::from_millis(random.below(150)));
             match random.below(3) {

@@ -4,6 +4,7 @@ use crate::every_type::odd_settings;
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
+use crate::support::stop::SetOnDrop;
 use crate::traffic::{Random, Traffic, families, words};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -89,6 +90,7 @@ fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
             let full = number(&primary, "sync_full");
             let stop = AtomicBool::new(false);
             let units = thread::scope(|scope| {
+                let _end = SetOnDrop(&stop);
                 let writer = scope.spawn(|| {
                     let mut connection = primary.resp2();
                     write_until(&stop, &mut connection, &mut traffic)

@@ -7,6 +7,7 @@
 use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use crate::support::stop::SetOnDrop;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -131,6 +132,7 @@ const EXPECTED_ERRORS: &[&str] = &[
     "already exist",
     "non scaling filter is full",
     "width/depth is not equal",
+    "cannot merge",
     "CMS: CMSk overflow",
     "overflow",
     "Maximum expansions reached",
@@ -340,6 +342,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     let start = Instant::now();
     let mut latencies = Latencies::default();
     thread::scope(|scope| {
+        let _end = SetOnDrop(&end);
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 let (primary, end, complaints) = (&primary, &end, &complaints);
@@ -347,12 +350,13 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
             })
             .collect();
         scope.spawn(|| {
+            let _end = SetOnDrop(&end);
             events.store(
                 operate(&primary, &replica, &end, &complaints),
                 Ordering::Relaxed,
             );
         });
-        while start.elapsed() < Duration::from_secs(seconds) {
+        while start.elapsed() < Duration::from_secs(seconds) && !end.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(200));
             let now = info_number(&primary, "used_memory");
             most_memory.fetch_max(now as usize, Ordering::Relaxed);

@@ -101,7 +101,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        while added.load(Ordering::Relaxed) < 10_000 {
+        while added.load(Ordering::Relaxed) < 10_000 && !adder.is_finished() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let before = added.load(Ordering::Relaxed);

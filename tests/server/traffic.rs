@@ -283,8 +283,7 @@ const T_DIGEST: Family = Family {
         let compression = random.pick(&["100", "10", "37"]);
         words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
     },
-    // Digests are reset more often than they are merged: weights that double on and on come to where
-    // the stored form, in doubles, rounds them (2^53), and a reload is a change then.
+    // Digests are reset more often than they are merged, or their weights would come to the end, 2^63.
     write: |random, key, other| match random.below(20) {
         0 => words(&format!("TDIGEST.MERGE {key} 1 {other}")),
         1 => words(&format!(

@@ -210,3 +210,123 @@ fn samples_in_every_bad_order() {
         assert_eq!(number(b"Observations"), SAMPLES, "{name}");
     }
 }
+
+/// Items of eight bytes that all have one 32-bit MurmurHash2 under seed 1919, the fingerprint of a top-k:
+/// the last word takes back what the first one did to the hash's state.
+fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
+    const M: u32 = 0x5bd1_e995;
+    // M times this is 1 modulo 2^32.
+    const INVERSE: u32 = 0xe59b_19bd;
+    let mix = |word: u32| {
+        let word = word.wrapping_mul(M);
+        (word ^ word >> 24).wrapping_mul(M)
+    };
+    let unmix = |mixed: u32| {
+        let word = mixed.wrapping_mul(INVERSE);
+        (word ^ word >> 24).wrapping_mul(INVERSE)
+    };
+    let items = (0..number).map(|first| {
+        let state = (1919u32 ^ 8).wrapping_mul(M) ^ mix(first);
+        let last = unmix(state.wrapping_mul(M));
+        let mut item = [0; 8];
+        item[..4].copy_from_slice(&first.to_le_bytes());
+        item[4..].copy_from_slice(&last.to_le_bytes());
+        item
+    });
+    items.collect()
+}
+
+/// Items of one fingerprint in a heap with room for all of them: looking one up does not walk over the
+/// others, but for the 4,096 of a small heap. Without that the last command would compare 20,000 items
+/// with some 190,000 others each.
+#[test]
+fn items_of_one_fingerprint_in_a_large_heap() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let items = items_of_one_fingerprint(200_000);
+    assert_eq!(
+        roughly::sketch::hash::murmur2(&items[0], 1919),
+        roughly::sketch::hash::murmur2(&items[199_999], 1919)
+    );
+    for k in [4096, 200_000] {
+        connection.call("DEL K");
+        let reply = connection.call(&format!("TOPK.RESERVE K {k} 10 3 0.9"));
+        assert!(reply.is_ok(), "{reply}");
+        for items in items[..k].chunks(20_000) {
+            for name in ["TOPK.ADD", "TOPK.QUERY", "TOPK.COUNT"] {
+                let mut words: Vec<&[u8]> = vec![name.as_bytes(), b"K"];
+                words.extend(items.iter().map(|item| &item[..]));
+                timed(&mut connection, &words);
+            }
+        }
+        let list = connection.call("TOPK.LIST K");
+        assert_eq!(list.items().map(<[Reply]>::len), Some(k));
+    }
+}
+
+/// A sketch of a million rows and items of 64 KiB: two minutes of hashing for a command with two of
+/// them, and a day for one of half a gibibyte. Refused are such items, not such sketches: shorter items
+/// are taken.
+#[test]
+fn items_too_long_for_a_deep_sketch() {
+    let server = Server::start();
+    let mut replica = Server::start();
+    let mut connection = server.resp2();
+    replica.replicate(&server);
+    let (long, short) = ("x".repeat(1 << 16), "x".repeat(100));
+    assert!(connection.call("CMS.INITBYDIM K 1 1000000").is_ok());
+    assert!(connection.call("TOPK.RESERVE L 1 1 1000000 0.9").is_ok());
+    let digest = server.call("DEBUG DIGEST");
+    let commands: [(&[&str], &str); 5] = [
+        (&["CMS.INCRBY", "K", "I", "5"], "-CMS: "),
+        (&["CMS.QUERY", "K", "I"], "-CMS: "),
+        (&["TOPK.ADD", "L", "I"], "-TopK: "),
+        (&["TOPK.INCRBY", "L", "I", "3"], "-TopK: "),
+        (&["TOPK.COUNT", "L", "I"], "-TopK: "),
+    ];
+    let with = |words: &[&str], item: &str| -> Vec<String> {
+        let fill = |word: &&str| {
+            if *word == "I" {
+                item.to_owned()
+            } else {
+                (*word).to_owned()
+            }
+        };
+        words.iter().map(fill).collect()
+    };
+    for (words, family) in commands {
+        let refused = timed(&mut connection, &with(words, &long)).to_string();
+        let expected = format!("{family}too much work for the depth of the sketch");
+        assert_eq!(refused, expected, "{words:?}");
+    }
+    assert_eq!(server.call("DEBUG DIGEST"), digest);
+    for (words, _) in commands {
+        let taken = timed(&mut connection, &with(words, &short));
+        assert!(!matches!(taken, Reply::Error(_)), "{words:?}: {taken}");
+    }
+    replica.wait_until("the same sketches", |replica| {
+        replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
+    });
+    // A decay that is nearly 1 takes up to 100,000 random numbers a row.
+    assert!(
+        connection
+            .call("TOPK.RESERVE slow 1 1 32 0.999999999")
+            .is_ok()
+    );
+    for increment in ["100000", "1"] {
+        let mut words = vec!["TOPK.INCRBY".to_owned(), "slow".to_owned()];
+        for item in 0..1000 {
+            words.extend([item.to_string(), increment.to_owned()]);
+        }
+        let reply = timed(&mut connection, &words);
+        let refused = matches!(reply, Reply::Error(_));
+        assert_eq!(refused, increment == "100000", "{reply}");
+    }
+    // A sketch of few rows takes any item.
+    assert!(connection.call("CMS.INITBYDIM M 10 32").is_ok());
+    let longest = "x".repeat(64 << 20);
+    timed(
+        &mut connection,
+        &with(&["CMS.INCRBY", "M", "I", "5"], &longest),
+    );
+}

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Not every program that includes this uses all of it.
 
+pub mod abilities;
 pub mod damage;
 pub mod resp;
 pub mod server;
+pub mod stop;

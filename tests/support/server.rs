@@ -30,6 +30,7 @@ pub struct Options {
     module_arguments: Vec<String>,
     without_module: bool,
     address_space: Option<u64>,
+    config_file: bool,
 }
 
 impl Options {
@@ -62,6 +63,13 @@ impl Options {
     /// system, whatever the server would allow.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
+        self
+    }
+
+    /// Starts the server with the file server.conf of its directory, which is empty at first: for CONFIG
+    /// REWRITE.
+    pub fn config_file(mut self) -> Self {
+        self.config_file = true;
         self
     }
 
@@ -274,7 +282,10 @@ impl Server {
                 Ok(()) => return,
                 // A connection of someone else may have been given the port for a moment.
                 Err(log) if log.contains("Address already in use") => {
-                    assert!(start.elapsed() < CHANGE_TIMEOUT, "the port stays taken");
+                    assert!(
+                        start.elapsed() < patience(CHANGE_TIMEOUT),
+                        "the port stays taken"
+                    );
                     std::thread::sleep(POLL_INTERVAL);
                     fs::remove_file(self.log_path()).expect("a log");
                 }
@@ -334,7 +345,7 @@ impl Server {
         let start = Instant::now();
         while !condition(self) {
             assert!(
-                start.elapsed() < CHANGE_TIMEOUT,
+                start.elapsed() < patience(CHANGE_TIMEOUT),
                 "waited too long for {what}\n{}",
                 self.log_tail()
             );
@@ -375,7 +386,17 @@ impl Server {
                 Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
                 None => "exec \"$0\" \"$@\"".to_owned(),
             })
-            .arg(server_program())
+            .arg(server_program());
+        if self.options.config_file {
+            let file = self.dir.path().join("server.conf");
+            File::options()
+                .create(true)
+                .append(true)
+                .open(&file)
+                .expect("a configuration file");
+            command.arg(file);
+        }
+        command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
@@ -402,7 +423,7 @@ impl Server {
                 return Err(self.log_tail());
             }
             assert!(
-                start.elapsed() < START_TIMEOUT,
+                start.elapsed() < patience(START_TIMEOUT),
                 "the server is up but does not answer PING\n{}",
                 self.log_tail()
             );
@@ -423,11 +444,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the log of the server ends:\n{}", self.log_tail());
-        } else if std::env::var_os("ROUGHLY_SHUTDOWN").is_some() && self.is_running() {
+        } else if is_checked() && self.is_running() {
             // A checker of memory reports leaks at a process's own end only.
             let stopping = Connection::open(self.port, Protocol::Resp2)
                 .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
-            let end = Instant::now() + CHANGE_TIMEOUT;
+            let end = Instant::now() + patience(CHANGE_TIMEOUT);
             while stopping.is_err() && self.is_running() && Instant::now() < end {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -460,6 +481,17 @@ impl Version {
     }
 }
 
+/// Whether the servers run under a checker of memory (`ROUGHLY_SHUTDOWN`, scripts/valgrind.sh).
+fn is_checked() -> bool {
+    std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
+}
+
+/// How long to wait for a server that may take so long: a checker of memory makes it ten times slower and
+/// more.
+fn patience(time: Duration) -> Duration {
+    if is_checked() { time * 10 } else { time }
+}
+
 /// A port that was free a moment ago.
 pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0))
@@ -469,7 +501,10 @@ pub fn free_port() -> u16 {
 }
 
 /// The server to test with.
-fn server_program() -> OsString {
+///
+/// # Panics
+/// If there is none.
+pub fn server_program() -> OsString {
     if let Some(program) = std::env::var_os("ROUGHLY_SERVER") {
         // Tests of cargo run in the package's directory, so that a relative path is one from there.
         return program;
@@ -487,8 +522,34 @@ fn server_program() -> OsString {
         .into()
 }
 
+/// The command line client that belongs to the server: beside it, or on the PATH.
+///
+/// # Panics
+/// If there is none.
+pub fn client_program() -> PathBuf {
+    let server = PathBuf::from(server_program());
+    let beside = ["cli", "redis-cli", "valkey-cli"].map(|name| server.with_file_name(name));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path)
+        .flat_map(|dir| ["redis-cli", "valkey-cli"].map(|name| dir.join(name)));
+    beside
+        .into_iter()
+        .filter(|_| server.components().count() > 1)
+        .chain(on_path)
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "no redis-cli or valkey-cli beside the server or on the PATH. `make test` installs one \
+                 with the server"
+            )
+        })
+}
+
 /// The module to test.
-fn module_path() -> PathBuf {
+///
+/// # Panics
+/// If it was not built.
+pub fn module_path() -> PathBuf {
     let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
         || {
             let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

@@ -69,10 +69,10 @@ fn set_integer(
     Ok(Accepted::AsGiven)
 }
 
-/// An error rate in (0, 1), at most [`MAX_ERROR_RATE`]; a cap is logged.
+/// An error rate in (0, 1), at most [`MAX_ERROR_RATE`]; a cap is logged, once a second at most.
 pub fn capped(rate: f64) -> f64 {
     if rate > MAX_ERROR_RATE {
-        log::warning(&format!(
+        log::warning_of_input(&format!(
             "error rate {rate} is taken as {MAX_ERROR_RATE}: above that a filter says little"
         ));
     }

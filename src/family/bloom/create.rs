@@ -22,7 +22,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(c"ERR item exists".into()),
     }
-    let chain = key.set(make(call, &parameters)?);
+    let chain = key.set(make(call, &parameters)?)?;
     replicate(call, chain, &parameters);
     drop(key);
     call.signal_changed(1, c"bf.reserve");
@@ -87,7 +87,7 @@ pub fn find_or_create<'key>(
     key: &'key mut WriteKey<Chain>,
     parameters: &Parameters,
 ) -> Result<(&'key mut Chain, bool), Error> {
-    let (chain, created) = key.get_or_create(|| make(call, parameters))?;
+    let (chain, created) = key.get_or_create(call, || make(call, parameters))?;
     if created {
         replicate(call, chain, parameters);
     }

@@ -11,10 +11,13 @@ use std::ffi::CStr;
 const FULL: &CStr = c"ERR non scaling filter is full";
 const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
-fn error_text(error: bloom::Error) -> &'static CStr {
-    match error {
-        bloom::Error::Full => FULL,
-        bloom::Error::Shape | bloom::Error::OutOfMemory(_) => PROBLEM,
+/// Replies with what became of an item.
+fn reply_item(call: &mut Call<'_>, added: Result<bool, bloom::Error>) {
+    match added {
+        Ok(new) => call.reply_boolean(new),
+        Err(bloom::Error::Full) => call.reply_error(FULL),
+        Err(bloom::Error::Shape) => call.reply_error(PROBLEM),
+        Err(bloom::Error::OutOfMemory(_)) => call.reply_memory_error(PROBLEM),
     }
 }
 
@@ -41,10 +44,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     if created || added == Ok(true) {
         call.signal_changed(1, c"bf.add");
     }
-    match added {
-        Ok(new) => call.reply_boolean(new),
-        Err(error) => call.reply_error(error_text(error)),
-    }
+    reply_item(call, added);
     Ok(())
 }
 
@@ -115,18 +115,18 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
             *slot = chain.hash(call.arg(word + BLOCK).bytes());
             chain.prefetch(*slot);
         }
-        match chain.add(hash, &|bytes| call.allows_growth(bytes)) {
+        let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
+        reply_item(call, added);
+        match added {
             Ok(new) => {
                 outcome.added += u64::from(new);
                 if let (true, Some(sent)) = (new, &mut outcome.sent) {
                     sent.push(word);
                 }
-                call.reply_boolean(new);
             }
             Err(error) => {
                 outcome.refused += 1;
                 outcome.sent.get_or_insert_with(|| (first..word).collect());
-                call.reply_error(error_text(error));
                 if error == bloom::Error::Full {
                     break;
                 }

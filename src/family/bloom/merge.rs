@@ -1,6 +1,6 @@
 //! The union of filters: BF.MERGE, which RedisBloom does not have.
 
-use super::{NOT_FOUND, create};
+use super::{NOT_FOUND, create, stats};
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
 use crate::sketch::bloom::Chain;
@@ -20,7 +20,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         merge_in_place(call, sources)?
     } else {
         let union = union(call, sources)?;
-        call.write(1).set(union);
+        call.write(1).set(union)?;
         true
     };
     if changed {
@@ -53,8 +53,8 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let changed = destination
-        .unite(&others, &|bytes| call.allows_bytes(bytes))
-        .map_err(error_text)?;
+        .unite(&others, &|bytes| call.allows_addition(bytes))
+        .map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters {
         keys.recount();
     }
@@ -76,13 +76,18 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     }
     let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
     let allows = |bytes| call.allows_bytes(bytes);
-    union.unite(others, &allows).map_err(error_text)?;
+    union
+        .unite(others, &allows)
+        .map_err(|error| error_text(call, error))?;
     Ok(union)
 }
 
-fn error_text(error: UnionError) -> Error {
+fn error_text(call: &Call<'_>, error: UnionError) -> Error {
     match error {
-        UnionError::OutOfMemory(_) => create::NO_MEMORY.into(),
+        UnionError::OutOfMemory(_) => {
+            stats().count_refusals(1);
+            call.memory_error(create::NO_MEMORY)
+        }
         UnionError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
             .map_or_else(|_| create::NO_MEMORY.into(), Error::Made),
     }

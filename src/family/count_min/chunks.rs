@@ -1,62 +1,42 @@
 //! Copying a sketch piece by piece: CMS.SCANDUMP and CMS.LOADCHUNK, which work as BF's do.
 
 use super::NOT_FOUND;
+use crate::family::chunks::{self, BAD_DATA, Chunked, misplaced};
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
 use crate::sketch::count_min::{CountMin, LoadChunkError};
-use crate::sketch::format::chunks::{CHUNK_BYTES, ChunkError};
+use std::ffi::CStr;
+
+impl Chunked for CountMin {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+
+    fn header(&self) -> Result<Vec<u8>, Error> {
+        Ok(CountMin::header(self))
+    }
+
+    fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Option<Self> {
+        CountMin::from_header(header, allows).ok()
+    }
+
+    fn piece(&self, iterator: i64, most: usize) -> Option<(i64, &[u8])> {
+        let (piece, next) = self.chunk_at(iterator, most)?;
+        Some((next, piece))
+    }
+
+    fn load_piece(&mut self, iterator: i64, piece: &[u8]) -> Result<(), &'static CStr> {
+        self.load_chunk(iterator, piece)
+            .map_err(|error| match error {
+                LoadChunkError::CellAboveMaximum => BAD_DATA,
+                LoadChunkError::Place(error) => misplaced(error),
+            })
+    }
+}
 
 /// CMS.SCANDUMP key iterator
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<CountMin>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let iterator = call.arg(2).integer();
-    let iterator = iterator.ok_or(c"Second argument must be numeric")?;
-    call.reply_array(2);
-    if iterator == 0 {
-        call.reply_integer(1);
-        call.reply_bulk(&sketch.header());
-        return Ok(());
-    }
-    let (chunk, next) = sketch.chunk_at(iterator, CHUNK_BYTES).unwrap_or((&[], 0));
-    call.reply_integer(next);
-    call.reply_bulk(chunk);
-    Ok(())
+    chunks::scandump::<CountMin>(call)
 }
 
 /// CMS.LOADCHUNK key iterator chunk
 pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
-    let iterator = call.arg(2).integer();
-    let iterator = iterator.ok_or(c"ERR Second argument must be numeric")?;
-    let chunk = call.arg(3).bytes();
-    let mut key = call.write::<CountMin>(1);
-    match key.get() {
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Missing if iterator == 1 => {
-            let sketch = CountMin::from_header(chunk, &|bytes| call.allows_bytes(bytes));
-            key.set(sketch.map_err(|_| c"ERR received bad data")?);
-        }
-        Slot::Missing => return Err(NOT_FOUND.into()),
-        Slot::Found(sketch) => {
-            sketch
-                .load_chunk(iterator, chunk)
-                .map_err(|error| match error {
-                    LoadChunkError::CellAboveMaximum
-                    | LoadChunkError::Place(ChunkError::BadIterator) => c"ERR received bad data",
-                    LoadChunkError::Place(ChunkError::NoArray) => {
-                        c"ERR invalid offset - no link found"
-                    }
-                    LoadChunkError::Place(ChunkError::TooLong) => {
-                        c"ERR invalid chunk - Too big for current filter"
-                    }
-                })?;
-        }
-    }
-    drop(key);
-    if !chunk.is_empty() {
-        call.replicate_verbatim();
-        call.signal_changed(1, c"cms.loadchunk");
-    }
-    call.reply_ok();
-    Ok(())
+    chunks::loadchunk::<CountMin>(call, c"cms.loadchunk")
 }

@@ -5,6 +5,8 @@ use crate::server::call::{Call, Error};
 use crate::sketch::count_min::{CountMin, CountMinError};
 use std::ffi::CStr;
 
+/// More than can be hashed for the sketch's depth.
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 
@@ -21,6 +23,7 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     if increments.clone().any(|by| by.is_none()) {
         return Err(c"CMS: Cannot parse number".into());
     }
+    check_work(call, sketch, 2)?;
     let items = call.args_from(2).step_by(2).map(|item| item.bytes());
     call.reply_array(items.len());
     let mut outcome = Outcome::default();
@@ -36,6 +39,16 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     drop(key);
     finish(call, &outcome);
     Ok(())
+}
+
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
+/// so many `words`. What must be obeyed was bearable elsewhere.
+fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
+    let items = call.args_from(2).step_by(words).map(|item| item.bytes());
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
 }
 
 /// What counting several items came to.
@@ -90,6 +103,7 @@ fn finish(call: &mut Call<'_>, outcome: &Outcome) {
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    check_work(call, sketch, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
     call.reply_array(items.len());
     sketch.query_all(items, |estimate| call.reply_count(estimate));

@@ -63,7 +63,7 @@ fn create(
     let cell_size = cell_size(call)?;
     let (width, depth) = dimensions.map_err(error_text)?;
     let sketch = CountMin::new(width, depth, cell_size, &|bytes| call.allows_bytes(bytes));
-    key.set(sketch.map_err(error_text)?);
+    key.set(sketch.map_err(error_text)?)?;
     drop(key);
     replicate(call, width, depth, cell_size);
     call.signal_changed(1, event);

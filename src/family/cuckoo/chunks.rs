@@ -46,7 +46,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
                 return Err(c"Invalid header".into());
             }
             let filter = CuckooFilter::from_header(chunk, &|bytes| call.allows_bytes(bytes));
-            key.set(filter.map_err(|_| c"Couldn't create filter!")?);
+            key.set(filter.map_err(|_| c"Couldn't create filter!")?)?;
         }
         (_, Slot::Missing) => return Err(NOT_FOUND.into()),
         (_, Slot::Found(filter)) => {

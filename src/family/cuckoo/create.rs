@@ -81,7 +81,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(EXISTS.into()),
     }
-    let filter = key.set(make(call, &creation)?);
+    let filter = key.set(make(call, &creation)?)?;
     replicate(call, filter, creation.capacity);
     drop(key);
     call.signal_changed(1, c"cf.reserve");
@@ -129,7 +129,7 @@ pub fn find_or_create<'key>(
     key: &'key mut WriteKey<CuckooFilter>,
     creation: &Creation,
 ) -> Result<(&'key mut CuckooFilter, bool), Error> {
-    let (filter, created) = key.get_or_create(|| make(call, creation))?;
+    let (filter, created) = key.get_or_create(call, || make(call, creation))?;
     if created {
         replicate(call, filter, creation.capacity);
     }

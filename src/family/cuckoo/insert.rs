@@ -97,11 +97,11 @@ fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
         Some(Answer::Existed) => call.reply_boolean(false),
         refused => {
             stats().count_refusals(1);
-            call.reply_error(match refused {
-                Some(Answer::Full) => c"Filter is full",
-                Some(_) => c"ERR Insufficient memory",
-                None => TOO_MANY,
-            });
+            match refused {
+                Some(Answer::Full) => call.reply_error(c"Filter is full"),
+                Some(_) => call.reply_memory_error(c"ERR Insufficient memory"),
+                None => call.reply_error(TOO_MANY),
+            }
         }
     }
     Ok(())

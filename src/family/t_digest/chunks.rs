@@ -37,7 +37,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::Missing if iterator != ONLY_CHUNK => return Err(NOT_FOUND.into()),
         Slot::Missing => {
             let digest = TDigest::from_chunk(call.arg(3).bytes());
-            key.set(digest.map_err(|_| c"ERR received bad data")?);
+            key.set(digest.map_err(|_| c"ERR received bad data")?)?;
         }
     }
     drop(key);

@@ -35,7 +35,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(WRONG_KEYWORD.into());
     };
     let digest = TDigest::new(compression, &|bytes| call.allows_bytes(bytes));
-    key.set(digest.map_err(|_| NO_MEMORY)?);
+    key.set(digest.map_err(|_| NO_MEMORY)?)?;
     drop(key);
     call.replicate_verbatim();
     call.signal_changed(1, c"tdigest.create");

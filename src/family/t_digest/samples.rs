@@ -12,7 +12,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
     let values = Numbers::parse(call, 2, sample)?;
     let blocks = digest.block_bytes();
-    let added = digest.add(&values);
+    let added = digest.add_within(&values, &|more| call.allows_in_key(more));
     if digest.block_bytes() != blocks {
         key.recount();
     }
@@ -21,7 +21,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
         stats().count_refusals(values.len() as u64);
         return Err(match error {
             DigestError::Overflow => OVERFLOW.into(),
-            _ => NO_MEMORY.into(),
+            _ => call.memory_error(NO_MEMORY),
         });
     }
     stats().count_items(values.len() as u64);

@@ -28,7 +28,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let sketch = TopK::new(number(2), width, depth, decay, &|bytes| {
         call.allows_bytes(bytes)
     });
-    key.set(sketch.map_err(error_text)?);
+    key.set(sketch.map_err(error_text)?)?;
     drop(key);
     call.replicate_verbatim();
     call.signal_changed(1, c"topk.reserve");

@@ -5,13 +5,16 @@ use crate::blocks::BlockChanges;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
-use crate::sketch::top_k::{BLOCK, ItemHash, TopK};
+use crate::sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
-const INCREMENTS: RangeInclusive<i64> = 0..=100_000;
+const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
 /// With the blanks that the peer's text has.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+
+/// More than can be hashed, or decayed, for the sketch's depth.
+const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
 /// The word where the items start.
 const FIRST_ITEM: usize = 2;
@@ -47,6 +50,19 @@ struct Outcome {
     sent: Option<Vec<usize>>,
 }
 
+/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
+/// was bearable elsewhere.
+fn check_work<'a>(
+    call: &Call<'_>,
+    sketch: &TopK,
+    items: impl Iterator<Item = (&'a [u8], u32)>,
+) -> Result<(), Error> {
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
+}
+
 /// Adds the items of a command, of which each takes so many `words`, and from which `increment` reads by
 /// how much: `None` is an error, and the end. Replies with an array of what each expelled. Counts,
 /// replicates and signals what was done.
@@ -59,8 +75,15 @@ fn add_all(
 ) -> Result<(), Error> {
     let mut key = call.write::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let mut changes = BlockChanges::default();
     let items = (call.len() - FIRST_ITEM) / words;
+    let works = (0..items).map(|number| {
+        let first = FIRST_ITEM + number * words;
+        let item = call.arg(first);
+        let increment = increment(&[item, call.arg(first + words - 1)]);
+        (item.bytes(), increment.unwrap_or(0))
+    });
+    check_work(call, sketch, works)?;
+    let mut changes = BlockChanges::default();
     call.reply_array(items);
     let outcome = if items == 1 {
         add_each::<1>(call, sketch, words, increment, &mut changes)
@@ -98,6 +121,7 @@ fn add_each<const N: usize>(
     let items = (call.len() - FIRST_ITEM) / words;
     let mut outcome = Outcome::default();
     let mut block = [(&[][..], ItemHash::default(), 0); N];
+    let is_limited = call.is_key_limited();
     let mut start = 0;
     while start < items {
         let mut len = 0;
@@ -111,7 +135,12 @@ fn add_each<const N: usize>(
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
-            let allows = |bytes| call.allows_bytes(bytes);
+            let fits = !is_limited || {
+                let more = sketch.growth(item.len());
+                let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
+                more == 0 || call.allows_in_key(so_far + more)
+            };
+            let allows = |bytes| fits && call.allows_bytes(bytes);
             match sketch.add_hashed(item, hash, *increment, &allows, changes) {
                 Ok(added) => {
                     outcome.added += 1;
@@ -127,7 +156,7 @@ fn add_each<const N: usize>(
                 Err(_) => {
                     outcome.refused += 1;
                     outcome.sent.get_or_insert_with(|| (0..number).collect());
-                    call.reply_error(NO_MEMORY);
+                    call.reply_memory_error(NO_MEMORY);
                 }
             }
         }
@@ -158,6 +187,8 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    let works = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
+    check_work(call, sketch, works)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK];

@@ -40,7 +40,7 @@ pub use shape::{Shape, dimensions_for};
 pub use stored::LoadChunkError;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
-use super::rows::Columns;
+use super::rows::{self, Columns, SHALLOW_ROWS, item_bytes};
 
 /// The greatest total that a sketch counts to.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
@@ -128,6 +128,14 @@ impl CountMin {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// Whether hashing these items takes a bearable time: always up to 32 rows, else up to 4 GiB in all
+    /// passes. Cost: a step an item where there are more rows.
+    #[must_use]
+    pub fn is_bearable<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
+        let rows = self.shape.depth();
+        rows <= SHALLOW_ROWS || rows::is_bearable(items.map(|item| item_bytes(item, rows)))
     }
 
     /// The sum of all increments, at most [`MAX_TOTAL`].

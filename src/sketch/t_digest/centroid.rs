@@ -82,6 +82,29 @@ pub(super) fn joined(
     Ok(centroids)
 }
 
+/// The largest number up to which a double holds every integer.
+const EXACT: i64 = 1 << 53;
+
+/// Rounds weights above 2^53 down to what the stored form can hold, a double, so that a digest goes on
+/// in memory as it does from a file. Gives back the sum of the weights, which was `total`. Cost:
+/// nothing up to 2^53 samples, one pass above.
+pub(super) fn round_weights(centroids: &mut [Centroid], total: i64) -> i64 {
+    if total <= EXACT {
+        return total;
+    }
+    centroids.iter_mut().fold(0, |sum, centroid| {
+        centroid.weight = stored_weight(centroid.weight);
+        sum + centroid.weight
+    })
+}
+
+/// The largest weight up to this one that a double holds.
+pub(super) fn stored_weight(weight: i64) -> i64 {
+    // So many of the lowest bits are lost: those beyond the 53 below the highest one.
+    let lost = (i64::BITS - weight.leading_zeros()).saturating_sub(EXACT.trailing_zeros());
+    weight >> lost << lost
+}
+
 /// Joins the two lightest neighbours if there are `capacity` centroids or more. Only tiny
 /// compressions with weights near 2^63 (or a payload made up so) leave that many: the pass alone
 /// would never make room, and a digest over its capacity could not be loaded again. Cost: one pass

@@ -1,7 +1,7 @@
 //! One digest of several.
 
-use super::centroid::{in_order, joined, make_room};
-use super::{Compressed, DigestError, TDigest, Unmerged, try_push};
+use super::centroid::{in_order, joined, make_room, round_weights, stored_weight};
+use super::{Centroid, Compressed, DigestError, TDigest, Unmerged, try_push};
 use crate::sketch::buffer::OutOfMemory;
 
 impl TDigest {
@@ -44,7 +44,7 @@ struct Merging {
     /// Holds what has been compressed.
     result: TDigest,
     /// The centroids of the present operand that came after the last compression, in order.
-    run: Vec<super::Centroid>,
+    run: Vec<Centroid>,
     run_weight: i64,
 }
 
@@ -62,8 +62,9 @@ impl Merging {
             {
                 self.compress()?;
             }
-            try_push(&mut self.run, centroid)?;
-            self.run_weight += centroid.weight;
+            let weight = stored_weight(centroid.weight);
+            try_push(&mut self.run, Centroid { weight, ..centroid })?;
+            self.run_weight += weight;
         }
         // An empty operand's values are beyond all others.
         if operand.min < self.result.min {
@@ -85,6 +86,7 @@ impl Merging {
             result.compression,
         )?;
         make_room(&mut centroids, result.capacity());
+        result.weight = round_weights(&mut centroids, result.weight);
         result.centroids = centroids;
         result.compressions += 1;
         self.run.clear();

@@ -27,7 +27,7 @@ pub use compressed::Compressed;
 pub use stored::ENCODING_VERSION;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
-use centroid::{in_order, joined, make_room};
+use centroid::{in_order, joined, make_room, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
 
@@ -159,6 +159,19 @@ impl TDigest {
     /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then
     /// nothing was added.
     pub fn add(&mut self, values: &[f64]) -> Result<(), DigestError> {
+        self.add_within(values, &|_| true)
+    }
+
+    /// As [`TDigest::add`], where `allows` is asked before the digest holds more memory than it did, with
+    /// the bytes that it would hold more.
+    ///
+    /// # Errors
+    /// As [`TDigest::add`].
+    pub fn add_within(
+        &mut self,
+        values: &[f64],
+        allows: &dyn Fn(u64) -> bool,
+    ) -> Result<(), DigestError> {
         if !values.iter().all(|value| value.is_finite()) {
             return Err(DigestError::NotFinite);
         }
@@ -169,11 +182,16 @@ impl TDigest {
         let most = self.capacity();
         let present = self.samples.get_mut().len();
         if values.len() <= self.room(self.centroids.len(), present) {
+            let after = self.samples.get_mut().bytes_with(values.len(), most);
+            self.ask(
+                after + self.centroids.capacity() * size_of::<Centroid>(),
+                allows,
+            )?;
             let samples = self.samples.get_mut();
             samples.reserve(values.len(), most)?;
             samples.append(values);
         } else {
-            self.add_with_compression(values)?;
+            self.add_with_compression(values, allows)?;
         }
         for &value in values {
             if value < self.min {
@@ -189,7 +207,11 @@ impl TDigest {
 
     /// Adds more samples than there is room for. All is made beside the old state and put in its
     /// place at the end, so that a refused allocation changes nothing.
-    fn add_with_compression(&mut self, mut values: &[f64]) -> Result<(), OutOfMemory> {
+    fn add_with_compression(
+        &mut self,
+        mut values: &[f64],
+        allows: &dyn Fn(u64) -> bool,
+    ) -> Result<(), OutOfMemory> {
         let most = self.capacity();
         let mut samples = self.samples.get_mut().try_clone(values.len(), most)?;
         let mut centroids: Option<Vec<Centroid>> = None;
@@ -215,10 +237,16 @@ impl TDigest {
                 self.compression,
             )?;
             make_room(&mut joined, most);
+            weight = round_weights(&mut joined, weight);
             compressions = compressions.saturating_add(1);
             centroids = Some(joined);
             samples.clear();
         }
+        let nodes = centroids.as_ref().unwrap_or(&self.centroids).capacity();
+        self.ask(
+            samples.block_bytes() + nodes * size_of::<Centroid>(),
+            allows,
+        )?;
         if let Some(centroids) = centroids {
             self.centroids = centroids;
             self.unmerged = Unmerged::default();
@@ -226,6 +254,16 @@ impl TDigest {
         self.weight = weight;
         self.compressions = compressions;
         self.samples = RefCell::new(samples);
+        Ok(())
+    }
+
+    /// Asks `allows` for what the blocks take more if they take `after` bytes after a write, which leaves
+    /// no kept answers.
+    fn ask(&self, after: usize, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
+        let more = after.saturating_sub(self.block_bytes()) as u64;
+        if more > 0 && !allows(more) {
+            return Err(OutOfMemory { bytes: more });
+        }
         Ok(())
     }
 

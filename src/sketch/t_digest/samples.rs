@@ -36,12 +36,23 @@ impl Samples {
     /// Makes sure that `more` samples can be appended without an allocation, of which there are
     /// never more than `most`. The block doubles, as far as `most`.
     pub(super) fn reserve(&mut self, more: usize, most: usize) -> Result<(), OutOfMemory> {
+        let more = self.capacity_with(more, most) - self.values.len();
+        try_reserve(&mut self.values, more)
+    }
+
+    /// Bytes of the block after [`Samples::reserve`] with these.
+    pub(super) fn bytes_with(&self, more: usize, most: usize) -> usize {
+        self.capacity_with(more, most) * size_of::<f64>()
+    }
+
+    /// Samples that the block has room for once `more` can be appended.
+    fn capacity_with(&self, more: usize, most: usize) -> usize {
         let len = self.values.len();
         if self.values.capacity() - len >= more {
-            return Ok(());
+            self.values.capacity()
+        } else {
+            (2 * len).min(most).max(len + more)
         }
-        let wanted = (2 * len).min(most).max(len + more);
-        try_reserve(&mut self.values, wanted - len)
     }
 
     /// Appends samples; the room for them was reserved.

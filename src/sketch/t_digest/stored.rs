@@ -2,9 +2,13 @@
 //!
 //! Both hold all nodes in stable order as merged ones: the format has no place for unmerged nodes,
 //! and a digest that goes on from a loaded state must go on as the saved one does. Weights are
-//! stored as doubles; those above 2^53 are therefore rounded.
+//! stored as doubles, so those above 2^53 are rounded to what doubles hold already when nodes are joined.
 
-use super::{Centroid, MAX_COMPRESSION, TDigest, capacity, centroid::in_order, try_push};
+use super::{
+    Centroid, MAX_COMPRESSION, TDigest, capacity,
+    centroid::{in_order, stored_weight},
+    try_push,
+};
 use crate::sketch::buffer::OutOfMemory;
 use crate::sketch::format::{Fields, FormatError, Sink, Source};
 
@@ -93,8 +97,8 @@ impl Parts {
             if !(weight >= 1.0 && weight <= i64::MAX as f64 && weight.fract() == 0.0) {
                 return Err(FormatError::Invalid("a weight is out of range"));
             }
-            // Exact, but for 2^63 itself, which becomes 2^63 - 1.
-            centroid.weight = weight as i64;
+            // Exact, but for 2^63 itself, which is taken for the largest below.
+            centroid.weight = stored_weight(weight as i64);
         }
         Ok(Self { header, centroids })
     }
@@ -151,8 +155,14 @@ fn total(centroids: &mut [Centroid]) -> Option<i64> {
     if excess > rounding || heaviest.weight <= excess {
         return None;
     }
-    heaviest.weight -= excess;
-    Some(i64::MAX)
+    heaviest.weight = stored_weight(heaviest.weight - excess);
+    i64::try_from(
+        centroids
+            .iter()
+            .map(|node| i128::from(node.weight))
+            .sum::<i128>(),
+    )
+    .ok()
 }
 
 impl TDigest {

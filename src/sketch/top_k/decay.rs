@@ -1,9 +1,13 @@
 //! Decay: how a bucket loses its count to items that are not its own (HeavyKeeper, section 3.2).
 
+use super::MOST_INCREMENT;
 use super::random::Random;
 
 /// A chance below this is taken as none: 2^-64, so 2^32 trials would notice it once in 2^32 times.
 const NO_CHANCE: f64 = 1.0 / (1u128 << 64) as f64;
+
+/// Decrements of a bucket that are always borne: a few microseconds an item and row.
+const QUICK_DECREMENTS: u64 = 1000;
 
 /// What an increment did to a bucket that another item owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub(super) struct Decay {
     powers: [[f64; 1 << DIGIT_BITS]; DIGITS],
     /// The smallest count that no longer decays; `u32::MAX` where there is none.
     settled: u32,
+    /// Whether no increment takes more than [`QUICK_DECREMENTS`] of them.
+    pub is_quick: bool,
 }
 
 /// Counts are taken apart into digits of so many bits. Two digits, which is two loads and a product, hold
@@ -50,6 +56,7 @@ impl Decay {
             inverse: 1.0 / base,
             powers,
             settled: u32::MAX,
+            is_quick: false,
         };
         // Bisection for the smallest count with base^count < NO_CHANCE.
         let (mut low, mut high) = (1, u32::MAX);
@@ -62,6 +69,7 @@ impl Decay {
             }
         }
         decay.settled = low;
+        decay.is_quick = decay.most_decrements(MOST_INCREMENT) <= QUICK_DECREMENTS;
         decay
     }
 
@@ -76,6 +84,19 @@ impl Decay {
             }
         }
         chance
+    }
+
+    /// About the most decrements that so many trials can bring, see [`Decay::contest`].
+    pub fn most_decrements(&self, increment: u32) -> u64 {
+        let trials = f64::from(increment);
+        let rate = -self.base.ln();
+        if rate <= 0.0 {
+            return 0;
+        }
+        // A count that is not negative and not above the trials.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let most = ((trials * rate).ln_1p() / rate).min(trials).ceil() as u64;
+        most
     }
 
     /// `increment` trials against a bucket with `count` ≥ 1.
@@ -132,6 +153,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn decays_near_one_are_not_quick() {
+        for base in [f64::from_bits(1), 0.1, 0.9, 0.99, 0.993, 1.0] {
+            assert!(Decay::new(base).is_quick, "{base}");
+        }
+        for base in [0.994, 0.999, 0.999_999_999] {
+            assert!(!Decay::new(base).is_quick, "{base}");
+        }
+        assert_eq!(Decay::new(0.9).most_decrements(MOST_INCREMENT), 88);
+        assert_eq!(Decay::new(0.999_999_999).most_decrements(500), 500);
+        assert_eq!(Decay::new(0.9).most_decrements(0), 0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The k items with the largest counts: a min-heap in an array, found by item as well.
 //!
 //! The array holds counts and slot numbers only, so sifting moves eight bytes and follows no pointer;
-//! items stay in their slots, and an [`Index`] leads from a fingerprint to the slot and from there to the
+//! items stay in their slots, and an [`Index`] leads from a tag to the slot and from there to the
 //! place in the heap. The order of equal counts is part of the contract (spec: top-k.md), so the
 //! sifting here is not to be replaced by another one. It only ever sifts down, so that an element whose
 //! count became smaller stays below parents with larger counts, and the root need not be the
@@ -11,9 +11,15 @@ use super::index::Index;
 use super::pairs::Pairs;
 use crate::sketch::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use std::cmp::Reverse;
+use std::hash::{BuildHasher, RandomState};
 
 /// An expelled item's memory is kept for the next one up to this many bytes.
 const SPARE_BYTES: usize = 4096;
+
+/// Elements up to which the index goes by fingerprints. Anyone can make items of one fingerprint, and a
+/// search looks at all of them: at so many that takes microseconds. In larger heaps the index goes by a
+/// hash with a secret key.
+const FINGERPRINTED: u32 = 4096;
 
 /// An item of the heap.
 #[derive(Debug)]
@@ -41,6 +47,8 @@ pub(super) struct Heap {
     elements: Pairs,
     slots: Vec<Slot>,
     index: Index,
+    /// What items are tagged with in the index instead of their fingerprints.
+    tags: Option<RandomState>,
     /// Takes the next item; then holds the one that it expelled.
     spare: Vec<u8>,
 }
@@ -52,6 +60,7 @@ impl Heap {
             elements: Pairs::zeroed(k.into())?,
             slots: Vec::new(),
             index: Index::default(),
+            tags: (k > FINGERPRINTED).then(RandomState::new),
             spare: Vec::new(),
         })
     }
@@ -70,6 +79,7 @@ impl Heap {
             elements: self.elements.try_clone()?,
             slots,
             index: self.index.try_clone()?,
+            tags: self.tags.clone(),
             spare: Vec::new(),
         })
     }
@@ -90,12 +100,13 @@ impl Heap {
         self.elements.get(0).0
     }
 
-    /// Where the item is in the heap. Cost: a hash look-up.
+    /// Where the item is in the heap. Cost: a hash look-up; with items chosen to collide, a look at each
+    /// of [`FINGERPRINTED`] elements at most.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
         let is_wanted = |slot: u32| self.slots[slot as usize].item == item;
         self.index
-            .find(fingerprint, is_wanted)
+            .find(self.tag(item, fingerprint), is_wanted)
             .map(|slot| self.slots[slot as usize].place as usize)
     }
 
@@ -148,14 +159,31 @@ impl Heap {
         Ok(())
     }
 
+    /// Bytes that [`Heap::reserve`] would take more than it gives back, for an item of `item_len` bytes.
+    pub fn growth(&self, item_len: usize) -> u64 {
+        let mut bytes = item_len.saturating_sub(self.spare.capacity());
+        if self.slots.len() < self.elements.len() {
+            if self.slots.len() == self.slots.capacity() {
+                bytes += self.more_slots() * size_of::<Slot>();
+            }
+            bytes += self.index.growth();
+        }
+        bytes as u64
+    }
+
+    /// Slots that are made at a time: as many as there are, as far as there are elements.
+    fn more_slots(&self) -> usize {
+        let most = self.elements.len() - self.slots.len();
+        self.slots.len().max(4).min(most)
+    }
+
     #[cold]
     fn reserve_slots(
         &mut self,
         allows: &dyn Fn(u64) -> bool,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let most = self.elements.len() - self.slots.len();
-        let more = self.slots.len().max(4).min(most);
+        let more = self.more_slots();
         let slots = self.slots.len() as u64 + more as u64;
         ask(allows, slots.saturating_mul(size_of::<Slot>() as u64))?;
         changes.gone.visit(&self.slots);
@@ -197,9 +225,11 @@ impl Heap {
             Some(number) => {
                 let slot = &mut self.slots[number as usize];
                 std::mem::swap(&mut slot.item, &mut self.spare);
-                self.index.remove(slot.fingerprint, number);
+                let tags = &self.tags;
+                let tag_before = tag(tags, &self.spare, slot.fingerprint);
+                self.index.remove(tag_before, number);
                 slot.fingerprint = fingerprint;
-                self.index.insert(fingerprint, number);
+                self.index.insert(tag(tags, item, fingerprint), number);
                 (number, true)
             }
         };
@@ -260,10 +290,15 @@ impl Heap {
         Ok(places)
     }
 
-    /// Asks for the memory where the search for `fingerprint` starts.
+    /// Asks for the memory where the search for an item starts.
     #[inline]
-    pub fn prefetch(&self, fingerprint: u32) {
-        self.index.prefetch(fingerprint);
+    pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
+        self.index.prefetch(self.tag(item, fingerprint));
+    }
+
+    #[inline]
+    fn tag(&self, item: &[u8], fingerprint: u32) -> u32 {
+        tag(&self.tags, item, fingerprint)
     }
 
     /// Bytes of the table that [`Heap::prefetch`] reaches into.
@@ -275,12 +310,13 @@ impl Heap {
         // Fewer slots than k, which fits 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let slot = self.slots.len() as u32;
+        let tag = self.tag(&item, fingerprint);
         self.slots.push(Slot {
             item,
             fingerprint,
             place,
         });
-        self.index.insert(fingerprint, slot);
+        self.index.insert(tag, slot);
         slot
     }
 
@@ -369,6 +405,17 @@ impl Blocks for Heap {
             },
         }
         true
+    }
+}
+
+/// What stands for an item in the index.
+#[inline]
+fn tag(tags: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
+    match tags {
+        None => fingerprint,
+        // Half of a hash is a hash.
+        #[allow(clippy::cast_possible_truncation)]
+        Some(tags) => tags.hash_one(item) as u32,
     }
 }
 

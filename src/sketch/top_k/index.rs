@@ -1,8 +1,9 @@
-//! From fingerprints to heap slots: a small hash table with linear probing.
+//! From tags to heap slots: a small hash table with linear probing.
 //!
 //! Looking an item up among k = 10,000 reads one or two cache lines of it, where a scan of the
-//! fingerprints reads 625. The fingerprint is a hash already, so its low bits are the place to start
-//! from; it stands in the entry, so an item's bytes are compared only where it matches.
+//! fingerprints reads 625. The tag is a hash of the item already, so its low bits are the place to start
+//! from; it stands in the entry, so an item's bytes are compared only where it matches. Which hash that
+//! is the heap decides.
 
 use super::heap::ask;
 use super::pairs::{PAIR_BYTES, Pairs};
@@ -12,7 +13,7 @@ use crate::sketch::prefetch::prefetch;
 /// Entries of the smallest table: one cache line.
 const LEAST_ENTRIES: u64 = 8;
 
-/// A table of (fingerprint, slot + 1); second number 0 means vacant. At most half of it is occupied, so
+/// A table of (tag, slot + 1); second number 0 means vacant. At most half of it is occupied, so
 /// that a search ends after one or two entries.
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -43,6 +44,15 @@ impl Index {
         self.grow(allows, changes)
     }
 
+    /// Bytes that [`Index::reserve_one`] would take more than it gives back.
+    pub fn growth(&self) -> usize {
+        if (self.occupied + 1) * 2 <= self.entries.len() {
+            return 0;
+        }
+        let entries = (self.entries.len() * 2).max(LEAST_ENTRIES as usize);
+        (entries - self.entries.len()) * PAIR_BYTES as usize
+    }
+
     #[cold]
     fn grow(
         &mut self,
@@ -56,8 +66,8 @@ impl Index {
             occupied: 0,
         };
         for place in 0..self.entries.len() {
-            if let (fingerprint, marked @ 1..) = self.entries.get(place) {
-                larger.insert(fingerprint, marked - 1);
+            if let (tag, marked @ 1..) = self.entries.get(place) {
+                larger.insert(tag, marked - 1);
             }
         }
         self.visit(&mut changes.gone);
@@ -66,17 +76,17 @@ impl Index {
         Ok(())
     }
 
-    /// The slot with this fingerprint that `is_wanted` accepts, if there is one.
+    /// The slot with this tag that `is_wanted` accepts, if there is one.
     #[inline]
-    pub fn find(&self, fingerprint: u32, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, tag: u32, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
         if self.occupied == 0 {
             return None;
         }
-        let mut place = self.home(fingerprint);
+        let mut place = self.home(tag);
         loop {
             match self.entries.get(place) {
                 (_, 0) => return None,
-                (found, marked) if found == fingerprint && is_wanted(marked - 1) => {
+                (found, marked) if found == tag && is_wanted(marked - 1) => {
                     return Some(marked - 1);
                 }
                 _ => place = self.after(place),
@@ -85,19 +95,19 @@ impl Index {
     }
 
     /// Adds an entry; [`Index::reserve_one`] has made room for it.
-    pub fn insert(&mut self, fingerprint: u32, slot: u32) {
-        let mut place = self.home(fingerprint);
+    pub fn insert(&mut self, tag: u32, slot: u32) {
+        let mut place = self.home(tag);
         while self.entries.get(place).1 != 0 {
             place = self.after(place);
         }
-        self.entries.set(place, (fingerprint, slot + 1));
+        self.entries.set(place, (tag, slot + 1));
         self.occupied += 1;
     }
 
     /// Takes the entry of `slot` out and closes the gap, so that no search stops short of an entry.
-    pub fn remove(&mut self, fingerprint: u32, slot: u32) {
-        let mut gap = self.home(fingerprint);
-        while self.entries.get(gap) != (fingerprint, slot + 1) {
+    pub fn remove(&mut self, tag: u32, slot: u32) {
+        let mut gap = self.home(tag);
+        while self.entries.get(gap) != (tag, slot + 1) {
             gap = self.after(gap);
         }
         let mask = self.entries.len() - 1;
@@ -120,11 +130,11 @@ impl Index {
         self.occupied -= 1;
     }
 
-    /// Asks for the cache line where the search for `fingerprint` starts.
+    /// Asks for the cache line where the search for `tag` starts.
     #[inline]
-    pub fn prefetch(&self, fingerprint: u32) {
+    pub fn prefetch(&self, tag: u32) {
         if self.occupied != 0 {
-            let place = self.home(fingerprint);
+            let place = self.home(tag);
             prefetch(self.entries.bytes(), place * PAIR_BYTES as usize);
         }
     }
@@ -144,10 +154,10 @@ impl Index {
         self.entries.relocate(mover);
     }
 
-    /// Where the search for a fingerprint starts. The table is not empty.
+    /// Where the search for a tag starts. The table is not empty.
     #[inline]
-    fn home(&self, fingerprint: u32) -> usize {
-        fingerprint as usize & (self.entries.len() - 1)
+    fn home(&self, tag: u32) -> usize {
+        tag as usize & (self.entries.len() - 1)
     }
 
     #[inline]

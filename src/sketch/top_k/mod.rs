@@ -28,6 +28,7 @@ use super::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory}
 use super::format::chunks::{self, ChunkError};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
+use super::rows::{SHALLOW_ROWS, is_bearable, item_bytes};
 use decay::{Contest, Decay};
 use heap::Heap;
 use pairs::{PAIR_BYTES, Pairs};
@@ -41,6 +42,11 @@ pub const DEFAULT_WIDTH: u64 = 8;
 pub const DEFAULT_DEPTH: u64 = 7;
 /// Decay where none is asked for.
 pub const DEFAULT_DECAY: f64 = 0.9;
+
+/// The largest increment of an item.
+pub const MOST_INCREMENT: u32 = 100_000;
+/// What a decrement costs, in bytes hashed.
+const DECREMENT_BYTES: u64 = 16;
 
 /// Items that are best hashed together, ahead of the first one's turn ([`TopK::hash`]).
 pub const BLOCK: usize = 16;
@@ -200,6 +206,19 @@ impl TopK {
         self.rows.depth
     }
 
+    /// Whether adding these items, with their increments, takes a bearable time: always up to 32 rows
+    /// with a decay that needs no more than 1,000 random numbers a row (up to 0.993), else so much that it
+    /// costs what hashing 4 GiB does. Cost: a step an item there, none in other sketches.
+    #[must_use]
+    pub fn is_bearable<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
+        let rows = u64::from(self.rows.depth);
+        let costs = items.map(|(item, increment)| {
+            let numbers = self.decay.most_decrements(increment);
+            item_bytes(item, rows).saturating_add(rows.saturating_mul(numbers * DECREMENT_BYTES))
+        });
+        rows <= SHALLOW_ROWS && self.decay.is_quick || is_bearable(costs)
+    }
+
     /// The base of the probability with which buckets decay.
     #[must_use]
     pub fn decay(&self) -> f64 {
@@ -237,9 +256,16 @@ impl TopK {
             });
         }
         if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
-            self.heap.prefetch(hash.fingerprint);
+            self.heap.prefetch(item, hash.fingerprint);
         }
         hash
+    }
+
+    /// Bytes that the sketch would take more to add an item of `item_len` bytes; none where it has taken
+    /// them before. Cost: nothing to speak of.
+    #[must_use]
+    pub fn growth(&self, item_len: usize) -> u64 {
+        self.heap.growth(item_len)
     }
 
     /// Adds `increment` occurrences of an item, with all the memory that the allocator gives.

@@ -410,6 +410,26 @@ proptest! {
     }
 
     #[test]
+    fn beyond_what_doubles_count_a_reload_changes_no_later_answer(
+        values in prop::collection::vec(value(), 1..40), compression in 1..40i64, doublings in 40..58usize,
+    ) {
+        let mut left = digest_of(compression, &values);
+        let mut stored = left.try_clone().unwrap();
+        for step in 0..doublings {
+            let value = values[step % values.len()];
+            for digest in [&mut left, &mut stored] {
+                digest.add(&[value, -value]).unwrap();
+                *digest = TDigest::merge(compression, &[&*digest, &*digest], &|_| true).unwrap();
+            }
+            stored = TDigest::load(&mut saved(&stored), 0).unwrap();
+            prop_assert!(stored == left);
+            prop_assert_eq!(saved(&stored), saved(&left));
+        }
+        prop_assert!(left.observations() > 1 << 40);
+        prop_assert_eq!(answers(&stored), answers(&left));
+    }
+
+    #[test]
     fn how_samples_are_batched_does_not_matter(
         values in prop::collection::vec(value(), 0..400), batch in 1..50usize, compression in 1..6i64,
     ) {

@@ -2,7 +2,7 @@
 
 use super::super::{TopK, TopKError};
 use super::sketch;
-use crate::sketch::buffer::{Addresses, BlockChanges, Blocks, MovesAll, OutOfMemory};
+use crate::sketch::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -139,4 +139,36 @@ proptest! {
             prop_assert_eq!(&limited, &unlimited);
         }
     }
+}
+
+/// Adds up what the blocks take.
+#[derive(Default)]
+struct Bytes(u64);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
+fn bytes(sketch: &TopK) -> u64 {
+    let mut bytes = Bytes::default();
+    sketch.for_each_block(&mut bytes);
+    bytes.0
+}
+
+/// Items of all lengths, until all slots are taken and long after.
+#[test]
+fn the_growth_is_what_an_item_takes_at_most() {
+    let mut sketch = sketch(50, 8, 3, 0.9);
+    let mut grown = 0;
+    for number in 0..1000u32 {
+        let item = vec![b'x'; (number * 7919 % 300) as usize];
+        let item = [&item[..], &number.to_le_bytes()].concat();
+        let (before, growth) = (bytes(&sketch), sketch.growth(item.len()));
+        sketch.add(&item, number % 50 + 1).unwrap();
+        assert!(bytes(&sketch) <= before + growth, "item {number}");
+        grown += u32::from(bytes(&sketch) == before + growth && growth > 0);
+    }
+    assert!(grown >= 50, "{grown}");
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Packs target/dist/roughly_VERSION_amd64.deb from the release of dist.sh, which is made first. It has no
+# scripts of its own: dpkg alone installs and removes it, and no server is touched.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=$(cargo pkgid | sed 's/.*[#@]//')
+
+scripts/dist.sh
+root=target/dist/deb
+documents=$root/usr/share/doc/roughly
+rm -rf "$root"
+DESTDIR=$PWD/$root "target/dist/roughly-$version-linux-x86_64/install.sh" > /dev/null
+# Debian's names for licences and changes.
+commit_time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
+{
+    printf 'Roughly is licensed under the MIT licence or the Apache License 2.0, at your option.\n\n'
+    cat LICENSE-MIT
+    printf '\n%s\n%s\n' \
+        "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems. The licences" \
+        "of what is linked into the module are in THIRD-PARTY.txt."
+} > "$documents/copyright"
+rm "$documents"/LICENSE-*
+{
+    printf 'roughly (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$version"
+    printf ' -- Roughly <roughly@localhost>  %s\n' "$(date -u -R -d "@$commit_time")"
+} | gzip -9n > "$documents/changelog.gz"
+mkdir "$root/DEBIAN"
+echo /etc/roughly/roughly.conf > "$root/DEBIAN/conffiles"
+cat > "$root/DEBIAN/control" << LINES
+Package: roughly
+Version: $version
+Architecture: amd64
+Maintainer: Roughly <roughly@localhost>
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
+Depends: libc6 (>= 2.17)
+Recommends: redis-server (>= 5:7.0) | valkey-server
+Section: database
+Priority: optional
+Description: Bloom filters and other sketches for Redis and Valkey
+ A module that answers approximately in little memory: Bloom and cuckoo
+ filters (has this been seen?), count-min sketches (how often?), top-k (what
+ most often?) and t-digests (which value is larger than 99 % of all?). It has
+ the commands, replies and stored forms of RedisBloom.
+ .
+ To load it, let the configuration of the server end with the line "include
+ /etc/roughly/roughly.conf", and restart the server.
+LINES
+(cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
+chmod -R u=rwX,go=rX "$root"
+# dpkg-deb takes the time of the commit from here, for all files.
+find "$root" -exec touch -h -d "@$commit_time" {} +
+SOURCE_DATE_EPOCH=$commit_time dpkg-deb --root-owner-group --build "$root" \
+    "target/dist/roughly_${version}_amd64.deb" > /dev/null
+rm -rf "$root"
+(cd target/dist && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' \) \
+    -exec sha256sum {} + > SHA256SUMS)
+echo "deb: target/dist/roughly_${version}_amd64.deb"

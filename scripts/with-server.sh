@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs a command beside a server with the module: on a free port, which ROUGHLY_PORT tells the command, in
+# a directory of its own that goes away with it. The server is that of find-server.sh, the module that of
+# the release build or $ROUGHLY_MODULE.
+#
+#   scripts/with-server.sh python examples/python/example.py
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/release/libroughly.so")}
+server=$("$here/find-server.sh")
+client=$("$here/find-server.sh" cli)
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-with-server-XXXXXX")
+pid=""
+stop_server() {
+    [ -z "$pid" ] || kill -KILL "$pid" 2> /dev/null || true
+    [ -z "$pid" ] || wait "$pid" 2> /dev/null || true
+    rm -rf "$dir"
+}
+trap stop_server EXIT
+
+start_server() {
+    local attempt
+    for attempt in {1..5}; do
+        ROUGHLY_PORT=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+        "$server" --port "$ROUGHLY_PORT" --bind 127.0.0.1 --daemonize no --dir "$dir" --save "" \
+            --appendonly no --logfile "$dir/server.log" --loadmodule "$module" &
+        pid=$!
+        while kill -0 "$pid" 2> /dev/null; do
+            # The process number tells our server from another on the same port.
+            if "$client" -p "$ROUGHLY_PORT" INFO server 2> /dev/null | tr -d '\r' \
+                | grep -qx "process_id:$pid"; then
+                return
+            fi
+            sleep 0.05
+        done
+        grep -q "Address already in use" "$dir/server.log" || break
+    done
+    tail -n 20 "$dir/server.log" >&2
+    echo "with-server: the server does not start (attempt $attempt)" >&2
+    exit 1
+}
+
+start_server
+export ROUGHLY_PORT
+"$@"

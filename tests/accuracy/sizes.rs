@@ -1,0 +1,175 @@
+//! How large the sketches of each family are: what the formulas of docs/families/ come to.
+
+use crate::streams::Random;
+use crate::{per_cent, size, table};
+use roughly::sketch::bloom::shape::{Shape, Sizing};
+use roughly::sketch::count_min::dimensions_for;
+use roughly::sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly::sketch::t_digest::TDigest;
+
+/// Bloom filters that grow: the first filter is made for half the rate.
+pub fn bloom() -> String {
+    let rates = [0.1, 0.01, 0.001, 0.0001];
+    let rows = rates.map(|rate| {
+        let of = |capacity| Shape::new(capacity, rate / 2.0, Sizing::Exact).expect("a shape");
+        let mut row = vec![
+            rate.to_string(),
+            format!("{:.1}", of(1).bits_per_entry),
+            of(1).hashes.to_string(),
+        ];
+        let capacities = [10_000, 1_000_000, 100_000_000, 1_000_000_000];
+        row.extend(capacities.map(|capacity| size(of(capacity).bytes())));
+        row
+    });
+    let head = [
+        "error rate",
+        "bits an item",
+        "probes",
+        "10,000 items",
+        "1 million",
+        "100 million",
+        "1,000 million",
+    ];
+    table(&head, &rows)
+}
+
+/// Cuckoo filters: a byte a slot, and how many of the slots can be used.
+pub fn cuckoo() -> String {
+    format!(
+        "{}\nSlots in use when a filter first has to grow (or is full), the least of several sets of items, with 20 iterations:\n\n{}",
+        cuckoo_bytes(),
+        cuckoo_fill()
+    )
+}
+
+/// The least share of slots in use, over several sets of items, when an item first finds no place.
+fn cuckoo_fill() -> String {
+    const RUNS: [(u32, u64); 5] = [(10, 50), (14, 20), (17, 10), (20, 5), (23, 3)];
+    let rows = [1u8, 2, 3, 4, 8, 16, 32].map(|bucket_size| {
+        let mut row = vec![bucket_size.to_string()];
+        row.extend(RUNS.map(|(power, runs)| {
+            let fill = |run: u64| {
+                let parameters = Parameters {
+                    bucket_size,
+                    max_iterations: 20,
+                    expansion: 0,
+                };
+                let mut filter =
+                    CuckooFilter::new(1 << power, parameters, &|_| true).expect("a filter");
+                let mut random = Random(run << 32);
+                while filter
+                    .insert(&random.word().to_le_bytes(), &|_| true)
+                    .is_ok()
+                {}
+                let slots = filter.num_buckets() * u64::from(bucket_size);
+                filter.items() as f64 / slots as f64
+            };
+            per_cent((0..runs).map(fill).fold(1.0, f64::min))
+        }));
+        row
+    });
+    let head = [
+        "BUCKETSIZE",
+        "capacity 1,024",
+        "16,384",
+        "131,072",
+        "1,048,576",
+        "8,388,608",
+    ];
+    table(&head, &rows)
+}
+
+fn cuckoo_bytes() -> String {
+    let sizes = [1u8, 2, 4, 8].map(|bucket_size| {
+        let mut row = vec![bucket_size.to_string()];
+        row.extend([1_000, 1_000_000, 50_000_000, 100_000_000].map(|capacity| {
+            let parameters = Parameters {
+                bucket_size,
+                max_iterations: 20,
+                expansion: 0,
+            };
+            let filter = CuckooFilter::new(capacity, parameters, &|_| true).expect("a filter");
+            size(filter.num_buckets() * u64::from(bucket_size))
+        }));
+        row
+    });
+    let head = [
+        "BUCKETSIZE",
+        "capacity 1,000",
+        "1 million",
+        "50 million",
+        "100 million",
+    ];
+    table(&head, &sizes)
+}
+
+/// Count-min sketches of 4-byte cells.
+pub fn count_min() -> String {
+    let wanted = [
+        (0.01, 0.01),
+        (0.001, 0.01),
+        (0.001, 0.001),
+        (0.0001, 0.01),
+        (0.00001, 0.001),
+    ];
+    let rows = wanted.map(|(error, probability)| {
+        let (width, depth) = dimensions_for(error, probability).expect("dimensions");
+        vec![
+            error.to_string(),
+            probability.to_string(),
+            width.to_string(),
+            depth.to_string(),
+            size(width * depth * 4),
+        ]
+    });
+    table(&["error", "probability", "width", "depth", "memory"], &rows)
+}
+
+/// Top-k sketches with rows of eight times k: buckets, and the heap with items of 20 bytes.
+pub fn top_k() -> String {
+    let rows = [10u64, 100, 1_000, 10_000].map(|k| {
+        let (width, depth) = (8 * k, 5);
+        vec![
+            format!("`TOPK.RESERVE key {k} {width} {depth} 0.9`"),
+            size(8 * width * depth),
+            size(k * (8 + 20 + 60)),
+        ]
+    });
+    table(
+        &["command", "buckets", "list, with items of 20 bytes"],
+        &rows,
+    )
+}
+
+/// t-digests at their largest, over a stream of a million samples with a read after each command.
+pub fn t_digest() -> String {
+    let rows = [20, 50, 100, 200, 500, 1000].map(|compression| {
+        let mut digest = TDigest::new(compression, &|_| true).expect("a digest");
+        let mut random = Random(14);
+        let (mut most, mut centroids) = (0, 0);
+        for step in 0..10_000 {
+            let samples: Vec<_> = (0..100).map(|_| random.fraction()).collect();
+            digest.add(&samples).expect("memory");
+            if step % 10 == 0 {
+                centroids = digest.compressed().expect("memory").centroids().len();
+            }
+            most = most.max(digest.block_bytes());
+        }
+        let figures = digest.figures();
+        vec![
+            compression.to_string(),
+            figures.capacity.to_string(),
+            centroids.to_string(),
+            size(most as u64),
+            figures.memory_usage.to_string(),
+        ]
+    });
+    let head = [
+        "COMPRESSION",
+        "nodes at most",
+        "centroids after a million samples",
+        "most memory",
+        "`Memory usage` of TDIGEST.INFO",
+    ];
+    table(&head, &rows)
+}

@@ -1,0 +1,46 @@
+//! Streams that are the same every time.
+
+/// SplitMix64 (Steele, Lea & Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+#[derive(Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Uniform in [0, 1).
+    pub fn fraction(&mut self) -> f64 {
+        (self.word() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Numbers of the items of a Zipf(1.1) stream: `len` draws from `universe` items, 0 the most frequent.
+pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
+    let mut sums = Vec::with_capacity(universe);
+    let mut sum = 0.0;
+    for rank in 1..=universe {
+        sum += (rank as f64).powf(-1.1);
+        sums.push(sum);
+    }
+    let mut random = Random(seed);
+    (0..len)
+        .map(|_| {
+            let drawn = random.fraction() * sum;
+            sums.partition_point(|&end| end <= drawn) as u32
+        })
+        .collect()
+}
+
+/// How often each item comes.
+pub fn counts(universe: usize, stream: &[u32]) -> Vec<u64> {
+    let mut counts = vec![0; universe];
+    for &item in stream {
+        counts[item as usize] += 1;
+    }
+    counts
+}

@@ -1,0 +1,148 @@
+"""Walks every command through valkey-glide, whose API has no methods for them: custom_command, in RESP2
+and RESP3, on the server of port ROUGHLY_PORT.
+
+    python tests/clients/python/glide_walk.py
+"""
+
+import asyncio
+import importlib.metadata
+import math
+import os
+
+from glide import (
+    GlideClient,
+    GlideClientConfiguration,
+    NodeAddress,
+    ProtocolVersion,
+    RequestError,
+)
+
+import coverage
+from session import same
+
+PORT = int(os.environ["ROUGHLY_PORT"])
+ANY = object()
+"""A reply that is not compared."""
+
+# Commands and the replies that the client makes of theirs: glide gives flags of RESP2 and RESP3 as they
+# are on the wire, maps as dicts, strings as bytes.
+STEPS = [
+    ("BF.RESERVE bf 0.01 1000 EXPANSION 4", "OK"),
+    ("BF.ADD bf a", True),
+    ("BF.MADD bf a b", [False, True]),
+    ("BF.INSERT bf ITEMS b c", [False, True]),
+    ("BF.EXISTS bf a", True),
+    ("BF.MEXISTS bf a z", [True, False]),
+    ("BF.CARD bf", 3),
+    ("BF.MERGE bf:union 1 bf", "OK"),
+    ("BF.INFO bf CAPACITY", ANY),
+    ("BF.DEBUG bf", ANY),
+    ("CF.RESERVE cf 1000 BUCKETSIZE 4", "OK"),
+    ("CF.ADD cf a", True),
+    ("CF.ADDNX cf a", False),
+    ("CF.INSERT cf ITEMS b c", [True, True]),
+    ("CF.INSERTNX cf ITEMS b d", [0, 1]),
+    ("CF.EXISTS cf a", True),
+    ("CF.MEXISTS cf a z", [True, False]),
+    ("CF.COUNT cf a", 1),
+    ("CF.DEL cf a", True),
+    ("CF.COMPACT cf", "OK"),
+    ("CF.INFO cf", ANY),
+    ("CF.DEBUG cf", ANY),
+    ("CMS.INITBYDIM cms 1000 5", "OK"),
+    ("CMS.INITBYPROB cms:p 0.001 0.01", "OK"),
+    ("CMS.INCRBY cms a 5 b 2", [5, 2]),
+    ("CMS.QUERY cms a z", [5, 0]),
+    ("CMS.INITBYDIM cms:sum 1000 5", "OK"),
+    ("CMS.MERGE cms:sum 1 cms WEIGHTS 10", "OK"),
+    ("CMS.QUERY cms:sum b", [20]),
+    ("CMS.INFO cms", ANY),
+    ("TOPK.RESERVE topk 2 50 4 0.9", "OK"),
+    ("TOPK.ADD topk a b", [None, None]),
+    ("TOPK.INCRBY topk a 10 c 7", [None, b"b"]),
+    ("TOPK.QUERY topk a b", [True, False]),
+    ("TOPK.COUNT topk a z", [11, 0]),
+    ("TOPK.LIST topk WITHCOUNT", [b"a", 11, b"c", 7]),
+    ("TOPK.INFO topk", ANY),
+    ("TDIGEST.CREATE td COMPRESSION 200", "OK"),
+    ("TDIGEST.MIN td", math.nan),
+    ("TDIGEST.ADD td 1 2.5 4 -3", "OK"),
+    ("TDIGEST.MIN td", -3.0),
+    ("TDIGEST.MAX td", 4.0),
+    ("TDIGEST.QUANTILE td 0 0.5 1", [-3.0, 2.5, 4.0]),
+    ("TDIGEST.CDF td -4 2 9", [0.0, 0.5, 1.0]),
+    ("TDIGEST.RANK td -3 3 9", [0, 3, 4]),
+    ("TDIGEST.REVRANK td -3 3 9", [3, 1, -1]),
+    ("TDIGEST.BYRANK td 0 9", [-3.0, math.inf]),
+    ("TDIGEST.BYREVRANK td 0 9", [4.0, -math.inf]),
+    ("TDIGEST.TRIMMED_MEAN td 0 1", 1.125),
+    ("TDIGEST.MERGE td:sum 1 td", "OK"),
+    ("TDIGEST.RESET td:sum", "OK"),
+    ("TDIGEST.INFO td", ANY),
+]
+REFUSED = [
+    ("BF.RESERVE bf 0.01 10", "item exists"),
+    ("BF.INFO none", "not found"),
+    ("CMS.QUERY none a", "key does not exist"),
+    ("TDIGEST.MIN none", "key does not exist"),
+]
+COPIED = ["BF bf", "CF cf", "CMS cms", "TOPK topk", "TDIGEST td"]
+
+
+def as_sent(want, protocol):
+    """What RESP2 has for the types of RESP3."""
+    if isinstance(want, list):
+        return [as_sent(one, protocol) for one in want]
+    if protocol == ProtocolVersion.RESP2:
+        if isinstance(want, bool):
+            return int(want)
+        if isinstance(want, float):
+            return f"{want:g}".encode()
+    return want
+
+
+async def walk(protocol):
+    """Every command; returns how many the module has."""
+    client = await GlideClient.create(
+        GlideClientConfiguration([NodeAddress("127.0.0.1", PORT)], protocol=protocol)
+    )
+
+    async def raw(name, *arguments):
+        return await client.custom_command([*name.split(), *map(str, arguments)])
+
+    await coverage.forget(raw)
+    for command, want in STEPS:
+        got = await raw(command)
+        if want is not ANY:
+            same(got, as_sent(want, protocol))
+    for command, message in REFUSED:
+        try:
+            answer = await raw(command)
+        except RequestError as error:
+            assert message in str(error), error
+        else:
+            raise AssertionError(f"{command}: {answer!r}")
+    for family, key in map(str.split, COPIED):
+        position = 0
+        while True:
+            position, chunk = await raw(f"{family}.SCANDUMP", key, position)
+            if position == 0:
+                break
+            load = [f"{family}.LOADCHUNK", f"{key}:copy", str(position), chunk]
+            same(await client.custom_command(load), "OK")
+    same(await raw("BF.CARD bf:copy"), 3)
+    same(await raw("TOPK.COUNT topk:copy a"), [11])
+    commands = await coverage.all_called(raw)
+    await client.close()
+    return commands
+
+
+def main():
+    for protocol in (ProtocolVersion.RESP2, ProtocolVersion.RESP3):
+        commands = asyncio.run(walk(protocol))
+    version = importlib.metadata.version("valkey-glide")
+    print(f"  valkey-glide {version}, asyncio: {commands} commands, RESP2 and RESP3")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+//! Walks every command through the `redis` crate, in RESP2 and RESP3, on the server of port ROUGHLY_PORT:
+//! Bloom filters through its typed commands, the other families, which it does not know, through
+//! `redis::cmd` with typed replies.
+
+mod bloom;
+mod raw;
+
+use redis::{Client, Connection, RedisResult};
+use std::collections::{HashMap, HashSet};
+
+/// A command of one line; words are separated by spaces.
+pub fn cmd(line: &str) -> redis::Cmd {
+    let mut words = line.split(' ');
+    let mut command = redis::cmd(words.next().unwrap_or_default());
+    for word in words {
+        command.arg(word);
+    }
+    command
+}
+
+/// All families on one connection; how many commands the module has.
+fn walk(connection: &mut Connection) -> RedisResult<usize> {
+    cmd("FLUSHALL").exec(connection)?;
+    cmd("CONFIG RESETSTAT").exec(connection)?;
+    bloom::walk(connection)?;
+    raw::cuckoo(connection)?;
+    raw::count_min(connection)?;
+    raw::top_k(connection)?;
+    raw::t_digest(connection)?;
+    all_called(connection)
+}
+
+/// Every command of the module was called, as the server counted.
+fn all_called(connection: &mut Connection) -> RedisResult<usize> {
+    let names: HashSet<String> = cmd("COMMAND LIST FILTERBY MODULE bf").query(connection)?;
+    let stats: redis::InfoDict = cmd("INFO commandstats").query(connection)?;
+    let missed: Vec<_> = names
+        .iter()
+        .filter(|name| !stats.contains_key(&format!("cmdstat_{name}").as_str()))
+        .collect();
+    assert!(names.len() > 50, "{names:?}");
+    assert!(missed.is_empty(), "not called: {missed:?}");
+    Ok(names.len())
+}
+
+fn main() -> RedisResult<()> {
+    let port = std::env::var("ROUGHLY_PORT").expect("ROUGHLY_PORT");
+    let mut commands = HashMap::new();
+    for protocol in ["resp2", "resp3"] {
+        let client = Client::open(format!("redis://127.0.0.1:{port}/?protocol={protocol}"))?;
+        commands.insert(protocol, walk(&mut client.get_connection()?)?);
+    }
+    println!(
+        "  redis (Rust): {} commands, RESP2 and RESP3",
+        commands["resp3"]
+    );
+    Ok(())
+}

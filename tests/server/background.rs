@@ -1,0 +1,138 @@
+//! Large keys are let go of in the background: the command that does it returns at once, whatever the size.
+
+use crate::samples::{SAMPLES, Sample};
+use crate::support::abilities::proved;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::thread;
+use std::time::Duration;
+
+/// What a command may take, as the server measures it.
+const MOST_MICROSECONDS: u64 = 1000;
+/// The server's clock runs on while a busy machine does something else. To free a gibibyte in the command
+/// itself takes tens of milliseconds each time, so one good round out of these says enough.
+const ROUNDS: usize = 10;
+/// Bytes of a chunk of the families that are copied in chunks.
+const CHUNK: usize = 16 << 20;
+
+/// How a key of a type becomes large: the command that reserves it and how many chunks fill it. A digest
+/// takes no chunks; it is as large as its samples make it.
+fn large(sample: &Sample) -> (&'static str, usize) {
+    match sample.type_name {
+        "MBbloom--" => ("BF.RESERVE KEY 0.001 600000000", 64),
+        "CMSk-TYPE" => ("CMS.INITBYDIM KEY 268435456 1", 64),
+        "MBbloomCF" => ("CF.RESERVE KEY 134217728", 8),
+        "TopK-TYPE" => ("TOPK.RESERVE KEY 10 16777216 1 0.9", 8),
+        _ => ("", 0),
+    }
+}
+
+/// Makes a large key whose pages are all in use, and tells its bytes.
+fn make(connection: &mut Connection, sample: &Sample) -> u64 {
+    let (reserve, chunks) = large(sample);
+    if chunks == 0 {
+        Sample::run(connection, sample.build_large, "large");
+    } else {
+        Sample::run(connection, &[reserve], "large");
+        let family = reserve.split_once('.').expect("a prefix").0;
+        let load = format!("{family}.LOADCHUNK");
+        // A chunk's iterator is one more than where it ends.
+        let data = vec![0; CHUNK];
+        for chunk in 1..=chunks {
+            let iterator = (chunk * CHUNK + 1).to_string();
+            let words = [load.as_bytes(), b"large", iterator.as_bytes(), &data];
+            let reply = connection.send(&words);
+            assert!(reply.is_ok(), "{load} {iterator}: {reply}");
+        }
+    }
+    let usage = connection.call("MEMORY USAGE large").integer();
+    u64::try_from(usage.expect("a number")).expect("a size")
+}
+
+/// Microseconds that the server counted for a command since CONFIG RESETSTAT.
+fn microseconds(server: &Server, command: &str) -> u64 {
+    let stats = server.info(&format!("cmdstat_{command}")).expect("stats");
+    let usec = stats
+        .split(',')
+        .find_map(|field| field.strip_prefix("usec="));
+    usec.and_then(|usec| usec.parse().ok()).expect("a number")
+}
+
+/// The command that lets go of the key, whose time counts.
+const WAYS: &[(&str, &str)] = &[
+    ("UNLINK", "UNLINK large"),
+    ("FLUSHALL ASYNC", "FLUSHALL ASYNC"),
+    ("overwriting", "SET large x"),
+    ("overwriting", "RENAME other large"),
+    ("overwriting", "RESTORE"),
+    ("expiry", "EXISTS large"),
+];
+
+fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Reply {
+    match command {
+        "RESTORE" => connection.send(&[b"RESTORE", &b"large"[..], b"0", payload, b"REPLACE"]),
+        "EXISTS large" => {
+            connection.call("PEXPIRE large 1");
+            thread::sleep(Duration::from_millis(5));
+            connection.call(command)
+        }
+        _ => connection.call(command),
+    }
+}
+
+/// BF and CMS of a gibibyte, CF and top-k of 128 MiB, a digest of more than 4 MiB.
+#[test]
+fn letting_go_of_a_gibibyte_takes_a_millisecond_at_most() {
+    let mut server = Options::new()
+        .arguments(&["--lazyfree-lazy-server-del", "yes"])
+        .arguments(&["--lazyfree-lazy-expire", "yes"])
+        .start();
+    let mut connection = server.resp2();
+    // The key expires when it is asked for, in that command.
+    connection.call("DEBUG SET-ACTIVE-EXPIRE 0");
+    connection.call("SET small x");
+    let payload = connection.call("DUMP small");
+    let payload = payload.text().expect("a payload").to_vec();
+    for sample in SAMPLES {
+        for (ability, command) in WAYS {
+            let name = format!("{}: {command}", sample.type_name);
+            let mut times = Vec::new();
+            for round in 0.. {
+                connection.call("SET other x");
+                let bytes = make(&mut connection, sample);
+                let most = (large(sample).1 * CHUNK).max(4 << 20) as u64;
+                assert!(bytes >= most, "{name}: {bytes} bytes");
+                let resident = server.resident_bytes();
+                connection.call("CONFIG RESETSTAT");
+                let reply = go(&mut connection, command, &payload);
+                assert!(!matches!(reply, Reply::Error(_)), "{name}: {reply}");
+                let word = command.split(' ').next().unwrap().to_lowercase();
+                times.push(microseconds(&server, &word));
+                server.wait_until("memory to be given back", |server| {
+                    number(server, &format!("{}bytes", sample.info_prefix)) == 0
+                });
+                // It was the other thread that freed it, and the system has it again.
+                server.wait_until("the other thread", |server| {
+                    number(server, "lazyfreed_objects") > 0
+                });
+                if bytes > 64 << 20 {
+                    server.wait_until("pages to be given back", |server| {
+                        server.resident_bytes() + bytes / 2 < resident
+                    });
+                }
+                connection.call("FLUSHALL SYNC");
+                if times[round] <= MOST_MICROSECONDS {
+                    break;
+                }
+                assert!(times.len() < ROUNDS, "{name}: {times:?} microseconds");
+            }
+            proved(ability, sample.type_name);
+        }
+    }
+}
+
+fn number(server: &Server, field: &str) -> u64 {
+    let text = server.info(field);
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("no number {field} in INFO"))
+}

@@ -1,0 +1,428 @@
+//! What a server tells of each command (COMMAND INFO, DOCS, GETKEYSANDFLAGS), and who may use it: access
+//! lists, scripts, functions, full servers.
+
+use crate::samples::{SAMPLES, Sample};
+use crate::support::abilities::proved;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+
+/// A family's prefix, category and commands, as the server is told of them.
+struct Family {
+    prefix: &'static str,
+    category: &'static str,
+    /// Commands that read.
+    reads: &'static [&'static str],
+    /// Commands that write, with what they do with their key.
+    writes: &'static [(&'static str, &'static str)],
+}
+
+const INSERT: &str = "[+RW +insert]";
+const UPDATE: &str = "[+RW +update]";
+const DELETE: &str = "[+RW +delete]";
+const READ: &str = "[+RO +access]";
+
+const FAMILIES: &[Family] = &[
+    Family {
+        prefix: "bf.",
+        category: "bloom",
+        reads: &["exists", "mexists", "card", "info", "debug", "scandump"],
+        writes: &[
+            ("reserve", INSERT),
+            ("add", INSERT),
+            ("madd", INSERT),
+            ("insert", INSERT),
+            ("loadchunk", INSERT),
+            ("merge", UPDATE),
+        ],
+    },
+    Family {
+        prefix: "cf.",
+        category: "cuckoo",
+        reads: &["exists", "mexists", "count", "info", "debug", "scandump"],
+        writes: &[
+            ("reserve", INSERT),
+            ("add", INSERT),
+            ("addnx", INSERT),
+            ("insert", INSERT),
+            ("insertnx", INSERT),
+            ("loadchunk", INSERT),
+            ("del", DELETE),
+            ("compact", "[+RW +access +update]"),
+        ],
+    },
+    Family {
+        prefix: "cms.",
+        category: "cms",
+        reads: &["query", "info", "scandump"],
+        writes: &[
+            ("initbydim", INSERT),
+            ("initbyprob", INSERT),
+            ("loadchunk", INSERT),
+            ("incrby", UPDATE),
+            ("merge", UPDATE),
+        ],
+    },
+    Family {
+        prefix: "topk.",
+        category: "topk",
+        reads: &["query", "count", "list", "info", "scandump"],
+        writes: &[
+            ("reserve", INSERT),
+            ("loadchunk", INSERT),
+            ("add", UPDATE),
+            ("incrby", UPDATE),
+        ],
+    },
+    Family {
+        prefix: "tdigest.",
+        category: "tdigest",
+        reads: &[
+            "min",
+            "max",
+            "quantile",
+            "cdf",
+            "rank",
+            "revrank",
+            "byrank",
+            "byrevrank",
+            "trimmed_mean",
+            "info",
+            "scandump",
+        ],
+        writes: &[
+            ("create", INSERT),
+            ("add", INSERT),
+            ("loadchunk", INSERT),
+            ("reset", DELETE),
+            ("merge", UPDATE),
+        ],
+    },
+];
+
+impl Family {
+    fn sample(&self) -> &'static Sample {
+        let ours = |sample: &&Sample| {
+            let command = sample.change.0.to_lowercase();
+            command.starts_with(self.prefix)
+        };
+        SAMPLES.iter().find(ours).expect("a sample")
+    }
+
+    /// Every command with what it does with its key.
+    fn commands(&self) -> Vec<(String, &'static str)> {
+        let reads = self.reads.iter().map(|&name| (name, READ));
+        let all = reads.chain(self.writes.iter().copied());
+        all.map(|(name, does)| (format!("{}{name}", self.prefix), does))
+            .collect()
+    }
+}
+
+/// The value of a field in a flat array of fields and values.
+fn field<'a>(fields: &'a Reply, name: &str) -> Option<&'a Reply> {
+    let pairs = fields.items()?.chunks_exact(2);
+    let mut found = pairs.filter(|pair| pair[0].text() == Some(name.as_bytes()));
+    found.next().map(|pair| &pair[1])
+}
+
+fn text<'a>(fields: &'a Reply, name: &str) -> Option<&'a str> {
+    std::str::from_utf8(field(fields, name)?.text()?).ok()
+}
+
+fn command_info(connection: &mut Connection, name: &str) -> Vec<Reply> {
+    match connection.send(&["COMMAND", "INFO", name]) {
+        Reply::Array(mut infos) => infos.remove(0).items().expect("a command").to_vec(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_server_knows_these_commands_and_no_others() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let listed = connection.call("COMMAND LIST FILTERBY MODULE bf");
+    let mut listed: Vec<_> = listed
+        .items()
+        .expect("the names")
+        .iter()
+        .map(|name| String::from_utf8(name.text().unwrap().to_vec()).unwrap())
+        .collect();
+    let mut ours: Vec<_> = FAMILIES
+        .iter()
+        .flat_map(Family::commands)
+        .map(|(name, _)| name)
+        .collect();
+    listed.sort();
+    ours.sort();
+    assert_eq!(listed, ours);
+}
+
+/// An argument, and those below it, are such as clients make hints of.
+fn check_argument(command: &str, argument: &Reply) {
+    let what = || format!("{command}: {argument}");
+    let kind = text(argument, "type").unwrap_or_else(|| panic!("{}", what()));
+    assert!(
+        text(argument, "name").is_some_and(|name| !name.is_empty()),
+        "{}",
+        what()
+    );
+    let below = field(argument, "arguments")
+        .and_then(Reply::items)
+        .unwrap_or(&[]);
+    match kind {
+        "oneof" | "block" => assert!(!below.is_empty(), "{}", what()),
+        "key" => assert!(field(argument, "key_spec_index").is_some(), "{}", what()),
+        "pure-token" => assert!(text(argument, "token").is_some(), "{}", what()),
+        "string" | "integer" | "double" => assert!(below.is_empty(), "{}", what()),
+        _ => panic!("{}", what()),
+    }
+    if let Some(token) = text(argument, "token") {
+        assert_eq!(token, token.to_uppercase(), "{}", what());
+    }
+    for argument in below {
+        check_argument(command, argument);
+    }
+}
+
+#[test]
+fn every_command_is_described() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        for (name, does) in family.commands() {
+            let docs = connection.send(&["COMMAND", "DOCS", &name]);
+            let docs = &docs.items().expect("docs")[1];
+            for part in ["summary", "since", "complexity"] {
+                let described = text(docs, part).is_some_and(|text| !text.is_empty());
+                assert!(described, "{name} lacks {part}: {docs}");
+            }
+            assert!(
+                text(docs, "complexity").unwrap().starts_with("O("),
+                "{docs}"
+            );
+            assert_eq!(text(docs, "module"), Some("bf"));
+            let arguments = field(docs, "arguments").and_then(Reply::items);
+            let arguments = arguments.expect("arguments");
+            arguments
+                .iter()
+                .for_each(|argument| check_argument(&name, argument));
+
+            // The least words that the arity asks for are as many as arguments must be there.
+            let info = command_info(&mut connection, &name);
+            let arity = info[1].integer().expect("an arity");
+            let is_optional = |argument: &&Reply| {
+                let flags = field(argument, "flags").map(Reply::to_string);
+                flags.is_some_and(|flags| flags.contains("optional"))
+            };
+            let needed = arguments
+                .iter()
+                .filter(|argument| !is_optional(argument))
+                .count() as i64;
+            if name != "cf.compact" {
+                // A token and its value are two words, a block of two also.
+                assert!(
+                    needed < arity.abs(),
+                    "{name}: {needed} arguments, arity {arity}"
+                );
+            }
+            let flags = info[2].to_string();
+            let (kind, other) = if does == READ {
+                ("readonly", "write")
+            } else {
+                ("write", "readonly")
+            };
+            assert!(
+                flags.contains(kind) && !flags.contains(other),
+                "{name}: {flags}"
+            );
+            assert!(!flags.contains("noscript"), "{name}: {flags}");
+            // What takes memory is refused by a full server, what only gives it back is not.
+            let denies = !["cf.del", "cf.compact"].contains(&&name[..]) && does != READ;
+            assert_eq!(flags.contains("denyoom"), denies, "{name}: {flags}");
+        }
+        proved("COMMAND DOCS", family.sample().type_name);
+    }
+}
+
+#[test]
+fn the_keys_of_every_command_are_found() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        for (name, does) in family.commands() {
+            let (words, wanted) = if name.ends_with(".merge") {
+                let words = vec!["k".to_owned(), "2".into(), "a".into(), "b".into()];
+                (
+                    words,
+                    format!("*[*[$k *{does}] *[$a *{READ}] *[$b *{READ}]]"),
+                )
+            } else {
+                let arity = command_info(&mut connection, &name)[1].integer().unwrap();
+                let words = arity.unsigned_abs().max(2) as usize - 1;
+                let mut words = vec!["1".to_owned(); words];
+                words[0] = "k".into();
+                (words, format!("*[*[$k *{does}]]"))
+            };
+            for (command, wanted) in [
+                ("GETKEYSANDFLAGS", wanted.clone()),
+                ("GETKEYS", keys_only(&wanted)),
+            ] {
+                let mut call = vec!["COMMAND".to_owned(), command.into(), name.clone()];
+                call.extend(words.iter().cloned());
+                let reply = connection.send(&call);
+                assert_eq!(reply.to_string(), wanted, "{name}");
+            }
+        }
+        proved("COMMAND GETKEYSANDFLAGS", family.sample().type_name);
+    }
+}
+
+/// A reply of GETKEYSANDFLAGS without the flags.
+fn keys_only(keys: &str) -> String {
+    let words = keys.split([' ', '[', ']']);
+    let keys: Vec<_> = words.filter(|word| word.starts_with('$')).collect();
+    format!("*[{}]", keys.join(" "))
+}
+
+fn user(server: &Server, rules: &str) -> Connection {
+    let set = format!("ACL SETUSER u reset on nopass {rules}");
+    let reply = server.call(&set);
+    assert!(reply.is_ok(), "{set}: {reply}");
+    let mut connection = server.resp2();
+    assert!(connection.call("AUTH u x").is_ok());
+    connection
+}
+
+fn is_denied(reply: &Reply) -> bool {
+    reply.to_string().starts_with("-NOPERM")
+}
+
+/// One read and one write of each family, granted and taken in every way that the server has.
+#[test]
+fn users_are_limited_by_command_and_by_category() {
+    let server = Server::start();
+    let version = server.version();
+    let mut admin = server.resp2();
+    for family in FAMILIES {
+        let sample = family.sample();
+        let key = sample.type_name;
+        sample.build(&mut admin, key);
+        let read = sample.reads[0].replace("KEY", key);
+        let write = sample.change.0.replace("KEY", key);
+        let name = |command: &str| command.split(' ').next().unwrap().to_lowercase();
+        // Rules, and whether the read and the write go through.
+        let try_rules = |rules: &str, may_read: bool, may_write: bool| {
+            let mut user = user(&server, &format!("~* {rules}"));
+            assert_eq!(is_denied(&user.call(&read)), !may_read, "{key}, {rules}");
+            assert_eq!(is_denied(&user.call(&write)), !may_write, "{key}, {rules}");
+        };
+        try_rules(&format!("+{}", name(&read)), true, false);
+        try_rules(&format!("+{}", name(&write)), false, true);
+        try_rules(&format!("+@all -{}", name(&write)), true, false);
+        try_rules(&format!("+@all -{}", name(&read)), false, true);
+        proved("ACL, commands", key);
+
+        try_rules("+@all", true, true);
+        try_rules("+@all -@all", false, false);
+        // Redis 7.0 puts commands of modules into no category but @all.
+        if version.is_valkey() || version.is_redis_at_least(7, 2) {
+            try_rules("+@read", true, false);
+            try_rules("+@write", false, true);
+            try_rules("+@all -@write", true, false);
+        }
+        // Redis 7.0 and 7.2 have no categories of modules.
+        if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+            try_rules(&format!("+@{}", family.category), true, true);
+            try_rules(&format!("+@all -@{}", family.category), false, false);
+            for (name, _) in family.commands() {
+                let info = command_info(&mut admin, &name);
+                let categories = info[6].to_string();
+                let own = format!("+@{}", family.category);
+                assert!(categories.contains(&own), "{name}: {categories}");
+            }
+        }
+        proved("ACL, categories", key);
+    }
+}
+
+fn call_function(connection: &mut Connection, how: &[&str], command: &str) -> String {
+    let mut call = how.to_vec();
+    call.extend(command.split(' '));
+    connection.send(&call).to_string()
+}
+
+const LIBRARY: &str = "#!lua name=lib\n\
+    local function run(keys, words) return redis.call(unpack(words)) end\n\
+    redis.register_function{function_name='look', callback=run, flags={'no-writes'}}\n\
+    redis.register_function{function_name='change', callback=run}";
+
+/// Who says that it does not write may read only; who says nothing may write.
+#[test]
+fn scripts_and_functions_keep_to_what_they_promise() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let loaded = connection.send(&["FUNCTION", "LOAD", LIBRARY]);
+    assert_eq!(loaded.text(), Some(&b"lib"[..]), "{loaded}");
+    let script = "#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))";
+    let plain = "return redis.call(unpack(ARGV))";
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        let before = sample.view(&mut connection, key);
+        let write = sample.change.0.replace("KEY", key);
+        for how in [
+            &["EVAL", script, "0"][..],
+            &["EVAL_RO", plain, "0"],
+            &["FCALL", "look", "0"],
+            &["FCALL_RO", "look", "0"],
+        ] {
+            for read in sample.reads {
+                let reply = call_function(&mut connection, how, &read.replace("KEY", key));
+                assert!(!reply.starts_with('-'), "{how:?} {read}: {reply}");
+            }
+            let reply = call_function(&mut connection, how, &write);
+            assert!(
+                reply.contains("Write commands are not allowed"),
+                "{how:?} {write}: {reply}"
+            );
+        }
+        assert_eq!(sample.view(&mut connection, key), before);
+        let reply = call_function(&mut connection, &["FCALL_RO", "change", "0"], &write);
+        assert!(reply.starts_with('-'), "{reply}");
+        let reply = call_function(&mut connection, &["FCALL", "change", "0"], &write);
+        assert!(!reply.starts_with('-'), "{reply}");
+        assert_ne!(sample.view(&mut connection, key), before);
+        proved("no-writes", key);
+    }
+}
+
+/// A full server lets only those scripts write that say they may exceed its memory.
+#[test]
+fn scripts_of_a_full_server_keep_to_what_they_promise() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        let key = sample.type_name;
+        sample.build(&mut connection, key);
+        let before = sample.view(&mut connection, key);
+        let write = sample.change.0.replace("KEY", key).replace("NEW", "full");
+        connection.call("CONFIG SET maxmemory 1");
+        let run = "return redis.call(unpack(ARGV))";
+        for script in [run.to_owned(), format!("#!lua\n{run}")] {
+            let reply = call_function(&mut connection, &["EVAL", &script, "0"], &write);
+            assert!(reply.contains("OOM"), "{write}: {reply}");
+        }
+        let looks = format!("#!lua flags=no-writes\n{run}");
+        for read in sample.reads {
+            let read = read.replace("KEY", key);
+            let reply = call_function(&mut connection, &["EVAL", &looks, "0"], &read);
+            assert!(!reply.starts_with('-'), "{read}: {reply}");
+        }
+        assert_eq!(sample.view(&mut connection, key), before);
+        let may = format!("#!lua flags=allow-oom\n{run}");
+        let reply = call_function(&mut connection, &["EVAL", &may, "0"], &write);
+        assert!(!reply.starts_with('-'), "{write}: {reply}");
+        assert_ne!(sample.view(&mut connection, key), before);
+        connection.call("CONFIG SET maxmemory 0");
+        proved("allow-oom", key);
+    }
+}

@@ -1,0 +1,93 @@
+//! README.md and docs/: whatever they show is done, as written, and must come out as they say.
+//!
+//! A fenced block says in its first word what it is. `redis` blocks are typed into the command line
+//! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is
+//! compared; `sh` and `python` blocks are run, must succeed, and print what comments behind two blanks say;
+//! `make` blocks name targets of the Makefile; `conf` blocks start a server. `text` is not run, nor is
+//! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
+//! The blocks of a page share one server, in order.
+
+mod page;
+mod reference;
+mod stage;
+mod texts;
+
+use page::Page;
+use stage::Stage;
+
+/// Runs every block of a page and says what did not come out as written.
+fn faults(page: &Page) -> Vec<String> {
+    let mut stage = Stage::default();
+    let faults = page.blocks.iter().filter_map(|block| {
+        let fault = stage.run(block).err()?;
+        Some(format!("{}:{}: {fault}", page.path.display(), block.line))
+    });
+    faults.collect()
+}
+
+#[test]
+fn examples_come_out_as_written() {
+    let pages = page::all();
+    assert!(pages.len() > 10, "{} pages", pages.len());
+    let faults: Vec<_> = pages.iter().flat_map(faults).collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    for language in ["redis", "redis resp3", "sh", "python", "make"] {
+        let mut blocks = pages.iter().flat_map(|page| &page.blocks);
+        assert!(blocks.any(|block| block.language == language), "{language}");
+    }
+}
+
+/// What the test above leans on: a block that does not come out as written is found.
+#[test]
+fn a_wrong_example_is_found() {
+    for (text, wrong) in [
+        ("```redis\n> BF.ADD a x\n(integer) 1\n```", false),
+        ("```redis\n> BF.ADD a x\n(integer) 0\n```", true),
+        ("```redis\n> BF.ADD a x\n```", true),
+        ("```redis resp3\n> BF.ADD a x\n(true)\n```", false),
+        ("```redis resp3\n> BF.ADD a x\n(integer) 1\n```", true),
+        ("```sh\nredis-cli BF.ADD a x | grep -x 1\n```", false),
+        ("```sh\nredis-cli BF.ADD a x | grep -x 0\n```", true),
+        ("```sh\nredis-cli GET nothing NONSENSE\n```", true),
+        ("```sh\nredis-cli BF.ADD a x  # 1\n```", false),
+        ("```sh\nredis-cli BF.ADD a x  # 0\n```", true),
+        ("```python\nprint(1 + 1)  # 2\n```", false),
+        ("```python\nprint(1 + 1)  # 3\n```", true),
+        ("```make\nmake help     # lists\n```", false),
+        ("```make\nmake nothing\n```", true),
+        ("```console\nsudo make install\nmake help\n```", false),
+        ("```console\nmake nothing\n```", true),
+        ("```conf\nloadmodule /path/to/libroughly.so\n```", false),
+        (
+            "```conf\nloadmodule /path/to/libroughly.so no-such 1\n```",
+            true,
+        ),
+        ("```\n> BF.ADD a x\n(integer) 1\n```", true),
+    ] {
+        let found = faults(&Page::parse("example.md".into(), text));
+        assert_eq!(!found.is_empty(), wrong, "{text}: {found:?}");
+    }
+}
+
+/// Links to files of ours lead somewhere, and so do those to headings.
+#[test]
+fn links_lead_somewhere() {
+    let mut links = 0;
+    for page in page::all() {
+        for target in page.links() {
+            links += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() {
+                page.path.clone()
+            } else {
+                page.path.parent().expect("a directory").join(file)
+            };
+            assert!(path.exists(), "{} links to {target}", page.path.display());
+            if !heading.is_empty() && path.extension().is_some_and(|kind| kind == "md") {
+                let there = Page::read(&path).headings().any(|known| known == heading);
+                assert!(there, "{} links to {target}", page.path.display());
+            }
+        }
+    }
+    assert!(links > 30, "{links} links");
+}

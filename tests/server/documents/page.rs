@@ -1,0 +1,107 @@
+//! Pages of Markdown: their fenced blocks, sections and links.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A fenced block.
+#[derive(Debug)]
+pub struct Block {
+    /// What stands behind the opening fence.
+    pub language: String,
+    /// Number of the opening fence's line.
+    pub line: usize,
+    /// The lines between the fences.
+    pub lines: Vec<String>,
+}
+
+/// A page.
+#[derive(Debug)]
+pub struct Page {
+    pub path: PathBuf,
+    pub text: String,
+    pub blocks: Vec<Block>,
+}
+
+impl Page {
+    /// Splits a text into its blocks.
+    pub fn parse(path: PathBuf, text: &str) -> Self {
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut open = false;
+        for (index, line) in text.lines().enumerate() {
+            if let Some(language) = line.strip_prefix("```") {
+                if !open {
+                    blocks.push(Block {
+                        language: language.to_owned(),
+                        line: index + 1,
+                        lines: Vec::new(),
+                    });
+                }
+                open = !open;
+            } else if let Some(block) = blocks.last_mut().filter(|_| open) {
+                block.lines.push(line.to_owned());
+            }
+        }
+        assert!(!open, "{} ends inside a block", path.display());
+        Self {
+            path,
+            text: text.to_owned(),
+            blocks,
+        }
+    }
+
+    /// Reads a page.
+    pub fn read(path: &Path) -> Self {
+        let text =
+            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self::parse(path.to_owned(), &text)
+    }
+
+    /// The text below a heading, up to the next one of the same or a higher level.
+    pub fn section(&self, heading: &str) -> Option<&str> {
+        let level = heading.split(' ').next()?.len();
+        let start = self.text.find(&format!("\n{heading}\n"))? + heading.len() + 2;
+        let rest = &self.text[start..];
+        let end = (1..=level)
+            .filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))))
+            .min();
+        Some(&rest[..end.unwrap_or(rest.len())])
+    }
+
+    /// The names under which headings are linked to.
+    pub fn headings(&self) -> impl Iterator<Item = String> {
+        let lines = self.text.lines().filter(|line| line.starts_with('#'));
+        lines.map(|line| {
+            let title = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = title
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+    }
+
+    /// Targets of links that are not on the network.
+    pub fn links(&self) -> impl Iterator<Item = &str> {
+        let targets = self.text.split("](").skip(1);
+        targets
+            .filter_map(|rest| rest.split(')').next())
+            .filter(|target| !target.contains("://") && !target.contains(' '))
+    }
+}
+
+/// README.md, SECURITY.md and all pages of docs/, in order.
+pub fn all() -> Vec<Page> {
+    fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|kind| kind == "md") {
+                found.push(path);
+            }
+        }
+    }
+    let mut paths = vec!["README.md".into(), "SECURITY.md".into()];
+    walk(Path::new("docs"), &mut paths);
+    paths.sort();
+    paths.iter().map(|path| Page::read(path)).collect()
+}

@@ -1,0 +1,203 @@
+//! Where the blocks of a page are run: a server, if they need it a second one and a cluster, and programs
+//! that find them under the ports that the page names.
+
+use super::page::Block;
+use crate::cluster::nodes::Nodes;
+use crate::support::server::{Options, Server, client_program, free_port, module_path};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::{env, fs};
+use tempfile::TempDir;
+
+/// Ports that pages name: of the server, of a second one, of a cluster's first node.
+const PORTS: [&str; 3] = ["6379", "6380", "7000"];
+/// Where pages say that the module is.
+const MODULE: &str = "/path/to/libroughly.so";
+/// Debian's Python, which its package of the Redis client belongs to.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// The servers of a page, each started when a block first names it.
+#[derive(Debug, Default)]
+pub struct Stage {
+    single: Option<Server>,
+    second: Option<Server>,
+    cluster: Option<Nodes>,
+    programs: Option<TempDir>,
+}
+
+impl Stage {
+    /// Runs a block; the error says what came out otherwise than written.
+    pub fn run(&mut self, block: &Block) -> Result<(), String> {
+        let text = block.lines.join("\n");
+        match block.language.as_str() {
+            "redis" => self.type_in(block, &["--no-raw"]),
+            "redis redis-8" if !self.is_redis_8() => Ok(()),
+            "redis redis-8" => self.type_in(block, &["--no-raw"]),
+            "redis resp3" => self.type_in(block, &["--no-raw", "-3"]),
+            "sh" => {
+                let script = self.with_ports(&text);
+                let programs = self.programs().path().display().to_string();
+                let path = env::var("PATH").unwrap_or_default();
+                let mut command = Command::new("bash");
+                command.env("PATH", format!("{programs}:{path}"));
+                command.args(["-euo", "pipefail"]);
+                promised(block, &pipe(command, &script)?)
+            }
+            "python" => {
+                let script = self.with_ports(&text);
+                let mut trial = Command::new(PYTHON);
+                trial.args(["-c", "import redis"]).stderr(Stdio::null());
+                assert!(
+                    trial.status().is_ok_and(|status| status.success()),
+                    "{PYTHON} has no Redis client: `make test` installs python3-redis"
+                );
+                promised(block, &pipe(Command::new(PYTHON), &script)?)
+            }
+            "make" => targets_exist(block.lines.iter()),
+            "console" => {
+                let lines = block.lines.iter();
+                targets_exist(lines.filter(|line| line.starts_with("make ")))
+            }
+            "conf" => starts_with(&text),
+            "text" => Ok(()),
+            other => Err(format!("a block of an unknown kind: {other:?}")),
+        }
+    }
+
+    /// Types the commands of a block into the client, which must show what stands below them.
+    fn type_in(&mut self, block: &Block, options: &[&str]) -> Result<(), String> {
+        let (typed, shown): (Vec<_>, Vec<_>) = block
+            .lines
+            .iter()
+            .map(String::as_str)
+            .partition(|line| line.starts_with("> "));
+        let typed = typed.iter().map(|line| &line[2..]).collect::<Vec<_>>();
+        let typed = self.with_ports(&(typed.join("\n") + "\n"));
+        let port = self.port("6379").to_string();
+        let mut client = Command::new(client_program());
+        client.args(["-p", &port]).args(options);
+        let came = pipe(client, &typed)?;
+        compare(&shown.join("\n"), came.trim_end())
+    }
+
+    /// Whether the page's server is a Redis of at least version 8, where settings have no prefix.
+    fn is_redis_8(&mut self) -> bool {
+        let server = self.single.get_or_insert_with(Server::start);
+        server.version().is_redis_at_least(8, 0)
+    }
+
+    /// The port on which the server runs that a page knows under another.
+    fn port(&mut self, named: &str) -> u16 {
+        match named {
+            "6379" => self.single.get_or_insert_with(Server::start).port(),
+            "6380" => self.second.get_or_insert_with(Server::start).port(),
+            _ => self
+                .cluster
+                .get_or_insert_with(|| Nodes::start(3, false))
+                .servers[0]
+                .port(),
+        }
+    }
+
+    /// A text with the real ports and the module's real place.
+    fn with_ports(&mut self, text: &str) -> String {
+        let mut text = text.replace(MODULE, &module_path().display().to_string());
+        for named in PORTS {
+            if text.contains(named) {
+                text = text.replace(named, &self.port(named).to_string());
+            }
+        }
+        text
+    }
+
+    /// A directory with a `redis-cli` that speaks to the page's server where no port is said.
+    fn programs(&mut self) -> &TempDir {
+        let port = self.port("6379");
+        self.programs.get_or_insert_with(|| {
+            let dir = tempfile::tempdir().expect("a directory");
+            let client = client_program();
+            let script = format!(
+                "#!/bin/sh\ncase \" $* \" in *' -p '*) ;; *) set -- -p {port} \"$@\" ;; esac\nexec '{}' -e \"$@\"\n",
+                client.display()
+            );
+            let program = dir.path().join("redis-cli");
+            fs::write(&program, script).expect("a script");
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+            dir
+        })
+    }
+}
+
+/// Runs a program with a text as its input; what it printed, or, if it failed, its errors.
+fn pipe(mut command: Command, input: &str) -> Result<String, String> {
+    let mut process = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let mut stdin = process.stdin.take().expect("an input");
+    // A program that ends early closes its input; its status and output tell.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = process.wait_with_output().expect("an output");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        Ok(shown + &errors)
+    } else {
+        Err(format!("{}\n{shown}{errors}", output.status))
+    }
+}
+
+/// Every word of lines that call make is a target of the Makefile, or sets a variable.
+fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let makefile = fs::read_to_string("Makefile").expect("the Makefile");
+    let commands = lines.filter_map(|line| line.split('#').next());
+    for word in commands.flat_map(str::split_whitespace) {
+        let is_known =
+            word == "make" || word.contains('=') || makefile.contains(&format!("\n{word}: "));
+        if !is_known {
+            return Err(format!("make has no target {word}"));
+        }
+    }
+    Ok(())
+}
+
+/// A script's line that ends with a comment behind two blanks prints what the comment says.
+fn promised(block: &Block, printed: &str) -> Result<(), String> {
+    let mut rest = printed.lines();
+    for line in &block.lines {
+        let Some((_, promise)) = line.split_once("  # ") else {
+            continue;
+        };
+        if !rest.any(|line| line == promise) {
+            return Err(format!(
+                "no line {promise:?} was printed in turn:\n{printed}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn compare(written: &str, came: &str) -> Result<(), String> {
+    if written.trim_end() == came {
+        return Ok(());
+    }
+    Err(format!("written:\n{written}\ncame:\n{came}\n"))
+}
+
+/// Starts a server with a configuration file that holds this text, until it answers.
+fn starts_with(text: &str) -> Result<(), String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("extra.conf");
+    let text = text.replace(MODULE, &module_path().display().to_string());
+    fs::write(&file, text.replace("6379", &free_port().to_string())).expect("a file");
+    let file = file.display().to_string();
+    Options::new()
+        .without_module()
+        .arguments(&["--include", &file])
+        .try_start()
+        .map(drop)
+}

@@ -1,0 +1,174 @@
+//! What the module can say (errors and log lines) is gathered from the sources, and docs/troubleshooting.md
+//! has to have all of it. The errors of a family are on its own page too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
+/// What some families have in common.
+const CHUNKS: &str = "src/family/chunks.rs";
+/// Where a family's commands are, and its page.
+const FAMILIES: [(&[&str], &str); 5] = [
+    (&["src/family/bloom", CHUNKS], "docs/families/bloom.md"),
+    (&["src/family/cuckoo"], "docs/families/cuckoo.md"),
+    (
+        &["src/family/count_min", CHUNKS],
+        "docs/families/count-min-sketch.md",
+    ),
+    (&["src/family/top_k", CHUNKS], "docs/families/top-k.md"),
+    (&["src/family/t_digest"], "docs/families/t-digest.md"),
+];
+/// Texts with blanks that are no errors but names of fields in replies.
+const FIELDS: [&str; 14] = [
+    "Number of filters",
+    "Number of items inserted",
+    "Expansion rate",
+    "Number of buckets",
+    "Number of items deleted",
+    "Bucket size",
+    "Max iterations",
+    "Merged nodes",
+    "Unmerged nodes",
+    "Merged weight",
+    "Unmerged weight",
+    "Total compressions",
+    "Memory usage",
+    "Not found",
+];
+/// Of these, one is an error all the same: CF.DEL's.
+const NOT_A_FIELD: &str = "Not found";
+
+/// The sources in a directory and those below it, or the one of that name.
+fn sources(place: &Path) -> Vec<(PathBuf, String)> {
+    let mut paths = vec![place.to_owned()];
+    if place.is_dir() {
+        let entries = fs::read_dir(place).expect("a directory");
+        paths = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            let text = fs::read_to_string(&path).expect("a source");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            // Continued lines of a text are one line; comments are no texts.
+            let code = code.replace("\\\n", "");
+            let lines = code
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"));
+            found.push((path, lines.collect::<Vec<_>>().join("\n")));
+        }
+    }
+    found
+}
+
+/// The string literals after each occurrence of a prefix that ends with a quote.
+fn literals<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    code.split(prefix)
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+}
+
+/// All literals of C strings.
+fn c_strings(code: &str) -> impl Iterator<Item = &str> {
+    let pieces: Vec<_> = code.split('"').collect();
+    let marked = |before: &str| {
+        let mut last = before.chars().rev();
+        last.next() == Some('c') && !last.next().is_some_and(char::is_alphanumeric)
+    };
+    let strings: Vec<_> = pieces
+        .chunks_exact(2)
+        .filter(|pair| marked(pair[0]))
+        .map(|pair| pair[1])
+        .collect();
+    strings.into_iter()
+}
+
+/// The errors that the commands of a family answer.
+fn errors(places: &[&str]) -> Vec<String> {
+    let mut found: Vec<_> = places
+        .iter()
+        .flat_map(|place| sources(Path::new(place)))
+        .filter(|(path, _)| !path.ends_with("table.rs"))
+        .flat_map(|(_, code)| {
+            let made = literals(&code, "format!(\"").filter(|text| text.starts_with("ERR "));
+            let texts = c_strings(&code).chain(made);
+            texts.map(str::to_owned).collect::<Vec<_>>()
+        })
+        .filter(|text| text.contains(' '))
+        .filter(|text| text == NOT_A_FIELD || !FIELDS.contains(&text.as_str()))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn every_error_is_explained_twice() {
+    let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for (places, path) in FAMILIES {
+        let page = fs::read_to_string(path).expect("the family's page");
+        for error in errors(places) {
+            count += 1;
+            for (place, text) in [(path, &page), (TROUBLESHOOTING, &all)] {
+                let is_there = if error.contains('{') {
+                    is_on(text, &error)
+                } else {
+                    text.contains(&format!("`{error}`"))
+                };
+                if !is_there {
+                    missing.push(format!("{place}: {error}"));
+                }
+            }
+        }
+    }
+    assert!(count > 70, "{count} errors");
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// What the page writes for the parts of a text that are filled in.
+fn is_on(page: &str, text: &str) -> bool {
+    let parts = text.split(['{', '}', '\\']).step_by(2);
+    let parts = parts.map(|part| part.trim_matches([' ', '`', '"']));
+    parts
+        .filter(|part| part.len() > 3)
+        .all(|part| page.contains(part))
+}
+
+#[test]
+fn every_text_of_the_server_floor_and_of_the_log_is_explained() {
+    let page = fs::read_to_string(TROUBLESHOOTING).expect("the page");
+    let mut texts = Vec::new();
+    for (path, code) in sources(Path::new("src")) {
+        let code = code.replace("(\n", "(").replace("  ", "");
+        for prefix in [
+            "log::notice(\"",
+            "log::notice(&format!(\"",
+            "log::warning(\"",
+            "log::warning(&format!(\"",
+            "log::warning_of_input(&format!(\"",
+        ] {
+            texts.extend(literals(&code, prefix).map(str::to_owned));
+        }
+        if path.starts_with("src/server") {
+            for prefix in [
+                "return Err(\"",
+                "return Err(format!(\"",
+                "Err(format!(\"",
+                "c\"ERR ",
+            ] {
+                texts.extend(literals(&code, prefix).map(str::to_owned));
+            }
+        }
+    }
+    texts.sort();
+    texts.dedup();
+    assert!(texts.len() > 15, "{texts:?}");
+    let missing: Vec<_> = texts.iter().filter(|text| !is_on(&page, text)).collect();
+    assert!(missing.is_empty(), "not in {TROUBLESHOOTING}: {missing:#?}");
+}

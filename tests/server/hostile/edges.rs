@@ -1,0 +1,250 @@
+//! Numbers at the edges, in commands, payloads and headers, and a server without memory.
+
+use super::{chunks, families, info_bytes, load, use_key};
+use crate::support::damage::{DOUBLES, NUMBERS};
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server};
+use roughly::sketch::format::dump::{Value, Values};
+use std::time::{Duration, Instant};
+
+/// Numbers at the edges of what sizes may be.
+const EDGES: [&str; 10] = [
+    "0",
+    "1",
+    "-1",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "inf",
+];
+
+/// Values of a payload that have sizes and parameters among them; what follows is items.
+const FRONT: usize = 40;
+
+/// Whatever one number says, a payload that is taken makes a key in proportion to its length.
+#[test]
+fn every_number_of_a_payload_at_every_edge() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "512mb"])
+        .address_space(4 << 30)
+        .start();
+    let mut connection = server.resp2();
+    for (family, sample) in families() {
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        sample.build(&mut connection, "built");
+        let Reply::Bulk(payload) = connection.call("DUMP built") else {
+            panic!("no payload of {}", family.type_name);
+        };
+        let (id, sound) = Values::from_dump(&payload).unwrap();
+        let mut refused = 0;
+        for at in 0..sound.values.len().min(FRONT) {
+            let edges: Vec<Value> = match &sound.values[at] {
+                Value::Integer(_) => NUMBERS.map(Value::Integer).to_vec(),
+                Value::Double(_) => DOUBLES.map(Value::Double).to_vec(),
+                Value::Bytes(bytes) => vec![
+                    Value::Bytes(Vec::new()),
+                    Value::Bytes(bytes[..bytes.len() / 2].to_vec()),
+                    Value::Bytes([&bytes[..], bytes].concat()),
+                ],
+            };
+            for edge in edges {
+                let shown = format!("{}: value {at} is {edge:?}", family.type_name);
+                let mut values = sound.clone();
+                values.values[at] = edge;
+                let damaged = values.to_dump(id);
+                let most = (64 << 10) + damaged.len() * 16;
+                let reply = connection.send(&[b"RESTORE", &b"K"[..], b"0", &damaged]);
+                if reply.is_ok() {
+                    let usage = connection.call("MEMORY USAGE K").integer();
+                    assert!(
+                        usage.is_some_and(|b| b as usize <= most),
+                        "{shown}: {usage:?}"
+                    );
+                    use_key(&mut connection, family);
+                } else {
+                    refused += 1;
+                }
+                connection.call("DEL K copy");
+            }
+        }
+        assert!(refused > 30, "{}: {refused}", family.type_name);
+    }
+}
+
+/// What a header asks for is the user's to have, up to what the server has: each word of it, four and
+/// eight bytes wide.
+#[test]
+fn every_number_of_a_header_at_every_edge() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
+        .start();
+    let mut connection = server.resp2();
+    for (family, sample) in families() {
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        sample.build(&mut connection, "built");
+        let all = chunks(&mut connection, family, "built");
+        let sound = &all[0].1;
+        let mut refused = 0;
+        for at in (0..sound.len().min(8 * FRONT)).step_by(4) {
+            for (number, width) in NUMBERS.iter().flat_map(|number| [(number, 4), (number, 8)]) {
+                let mut header = sound.clone();
+                let word = header.iter_mut().skip(at).take(width);
+                word.zip(number.to_le_bytes())
+                    .for_each(|(byte, new)| *byte = new);
+                if load(&mut connection, family, "1", &header).is_ok() {
+                    let taken = info_bytes(&server, "used_memory");
+                    assert!(taken <= 72 << 20, "{number} at {at} takes {taken}");
+                    use_key(&mut connection, family);
+                } else {
+                    refused += 1;
+                }
+                connection.call("DEL K copy");
+            }
+        }
+        assert!(refused > 30, "{}: {refused}", family.type_name);
+    }
+}
+
+/// Every size of every command at every edge: what is taken is in proportion, however large the number.
+fn edge_numbers(server: &Server, most_bytes: u64) {
+    let mut connection = server.resp2();
+    for (family, sample) in families() {
+        for command in family.sizes {
+            for edge in EDGES {
+                assert!(connection.call("FLUSHALL SYNC").is_ok());
+                let command = command.replace('*', edge);
+                // On a missing key, on one that is there, and again on what came of it.
+                connection.call(&command);
+                let taken = info_bytes(server, "used_memory");
+                assert!(taken <= most_bytes, "{command} takes {taken}");
+                use_key(&mut connection, family);
+                connection.call("DEL K");
+                sample.build(&mut connection, "K");
+                connection.call(&command);
+                connection.call(&command);
+                assert_eq!(connection.call("PING").text(), Some(&b"PONG"[..]));
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_at_their_edges_take_no_more_than_maxmemory() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
+        .start();
+    // What is below a mebibyte is not looked at, and the server has buffers of its own.
+    edge_numbers(&server, 72 << 20);
+    // Nothing but address space was taken, and that was given back.
+    assert!(info_bytes(&server, "used_memory_rss") < 256 << 20);
+}
+
+#[test]
+fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
+    // No maxmemory: the system alone says no.
+    let server = Options::new().address_space(1 << 30).start();
+    edge_numbers(&server, 1 << 30);
+}
+
+/// The server does not survive a refusal when it makes the payload of a DUMP, which takes as much memory as
+/// the key again, and as much once more for the reply.
+#[test]
+fn what_is_in_use_counts_against_maxmemory() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
+        .start();
+    let mut connection = server.resp2();
+    // 32 buckets of 2 slots; each further sub-filter has 256 times as many: 16 KiB, 4 MiB, 1 GiB.
+    assert!(connection.call("CF.RESERVE grows 64 EXPANSION 256").is_ok());
+    assert!(connection.call("BF.RESERVE half 0.01 30000000").is_ok());
+    let reply = connection.call("BF.RESERVE other 0.01 30000000");
+    assert!(matches!(reply, Reply::Error(_)), "{reply}");
+    for _ in 0..100 {
+        connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
+    }
+    assert!(info_bytes(&server, "used_memory") < 66 << 20);
+    // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
+    // 38 bytes and some items a key would come whose DUMP is more than the server can have.
+    assert!(connection.call("FLUSHALL SYNC").is_ok());
+    let mut header = Vec::new();
+    for number in [0u64, 1 << 20, 0, 4] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    header.extend_from_slice(&[2, 0, 20, 0, 2, 0]);
+    let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
+    assert!(loaded.is_ok(), "{loaded}");
+    connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
+    assert!(info_bytes(&server, "used_memory") < 40 << 20);
+    assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
+    assert!(connection.call("FLUSHALL SYNC").is_ok());
+    // Where the server evicts, it makes room by itself.
+    assert!(
+        connection
+            .call("CONFIG SET maxmemory-policy allkeys-lru")
+            .is_ok()
+    );
+    assert!(connection.call("BF.RESERVE other 0.01 30000000").is_ok());
+}
+
+#[test]
+fn a_server_without_memory_answers_every_command() {
+    let server = Options::new()
+        .arguments(&["--maxmemory-policy", "noeviction"])
+        .start();
+    let mut connection = server.resp2();
+    for (family, sample) in families() {
+        sample.build(&mut connection, "K");
+        assert!(connection.call("CONFIG SET maxmemory 1").is_ok());
+        for command in family.commands.iter().chain(family.sizes) {
+            connection.call(&command.replace('*', "1000000"));
+        }
+        let reply = connection.call(&sample.change.0.replace("KEY", "K").replace("NEW", "n"));
+        assert!(reply.to_string().starts_with("-OOM"), "{reply}");
+        for read in sample.reads {
+            let reply = connection.call(&read.replace("KEY", "K"));
+            assert!(!matches!(reply, Reply::Error(_)), "{read}: {reply}");
+        }
+        assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
+        sample.change(&mut connection, "K", "after");
+        connection.call("DEL K K2");
+    }
+}
+
+/// A refused payload and a capped error rate are logged, but not as often as a client sends them: lines of a
+/// hundred bytes would fill the disk.
+#[test]
+fn the_log_does_not_grow_with_what_is_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE b 0.01 100").is_ok());
+    let Reply::Bulk(payload) = connection.call("DUMP b") else {
+        panic!("no payload");
+    };
+    let (id, mut values) = Values::from_dump(&payload).unwrap();
+    values.values.pop_back();
+    let damaged = values.to_dump(id);
+    let lines = || server.log().lines().count();
+    let start = Instant::now();
+    let before = lines();
+    for number in 0..2000 {
+        let refused = connection.send(&[b"RESTORE", &b"r"[..], b"0", &damaged]);
+        assert!(matches!(refused, Reply::Error(_)), "{refused}");
+        let reserved = connection.call(&format!("BF.RESERVE {number} 0.5 10"));
+        assert!(reserved.is_ok(), "{reserved}");
+    }
+    let most = start.elapsed().as_secs() as usize + 2;
+    let log = server.log();
+    let ours = || {
+        log.lines()
+            .skip(before)
+            .filter(|line| line.contains("<bf>"))
+    };
+    assert!((1..=most).contains(&ours().count()), "{}", ours().count());
+    // What comes later tells of it.
+    std::thread::sleep(Duration::from_secs(1));
+    connection.call("BF.RESERVE late 0.5 10");
+    assert!(server.log().contains("such lines were held back"));
+}

@@ -1,0 +1,139 @@
+//! Payloads and chunks that are damaged, in a wrong order or of a wrong size.
+
+use super::{chunks, families, load, use_key};
+use crate::support::damage::{Numbers, damage_bytes, damage_values};
+use crate::support::resp::Reply;
+use crate::support::server::Options;
+use roughly::sketch::format::dump::Values;
+
+#[test]
+fn damaged_payloads_are_refused_or_harmless() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "512mb"])
+        .address_space(4 << 30)
+        .start();
+    let mut connection = server.resp2();
+    let mut numbers = Numbers(0xbad_5eed);
+    for (family, sample) in families() {
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        sample.build(&mut connection, "built");
+        let Reply::Bulk(payload) = connection.call("DUMP built") else {
+            panic!("no payload of {}", family.type_name);
+        };
+        let (id, sound) = Values::from_dump(&payload).unwrap();
+        let (mut accepted, mut refused) = (0, 0);
+        for round in 0..600 {
+            let mut values = sound.clone();
+            damage_values(&mut values, &mut numbers);
+            let version = match round % 8 {
+                0 => numbers.below(6) as u64,
+                _ => id & 1023,
+            };
+            let damaged = values.to_dump(id & !1023 | version);
+            let reply = connection.send(&[b"RESTORE", &b"K"[..], b"0", &damaged]);
+            if reply.is_ok() {
+                accepted += 1;
+                use_key(&mut connection, family);
+            } else {
+                refused += 1;
+            }
+            connection.call("DEL K copy");
+        }
+        assert!(accepted > 20 && refused > 150, "{accepted} {refused}");
+    }
+}
+
+#[test]
+fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
+    let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
+    let mut connection = server.resp2();
+    for (family, sample) in families() {
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        sample.build(&mut connection, "built");
+        let all = chunks(&mut connection, family, "built");
+        let (header, rest) = all.split_first().expect("a header");
+        // Chunks without their header, and a header at another place.
+        for (iterator, chunk) in rest {
+            let reply = load(&mut connection, family, iterator, chunk);
+            assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        }
+        for iterator in ["0", "2", "-1", "9223372036854775807"] {
+            let reply = load(&mut connection, family, iterator, &header.1);
+            assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        }
+        assert_eq!(connection.call("EXISTS K"), Reply::Integer(0));
+        // The last first, twice each, with use in between.
+        assert!(load(&mut connection, family, "1", &header.1).is_ok());
+        for (iterator, chunk) in rest.iter().rev() {
+            use_key(&mut connection, family);
+            load(&mut connection, family, iterator, chunk);
+            load(&mut connection, family, iterator, chunk);
+        }
+        use_key(&mut connection, family);
+        // The header once more: as a chunk it has no place, or it is one of many.
+        load(&mut connection, family, "1", &header.1);
+        use_key(&mut connection, family);
+        // Other sizes and places.
+        for (iterator, chunk) in rest {
+            let long = [&chunk[..], &chunk[..]].concat();
+            for data in [&b""[..], &chunk[..chunk.len() / 2], &long] {
+                for place in [
+                    iterator,
+                    "1",
+                    "0",
+                    "-5",
+                    "4294967296",
+                    "9223372036854775807",
+                ] {
+                    load(&mut connection, family, place, data);
+                }
+            }
+            use_key(&mut connection, family);
+        }
+        // In order, into a fresh key, they make the same again.
+        connection.call("DEL K copy");
+        for (iterator, chunk) in &all {
+            assert!(load(&mut connection, family, iterator, chunk).is_ok());
+        }
+        assert_eq!(
+            connection.call("DEBUG DIGEST-VALUE K"),
+            connection.call("DEBUG DIGEST-VALUE built"),
+            "{}",
+            family.type_name
+        );
+    }
+}
+
+#[test]
+fn damaged_headers_are_refused_or_harmless() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "512mb"])
+        .address_space(4 << 30)
+        .start();
+    let mut connection = server.resp2();
+    let mut numbers = Numbers(0xc4a5);
+    for (family, sample) in families() {
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
+        sample.build(&mut connection, "built");
+        let all = chunks(&mut connection, family, "built");
+        let (mut accepted, mut refused) = (0, 0);
+        for _ in 0..300 {
+            let mut header = all[0].1.clone();
+            for _ in 0..=numbers.below(2) {
+                let at = numbers.below(header.len()) / 4 * 4;
+                damage_bytes(&mut header, at, &mut numbers);
+            }
+            if load(&mut connection, family, "1", &header).is_ok() {
+                accepted += 1;
+                for (iterator, chunk) in &all[1..] {
+                    load(&mut connection, family, iterator, chunk);
+                }
+                use_key(&mut connection, family);
+            } else {
+                refused += 1;
+            }
+            connection.call("DEL K copy");
+        }
+        assert!(accepted > 0 && refused > 100, "{accepted} {refused}");
+    }
+}

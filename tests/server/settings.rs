@@ -1,0 +1,135 @@
+//! All settings of the module: what a server shows, takes, refuses, writes into its file and reads again.
+
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+/// Every setting: its name, its default, another value, and one that is refused.
+const SETTINGS: &[(&str, &str, &str, &str)] = &[
+    ("bf-error-rate", "0.01", "0.002", "1"),
+    ("bf-initial-size", "100", "77", "0"),
+    ("bf-expansion-factor", "2", "5", "32769"),
+    ("cf-bucket-size", "2", "4", "256"),
+    ("cf-initial-size", "1024", "4096", "1"),
+    ("cf-max-iterations", "20", "33", "65536"),
+    ("cf-expansion-factor", "1", "3", "-1"),
+    ("cf-max-expansions", "32", "12", "0"),
+    ("sketch-max-key-bytes", "0", "1000000", "-1"),
+];
+
+/// What this server puts before the names.
+fn prefix(server: &Server) -> &'static str {
+    if server.version().is_redis_at_least(8, 0) {
+        ""
+    } else {
+        "bf."
+    }
+}
+
+fn get(connection: &mut Connection, name: &str) -> String {
+    let reply = connection.send(&["CONFIG", "GET", name]);
+    let Some([_, value]) = reply.items() else {
+        panic!("{name}: {reply}");
+    };
+    String::from_utf8(value.text().expect("a text").to_vec()).expect("UTF-8")
+}
+
+/// The table is complete: the server knows no other setting of the module's.
+#[test]
+fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let prefix = prefix(&server);
+    let count = |connection: &mut Connection, pattern: &str| {
+        let reply = connection.send(&["CONFIG", "GET", pattern]);
+        reply.items().map_or(0, |items| items.len() / 2)
+    };
+    let known: usize = ["bf-*", "cf-*", "sketch-*"]
+        .iter()
+        .map(|pattern| count(&mut connection, &format!("{prefix}{pattern}")))
+        .sum();
+    assert_eq!(known, SETTINGS.len());
+    for (name, default, other, bad) in SETTINGS {
+        let full = format!("{prefix}{name}");
+        assert_eq!(get(&mut connection, &full), *default);
+        let reply = connection.send(&["CONFIG", "SET", &full, bad]).to_string();
+        assert!(reply.starts_with('-') && reply.contains(name), "{reply}");
+        assert_eq!(get(&mut connection, &full), *default);
+        assert!(connection.send(&["CONFIG", "SET", &full, other]).is_ok());
+        assert_eq!(get(&mut connection, &full), *other);
+    }
+}
+
+#[test]
+fn every_setting_is_taken_on_the_load_line() {
+    let words: Vec<&str> = SETTINGS
+        .iter()
+        .flat_map(|(name, _, other, _)| [*name, *other])
+        .collect();
+    let server = Options::new().module_arguments(&words).start();
+    let mut connection = server.resp2();
+    for (name, _, other, bad) in SETTINGS {
+        let full = format!("{}{name}", prefix(&server));
+        assert_eq!(get(&mut connection, &full), *other);
+        let log = Options::new().module_arguments(&[name, bad]).try_start();
+        let log = log.expect_err("a server that does not start");
+        assert!(log.contains(name), "{name}: {log}");
+    }
+}
+
+/// What CONFIG REWRITE writes is what the next start reads, and it wins over the load line.
+#[test]
+fn every_setting_survives_a_rewritten_configuration_file() {
+    let mut server = Options::new()
+        .config_file()
+        .module_arguments(&["bf-initial-size", "55"])
+        .start();
+    let mut connection = server.resp2();
+    let prefix = prefix(&server);
+    for (name, _, other, _) in SETTINGS {
+        let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
+        assert!(reply.is_ok(), "{name}: {reply}");
+    }
+    assert!(connection.call("CONFIG REWRITE").is_ok());
+    let file = std::fs::read_to_string(server.dir().join("server.conf")).expect("a file");
+    for (name, _, other, _) in SETTINGS {
+        let has = |line: &str| line.replace('"', "") == format!("{prefix}{name} {other}");
+        assert!(file.lines().any(has), "{name} is not in\n{file}");
+    }
+    // The module is loaded by the file now.
+    assert!(file.contains("loadmodule "), "{file}");
+    server.restart_with(Options::new().config_file().without_module());
+    let mut connection = server.resp2();
+    for (name, _, other, _) in SETTINGS {
+        assert_eq!(get(&mut connection, &format!("{prefix}{name}")), *other);
+    }
+}
+
+/// A change of a setting never changes a key that is there.
+#[test]
+fn keys_that_are_there_keep_what_they_were_made_with() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let prefix = prefix(&server);
+    for command in ["BF.ADD bf a", "CF.ADD cf a"] {
+        assert_eq!(connection.call(command), Reply::Integer(1));
+    }
+    let look = |connection: &mut Connection| {
+        ["DUMP bf", "DUMP cf", "BF.INFO bf", "CF.INFO cf"].map(|command| connection.call(command))
+    };
+    let before = look(&mut connection);
+    for (name, _, other, _) in SETTINGS {
+        let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
+        assert!(reply.is_ok(), "{name}: {reply}");
+        assert_eq!(look(&mut connection), before, "{name}");
+    }
+    // They grow as they were made to, too: by two, and by one.
+    let items: Vec<_> = (0..300).map(|n| n.to_string()).collect();
+    connection.call(&format!("BF.MADD bf {}", items.join(" ")));
+    let sizes = connection.call("BF.DEBUG bf").to_string();
+    assert!(
+        sizes.contains("size:100 ") && sizes.contains("size:200 "),
+        "{sizes}"
+    );
+    let info = connection.call("CF.INFO cf").to_string();
+    assert!(info.contains("+Expansion rate :1 "), "{info}");
+}

@@ -1,0 +1,355 @@
+//! docs/sizing.html in a browser without a screen: what it computes is what the module makes.
+//!
+//! `make test-sizing` installs Chromium and runs this; plain `cargo test` leaves it out.
+
+use roughly::sketch::bloom::shape::{Shape, Sizing};
+use roughly::sketch::count_min::dimensions_for;
+use roughly::sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly::sketch::t_digest::TDigest;
+use roughly::sketch::top_k::TopK;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const ANY: &dyn Fn(u64) -> bool = &|_| true;
+
+/// What the page shows.
+#[derive(Debug)]
+struct Shown {
+    figures: BTreeMap<String, f64>,
+    command: String,
+    /// Points of the first curve, as the table below the plot has them.
+    points: Vec<(f64, f64)>,
+    /// Why it computes nothing; empty if it does.
+    refusal: String,
+}
+
+impl Shown {
+    fn figure(&self, id: &str) -> f64 {
+        *self
+            .figures
+            .get(id)
+            .unwrap_or_else(|| panic!("no figure {id} in {self:?}"))
+    }
+}
+
+/// The text between two others.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    Some(rest.split_once(after)?.0)
+}
+
+/// Opens the page with these values and reads what it shows.
+fn ask(values: &str) -> Shown {
+    let page = Path::new("docs/sizing.html")
+        .canonicalize()
+        .expect("the page");
+    let profile = tempfile::tempdir().expect("a directory");
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--dump-dom", &format!("file://{}#{values}", page.display())])
+        .output()
+        .unwrap_or_else(|error| panic!("no chromium ({error}): `make test-sizing` installs it"));
+    let dom = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        dom.contains("</html>"),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
+    let figures = between(&dom, "<dl id=\"figures\">", "</dl>").expect("figures");
+    let message = between(&dom, "<p id=\"message\"", "</p>").expect("a message");
+    let (attributes, text) = message.split_once('>').expect("a tag");
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for cell in dom.split("data-x=\"").skip(1) {
+        let x = number(cell.split('"').next().expect("a value"));
+        let y = number(between(cell, "data-y=\"", "\"").expect("a value"));
+        // Further curves have the same places.
+        if points.last().is_none_or(|last| last.0 != x) {
+            points.push((x, y));
+        }
+    }
+    Shown {
+        figures: figures
+            .split("<dd id=\"")
+            .skip(1)
+            .map(|figure| {
+                let id = figure.split('"').next().expect("a name").to_owned();
+                (
+                    id,
+                    number(between(figure, "data-value=\"", "\"").expect("a value")),
+                )
+            })
+            .collect(),
+        command: between(&dom, "<code id=\"command\"", "</code>")
+            .and_then(|code| code.split_once('>'))
+            .map_or_else(String::new, |code| code.1.to_owned()),
+        points,
+        refusal: if attributes.contains("hidden") {
+            String::new()
+        } else {
+            text.to_owned()
+        },
+    }
+}
+
+fn close(ours: f64, theirs: f64, what: &str) {
+    let off = (ours - theirs).abs();
+    assert!(
+        off <= 1e-9 * ours.abs(),
+        "{what}: {ours}, the page has {theirs}"
+    );
+}
+
+/// False positives of a chain after so many items, from its shapes (Bloom 1970).
+fn chain_error(capacity: u64, rate: f64, expansion: u64, items: f64) -> f64 {
+    let (mut capacity, mut left, mut right) = (capacity, items, 1.0);
+    let mut rate = if expansion == 0 { rate } else { rate / 2.0 };
+    while left > 0.0 {
+        let shape = Shape::new(capacity, rate, Sizing::Exact).expect("a shape");
+        let (hashes, bits) = (f64::from(shape.hashes), shape.bits as f64);
+        let in_it = left.min(capacity as f64);
+        right *= 1.0 - (-(-hashes * in_it / bits).exp_m1()).powf(hashes);
+        left -= capacity as f64;
+        capacity *= expansion.max(1);
+        rate /= 2.0;
+    }
+    1.0 - right
+}
+
+#[test]
+fn bloom_filters() {
+    for (capacity, error, expansion, command) in [
+        (1, 0.5, 2, "BF.RESERVE key 0.5 1"),
+        (100, 0.01, 2, "BF.RESERVE key 0.01 100"),
+        (
+            1_000_000,
+            0.001,
+            0,
+            "BF.RESERVE key 0.001 1000000 NONSCALING",
+        ),
+        (12_345, 0.3, 1, "BF.RESERVE key 0.3 12345 EXPANSION 1"),
+        (
+            1 << 30,
+            0.000_000_1,
+            4,
+            "BF.RESERVE key 1e-7 1073741824 EXPANSION 4",
+        ),
+    ] {
+        let shown = ask(&format!(
+            "family=bloom&capacity={capacity}&error={error}&expansion={expansion}"
+        ));
+        assert_eq!(shown.command, command);
+        let rate = f64::min(error, 0.25);
+        let first = if expansion == 0 { rate } else { rate / 2.0 };
+        let shape = Shape::new(capacity, first, Sizing::Exact).expect("a shape");
+        close(shape.bytes() as f64, shown.figure("bytes"), command);
+        close(f64::from(shape.hashes), shown.figure("hashes"), command);
+        let full = chain_error(capacity, rate, expansion, capacity as f64);
+        close(full, shown.figure("error-full"), command);
+        assert!(shown.points.len() >= 2, "{shown:?}");
+        for (items, error) in shown.points {
+            close(
+                chain_error(capacity, rate, expansion, items),
+                error,
+                command,
+            );
+        }
+    }
+}
+
+#[test]
+fn cuckoo_filters() {
+    for (items, bucket_size, expansion) in [
+        (5, 4, 1),
+        (1_000, 4, 1),
+        (100_000, 2, 1),
+        (200_000, 3, 0),
+        (700_000, 8, 2),
+        (1_000_000, 4, 1),
+        (300_000, 16, 1),
+        (120_000, 255, 1),
+    ] {
+        let shown = ask(&format!(
+            "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
+        ));
+        let mut words = shown.command.split(' ').skip(2);
+        let capacity = words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .expect("a capacity");
+        let options: Vec<_> = words.collect();
+        assert_eq!(
+            options.contains(&"BUCKETSIZE"),
+            bucket_size != 2,
+            "{shown:?}"
+        );
+        assert_eq!(options.contains(&"EXPANSION"), expansion != 1, "{shown:?}");
+        let parameters = Parameters {
+            bucket_size,
+            max_iterations: 20,
+            expansion: 0,
+        };
+        let mut filter = CuckooFilter::new(capacity, parameters, ANY).expect("a filter");
+        let slots = filter.num_buckets() * u64::from(bucket_size);
+        close(
+            filter.num_buckets() as f64,
+            shown.figure("buckets"),
+            &shown.command,
+        );
+        close(slots as f64, shown.figure("bytes"), &shown.command);
+        close(
+            items as f64 / slots as f64,
+            shown.figure("slots-used"),
+            &shown.command,
+        );
+        let compared = 2.0 * f64::from(bucket_size) * items as f64 / slots as f64;
+        let error = 1.0 - (1.0 - 1.0 / 255.0f64).powf(compared);
+        close(error, shown.figure("error-full"), &shown.command);
+        // All items go in before the filter would grow, as the page says of buckets of three and more.
+        for number in 0..items {
+            let added = filter.insert(&u64::to_le_bytes(number), ANY);
+            assert!(
+                added.is_ok() || bucket_size < 3,
+                "{}: item {number}",
+                shown.command
+            );
+        }
+    }
+}
+
+#[test]
+fn count_min_sketches() {
+    for (error, probability, cell, command) in [
+        (0.001, 0.01, 4, "CMS.INITBYPROB key 0.001 0.01"),
+        (0.01, 0.01, 1, "CMS.INITBYPROB key 0.01 0.01 CELL_SIZE 1"),
+        (
+            0.3,
+            0.000_001,
+            8,
+            "CMS.INITBYPROB key 0.3 0.000001 CELL_SIZE 8",
+        ),
+        (
+            0.1,
+            0.007_812_5,
+            2,
+            "CMS.INITBYPROB key 0.1 0.0078125 CELL_SIZE 2",
+        ),
+        (0.000_01, 0.9, 4, "CMS.INITBYPROB key 0.00001 0.9"),
+    ] {
+        let shown = ask(&format!(
+            "family=cms&error={error}&probability={probability}&cell={cell}&total=1000"
+        ));
+        assert_eq!(shown.command, command);
+        let (width, depth) = dimensions_for(error, probability).expect("dimensions");
+        close(width as f64, shown.figure("width"), command);
+        close(depth as f64, shown.figure("depth"), command);
+        close(
+            (width * depth * cell) as f64,
+            shown.figure("bytes"),
+            command,
+        );
+        close(error * 1000.0, shown.figure("bound"), command);
+        for (counts, bound) in shown.points {
+            close(error * counts, bound, command);
+        }
+    }
+}
+
+#[test]
+fn top_k_sketches() {
+    for k in [1u64, 10, 1_000] {
+        let shown = ask(&format!("family=topk&k={k}&item=20"));
+        let (width, depth) = (shown.figure("width") as u64, shown.figure("depth") as u64);
+        assert_eq!(
+            shown.command,
+            format!("TOPK.RESERVE key {k} {width} {depth} 0.9")
+        );
+        let sketch = TopK::new(k, width, depth, 0.9, ANY).expect("a sketch");
+        close(
+            sketch.bucket_bytes().len() as f64,
+            shown.figure("bytes"),
+            &shown.command,
+        );
+        for (heavy, chance) in shown.points {
+            let shared = 1.0 - (1.0 - 1.0 / width as f64).powf(heavy - 1.0);
+            close(shared.powf(depth as f64), chance, &shown.command);
+        }
+    }
+}
+
+#[test]
+fn t_digests() {
+    for (compression, command) in [
+        (50, "TDIGEST.CREATE key COMPRESSION 50"),
+        (100, "TDIGEST.CREATE key"),
+        (1_000, "TDIGEST.CREATE key COMPRESSION 1000"),
+    ] {
+        let shown = ask(&format!("family=tdigest&compression={compression}"));
+        assert_eq!(shown.command, command);
+        let mut digest = TDigest::new(compression, ANY).expect("a digest");
+        let figures = digest.figures();
+        close(
+            f64::from(figures.capacity),
+            shown.figure("capacity"),
+            command,
+        );
+        close(
+            figures.memory_usage as f64,
+            shown.figure("reported"),
+            command,
+        );
+        let mut most = 0;
+        for step in 0..2_000u32 {
+            let samples: Vec<_> = (0..10)
+                .map(|n| f64::from((step * 10 + n) * 7919 % 20_011))
+                .collect();
+            digest.add(&samples).expect("memory");
+            digest.compressed().expect("memory");
+            most = most.max(digest.block_bytes());
+        }
+        let ratio = most as f64 / shown.figure("bytes");
+        assert!(
+            (0.8..1.05).contains(&ratio),
+            "{command}: {most} bytes, {shown:?}"
+        );
+    }
+}
+
+#[test]
+fn wrong_numbers_are_refused_with_their_range() {
+    for (values, refusal) in [
+        (
+            "family=bloom&capacity=0",
+            "Capacity: a whole number from 1 to 1,073,741,824.",
+        ),
+        (
+            "family=bloom&error=1",
+            "Error rate: a number between 0 and 1, both excluded.",
+        ),
+        ("family=cms&cell=3", "Cell size: one of 1, 2, 4, 8."),
+        (
+            "family=tdigest&compression=many",
+            "Compression: a whole number from 1 to 357,913,939.",
+        ),
+    ] {
+        let shown = ask(values);
+        assert_eq!(shown.refusal, refusal);
+        assert!(
+            shown.command.is_empty() && shown.figures.is_empty(),
+            "{shown:?}"
+        );
+    }
+}
