@@ -1,7 +1,7 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
-	valgrind asan tour bench lint \
+	valgrind asan tour bench bench-report lint \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
@@ -58,9 +58,12 @@ asan: ## the sketches' tests and the damaged forms under AddressSanitizer and Le
 tour: ## see the module at work on a real list of words
 	@scripts/tour.sh
 
-bench: ## time the operations of each sketch, without a server
+bench: ## measure everything: long, and best on a quiet machine
+	@scripts/bench.sh
+
+bench-report: ## write docs/performance.md's tables and pictures from what was measured
 	@scripts/install.sh build
-	cargo bench
+	cargo bench --bench report
 
 lint: ## formatting, clippy, documentation, the floors, the scripts
 	@scripts/lint.sh

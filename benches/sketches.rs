@@ -3,6 +3,10 @@
 //! `cargo bench` runs all, `cargo bench bloom` those of one family. Items are 16 bytes; those that are
 //! looked up are half in, half not.
 
+#[path = "stream/mod.rs"]
+#[allow(dead_code)] // The items only.
+mod stream;
+
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use roughly::sketch::bloom::{self, Chain};
 use roughly::sketch::count_min::{CellSize, CountMin};
@@ -11,6 +15,7 @@ use roughly::sketch::t_digest::TDigest;
 use roughly::sketch::top_k::TopK;
 use std::hint::black_box;
 use std::time::Duration;
+use stream::{Item, item};
 
 /// Sizes of the filters: in the second-level cache, in the third, in main memory.
 const MEBIBYTES: [u64; 3] = [1, 64, 1024];
@@ -18,17 +23,6 @@ const MEBIBYTES: [u64; 3] = [1, 64, 1024];
 const PREFILL: u64 = 1_000_000;
 /// Items of a batch, as in a command with many.
 const BATCH: usize = 100;
-
-type Item = [u8; 16];
-
-/// The items of a stream, different for every number.
-fn item(number: u64) -> Item {
-    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut item = *b"item:xxxxxxxxxxx";
-    item[5..13].copy_from_slice(&mixed.to_le_bytes());
-    item[13..].copy_from_slice(&number.to_le_bytes()[..3]);
-    item
-}
 
 fn batch(first: u64) -> Vec<Item> {
     (first..first + BATCH as u64).map(item).collect()

@@ -1,0 +1,241 @@
+//! Filters of ours and of others behind one face, so that one loop measures all.
+
+use crate::leveldb::LevelDb;
+use crate::plain_cuckoo::PlainCuckoo;
+use crate::stream::Item;
+use fastbloom::BloomFilter;
+use roughly::sketch::bloom::{self, Chain};
+use roughly::sketch::cuckoo::{self, CuckooFilter};
+use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
+
+/// Items that are handed over at once.
+pub const BLOCK: usize = 16;
+
+/// Every allocation is allowed.
+const ANY: &dyn Fn(u64) -> bool = &|_| true;
+
+/// A filter to be measured.
+pub trait Contender {
+    /// Adds an item; false if there is no room.
+    fn insert(&mut self, item: &Item) -> bool;
+
+    /// Whether an item may be in.
+    fn contains(&self, item: &Item) -> bool;
+
+    /// Adds a block, and counts those for which there was room. One after another, if the filter has no
+    /// way of its own.
+    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+        items.iter().map(|item| u32::from(self.insert(item))).sum()
+    }
+
+    /// How many of a block may be in.
+    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+        (items.iter())
+            .map(|item| u32::from(self.contains(item)))
+            .sum()
+    }
+
+    /// Bytes that it takes.
+    fn bytes(&self) -> u64;
+}
+
+/// Our Bloom filter at 0.001, an item at a time.
+pub struct Bloom(pub Chain);
+
+impl Bloom {
+    pub fn new(items: u64) -> Self {
+        let parameters = bloom::Parameters {
+            capacity: items,
+            error_rate: 0.001,
+            expansion: 2,
+            scaling: false,
+        };
+        Self(Chain::new(&parameters, ANY).expect("memory for the filter"))
+    }
+}
+
+impl Contender for Bloom {
+    fn insert(&mut self, item: &Item) -> bool {
+        let hash = self.0.hash(item);
+        self.0.add(hash, ANY).is_ok()
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(self.0.hash(item))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bit_bytes()
+    }
+}
+
+/// The same as commands with many items use it: hashed and fetched a block ahead.
+pub struct BloomBlocks(pub Bloom);
+
+impl Contender for BloomBlocks {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.0.insert(item)
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(item)
+    }
+
+    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+        let chain = &mut self.0.0;
+        let hashes = items.map(|item| chain.hash(&item));
+        hashes.iter().for_each(|hash| chain.prefetch(*hash));
+        let added = hashes.map(|hash| u32::from(chain.add(hash, ANY).is_ok()));
+        added.iter().sum()
+    }
+
+    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+        let hashes = items.map(|item| self.0.0.hash(&item));
+        self.0.0.contains_block(&hashes).count_ones()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+/// Our cuckoo filter without growth.
+pub struct Cuckoo(pub CuckooFilter);
+
+impl Cuckoo {
+    pub fn new(slots: u64, bucket_size: u8, max_iterations: u16) -> Self {
+        let parameters = cuckoo::Parameters {
+            bucket_size,
+            max_iterations,
+            expansion: 0,
+        };
+        Self(CuckooFilter::new(slots, parameters, ANY).expect("memory for the filter"))
+    }
+}
+
+impl Contender for Cuckoo {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.0.insert(item, ANY).is_ok()
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.num_buckets() * u64::from(self.0.parameters().bucket_size)
+    }
+}
+
+/// The same as commands with many items use it.
+pub struct CuckooBlocks(pub Cuckoo);
+
+impl Contender for CuckooBlocks {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.0.insert(item)
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(item)
+    }
+
+    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+        let mut stored = 0;
+        let each = items.iter().map(|item| &item[..]);
+        (self.0.0).insert_each(each, ANY, |done| stored += u32::from(done.is_ok()));
+        stored
+    }
+
+    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+        let mut found = 0;
+        let each = items.iter().map(|item| &item[..]);
+        self.0.0.contains_each(each, |is| found += u32::from(is));
+        found
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl Contender for LevelDb {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.insert(item);
+        true
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.contains(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+impl Contender for PlainCuckoo {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.insert(item)
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.contains(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+/// The crate fastbloom, with its own hasher.
+pub struct FastBloom(BloomFilter);
+
+impl FastBloom {
+    pub fn new(bits: u64, items: u64) -> Self {
+        let builder = BloomFilter::with_num_bits(bits as usize).seed(&1);
+        Self(builder.expected_items(items as usize))
+    }
+}
+
+impl Contender for FastBloom {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.0.insert(item);
+        true
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.num_bits() as u64 / 8
+    }
+}
+
+/// The crate scalable_cuckoo_filter, with its own hasher, at the error rate of fingerprints of a byte in
+/// buckets of four: 2 · 4 / 256.
+pub struct Scalable(ScalableCuckooFilter<Item>);
+
+impl Scalable {
+    pub fn new(items: u64) -> Self {
+        let builder = ScalableCuckooFilterBuilder::new()
+            .initial_capacity(items as usize)
+            .false_positive_probability(8.0 / 256.0);
+        Self(builder.finish())
+    }
+}
+
+impl Contender for Scalable {
+    fn insert(&mut self, item: &Item) -> bool {
+        self.0.insert(item);
+        true
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.0.contains(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bits() / 8
+    }
+}

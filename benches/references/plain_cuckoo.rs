@@ -1,0 +1,88 @@
+//! The cuckoo filter of the paper (Fan, Andersen, Kaminsky & Mitzenmacher, "Cuckoo Filter: Practically
+//! Better Than Bloom", CoNEXT 2014, algorithms 1 and 2), as a reference point: four slots of one byte a
+//! bucket, partial-key hashing, 500 kicks, no growth.
+
+use roughly::sketch::hash::murmur64a;
+
+const SLOTS: usize = 4;
+const KICKS: u32 = 500;
+
+/// The filter; 0 is an empty slot.
+#[derive(Debug)]
+pub struct PlainCuckoo {
+    buckets: Vec<[u8; SLOTS]>,
+    /// Decides which fingerprint is kicked out: xorshift64 (Marsaglia 2003), the same in every run.
+    random: u64,
+}
+
+impl PlainCuckoo {
+    /// An empty filter of so many slots, a power of two.
+    pub fn new(slots: u64) -> Self {
+        Self {
+            buckets: vec![[0; SLOTS]; slots as usize / SLOTS],
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    fn mask(&self) -> usize {
+        self.buckets.len() - 1
+    }
+
+    /// The fingerprint, 1 to 255, and the first bucket.
+    fn place(&self, item: &[u8]) -> (u8, usize) {
+        let hash = murmur64a(item, 0);
+        ((hash % 255 + 1) as u8, (hash >> 8) as usize & self.mask())
+    }
+
+    /// The other bucket of a fingerprint.
+    fn other(&self, bucket: usize, fingerprint: u8) -> usize {
+        (bucket ^ (usize::from(fingerprint) * 0x5bd1_e995)) & self.mask()
+    }
+
+    fn store(&mut self, bucket: usize, fingerprint: u8) -> bool {
+        let slot = self.buckets[bucket].iter_mut().find(|slot| **slot == 0);
+        slot.map(|slot| *slot = fingerprint).is_some()
+    }
+
+    /// Inserts an item; false, and one item less, if there was no room after all kicks.
+    pub fn insert(&mut self, item: &[u8]) -> bool {
+        let (mut fingerprint, first) = self.place(item);
+        let second = self.other(first, fingerprint);
+        if self.store(first, fingerprint) || self.store(second, fingerprint) {
+            return true;
+        }
+        let mut bucket = if self.next_random() & 1 == 0 {
+            first
+        } else {
+            second
+        };
+        for _ in 0..KICKS {
+            let slot = self.next_random() as usize % SLOTS;
+            std::mem::swap(&mut self.buckets[bucket][slot], &mut fingerprint);
+            bucket = self.other(bucket, fingerprint);
+            if self.store(bucket, fingerprint) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether an item may be in.
+    pub fn contains(&self, item: &[u8]) -> bool {
+        let (fingerprint, first) = self.place(item);
+        self.buckets[first].contains(&fingerprint)
+            || self.buckets[self.other(first, fingerprint)].contains(&fingerprint)
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        (self.buckets.len() * SLOTS) as u64
+    }
+
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random >> 32
+    }
+}

@@ -1,0 +1,299 @@
+//! The tables of docs/performance.md.
+
+use crate::Results;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Every table with the name of its markers.
+pub fn all(results: &Results) -> Vec<(&'static str, String)> {
+    vec![
+        ("machine", machine(results)),
+        ("goals", goals(&results.server["cases"])),
+        ("cases", cases(&results.server["cases"])),
+        ("instructions", instructions(&results.instructions)),
+        ("pauses", pauses(&results.server["pauses"])),
+        ("references", references(&results.references["filters"])),
+        ("digests", digests(&results.references["digests"])),
+    ]
+}
+
+fn items(of: &Value) -> impl Iterator<Item = &Value> {
+    of.as_array().expect("an array").iter()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("unknown")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// Digits in groups of three.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits.as_str()),
+    };
+    let mut grouped = sign.to_owned();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A multiple with as many digits as it is good for.
+fn multiple(of: f64) -> String {
+    match of {
+        10.0.. => format!("{of:.1}"),
+        _ => format!("{of:.2}"),
+    }
+}
+
+fn machine(results: &Results) -> String {
+    let machine = &results.server["machine"];
+    let loads = [&results.server, &results.references, &results.growth];
+    let loads = loads.map(|bench| {
+        let load = |when| number(&bench["machine"][when]);
+        format!(
+            "{:.1} before and {:.1} after",
+            load("load_before"),
+            load("load_after")
+        )
+    });
+    let exists = items(&results.server["cases"]).map(|case| number(&case["exists_ns"]));
+    let (least, most) = exists.fold((f64::INFINITY, 0.0f64), |(least, most), ns| {
+        (least.min(ns), most.max(ns))
+    });
+    let mut table = String::from("| | |\n|---|---|\n");
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(table, "| {name} | {value} |");
+    };
+    row("date", text(&machine["date"]));
+    row(
+        "processor",
+        &format!(
+            "{}, {} cores of a virtual machine",
+            text(&machine["processor"]),
+            machine["processors"]
+        ),
+    );
+    row("caches", text(&machine["caches"]));
+    row("memory", text(&machine["memory"]));
+    row("huge pages", text(&machine["transparent_huge_pages"]));
+    row("system", text(&machine["kernel"]));
+    row("compiler", text(&machine["compiler"]));
+    row(
+        "server",
+        &format!(
+            "{}, {}",
+            text(&results.server["server"]),
+            text(&results.server["allocator"])
+        ),
+    );
+    row("load average, server bench", &loads[0]);
+    row("load average, references", &loads[1]);
+    row("load average, curves of the sketches", &loads[2]);
+    row(
+        "`EXISTS nokey`",
+        &format!(
+            "{least:.0} to {most:.0} ns: the smallest of {} rounds, beside each case",
+            results.server["rounds"]
+        ),
+    );
+    table
+}
+
+fn goals(cases: &Value) -> String {
+    let line = |case: &Value| {
+        let (got, goal) = (number(&case["multiple"]), number(&case["goal"]));
+        let share = server_share(case, cases).map_or(String::new(), |share| {
+            format!("; {} of it finds no key", multiple(share))
+        });
+        format!(
+            "- {}: {} for {goal}{share}\n",
+            text(&case["name"]),
+            multiple(got)
+        )
+    };
+    let with_goals = || items(cases).filter(|case| case["goal"].is_number());
+    // Compared as they are shown.
+    let is_met = |case: &&Value| {
+        let shown: f64 = multiple(number(&case["multiple"]))
+            .parse()
+            .expect("a number");
+        shown <= number(&case["goal"])
+    };
+    let met: Vec<_> = with_goals().filter(is_met).map(line).collect();
+    let missed: Vec<_> = with_goals()
+        .filter(|case| !is_met(case))
+        .map(line)
+        .collect();
+    format!(
+        "Met, {} of {}:\n\n{}\nNot met:\n\n{}",
+        met.len(),
+        with_goals().count(),
+        or_none(&met),
+        or_none(&missed)
+    )
+}
+
+fn or_none(lines: &[String]) -> String {
+    match lines {
+        [] => "- none\n".to_owned(),
+        lines => lines.concat(),
+    }
+}
+
+/// The cost of the server's share of a case, from the cases that it is the sum of.
+fn server_share(case: &Value, cases: &Value) -> Option<f64> {
+    let parts = case["server_share"]
+        .as_array()
+        .filter(|parts| !parts.is_empty())?;
+    let of = |name: &str| items(cases).find(|case| case["name"] == name);
+    parts
+        .iter()
+        .map(|part| {
+            let part = text(part);
+            match part.strip_prefix('-') {
+                Some(name) => Some(-number(&of(name)?["multiple"])),
+                None => Some(number(&of(part)?["multiple"])),
+            }
+        })
+        .sum()
+}
+
+fn cases(cases: &Value) -> String {
+    let mut table = String::from(
+        "| case | ns | multiple of EXISTS | goal | of that: finds no key | the rest |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    for case in items(cases) {
+        let own = number(&case["multiple"]);
+        let share = server_share(case, cases);
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} | {} |",
+            text(&case["name"]),
+            grouped(number(&case["ns"])),
+            multiple(own),
+            case["goal"]
+                .as_f64()
+                .map_or(String::new(), |goal| format!("{goal}")),
+            share.map_or(String::new(), multiple),
+            share.map_or(String::new(), |share| multiple(own - share)),
+        );
+    }
+    table
+}
+
+fn instructions(results: &Value) -> String {
+    let mut table = format!(
+        "{}:\n\n| command | instructions | the module's own | an item | the module's own |\n|---|---:|---:|---:|---:|\n",
+        text(&results["server"])
+    );
+    for case in items(&results["cases"]) {
+        let (all, ours, items) = (
+            number(&case["all"]),
+            number(&case["ours"]),
+            number(&case["items"]),
+        );
+        let an_item = |of: f64| {
+            if items > 1.0 {
+                grouped(of / items)
+            } else {
+                String::new()
+            }
+        };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} |",
+            text(&case["name"]),
+            grouped(all),
+            grouped(ours),
+            an_item(all),
+            an_item(ours),
+        );
+    }
+    table
+}
+
+fn pauses(pauses: &Value) -> String {
+    let mut table = String::from("| what | least | longest |\n|---|---:|---:|\n");
+    let shown = |us: i64| match us {
+        10_000.. => format!("{:.1} ms", us as f64 / 1e3),
+        1_000.. => format!("{:.2} ms", us as f64 / 1e3),
+        _ => format!("{us} µs"),
+    };
+    for pause in items(pauses) {
+        let us: Vec<i64> = items(&pause["us"]).filter_map(Value::as_i64).collect();
+        let end = |end: Option<&i64>| shown(end.copied().unwrap_or(0));
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} |",
+            text(&pause["name"]),
+            end(us.iter().min()),
+            end(us.iter().max())
+        );
+    }
+    table
+}
+
+fn references(filters: &Value) -> String {
+    let mut sizes: Vec<u64> = items(filters)
+        .filter_map(|row| row["mebibytes"].as_u64())
+        .collect();
+    sizes.dedup();
+    let mut tables = String::new();
+    for size in sizes {
+        let of_size = || items(filters).filter(|row| row["mebibytes"] == size);
+        let part = of_size().find_map(|row| row["filled_to"].as_u64().filter(|&part| part > 1));
+        let note = part.map_or(String::new(), |part| {
+            format!(", filled to a {part}th: misses and error rates are those of such a filter")
+        });
+        let _ = writeln!(
+            tables,
+            "{size} MiB{note}:\n\n| filter | ns an insert | a hit | a miss | MiB | items | bits an item | error rate |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|"
+        );
+        for row in of_size() {
+            let _ = writeln!(
+                tables,
+                "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {} | {:.2} | {:.4} % |",
+                text(&row["name"]),
+                number(&row["insert_ns"]),
+                number(&row["hit_ns"]),
+                number(&row["miss_ns"]),
+                number(&row["bytes"]) / f64::from(1 << 20),
+                grouped(number(&row["items"])),
+                number(&row["bits_an_item"]),
+                number(&row["error_rate"]) * 100.0,
+            );
+        }
+        tables.push('\n');
+    }
+    tables.pop();
+    tables
+}
+
+fn digests(digests: &Value) -> String {
+    let mut table = String::from(
+        "| digest | compression | centroids | ns a sample | ns a quantile | worst rank error |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    for row in items(digests) {
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {:.1} | {:.1} | {:.6} |",
+            text(&row["name"]),
+            row["compression"],
+            row["centroids"],
+            number(&row["add_ns"]),
+            number(&row["quantile_ns"]),
+            number(&row["worst_rank_error"]),
+        );
+    }
+    table
+}

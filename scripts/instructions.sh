@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Instructions of the server for each command, and how many of them are the module's own, counted by
+# valgrind's callgrind: unlike times they do not depend on what else the machine does.
+#
+#   scripts/instructions.sh              all cases below
+#   scripts/instructions.sh BF CMS       those whose names have one of these words
+#
+# A command's count holds all that the server does for it: reading, parsing, answering, its share of the
+# event loop. Counted as the module's own is what runs in libroughly.so itself; what it calls in the server
+# (opening a key, replying, allocating) is the server's. Writes target/bench/instructions.json.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/install.sh build server valgrind
+server=$(scripts/find-server.sh)
+client=$(scripts/find-server.sh cli)
+benchmark=$(scripts/find-server.sh benchmark)
+echo "instructions: building the module (cargo build --release --lib)" >&2
+cargo build --release --lib
+module=$PWD/${CARGO_TARGET_DIR:-target}/release/libroughly.so
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/roughly-instructions-XXXXXX")
+process=
+stop() {
+    if [ -n "$process" ]; then
+        kill "$process" 2> /dev/null || true
+        wait "$process" 2> /dev/null || true
+        process=
+    fi
+}
+trap 'stop; rm -rf "$work"' EXIT
+
+random=__rand_int__
+item=item:$random
+
+# times COUNT WORDS...: the words so many times.
+times() {
+    local count=$1 i
+    shift
+    for ((i = 0; i < count; i++)); do
+        printf '%s ' "$@"
+    done
+    echo
+}
+
+# Runs a server under callgrind, without counting yet; its port is $port. A port that is taken ends the
+# server; then another is tried.
+start() {
+    local attempt
+    for attempt in 1 2 3 4 5; do
+        port=$((20000 + RANDOM % 12000))
+        valgrind --tool=callgrind --instr-atstart=no --dump-line=no --callgrind-out-file="$work/out" \
+            "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
+            > "$work/log" 2>&1 &
+        process=$!
+        while kill -0 "$process" 2> /dev/null; do
+            if "$client" -p "$port" ping > /dev/null 2>&1; then
+                return 0
+            fi
+            sleep 0.2
+        done
+        echo "instructions: attempt $attempt: the server did not start" >&2
+    done
+    cat "$work/log" >&2
+    return 1
+}
+
+# load COMMANDS RANGE WORDS...: pipelined load; the program ends at the first error that is answered.
+load() {
+    local commands=$1 range=$2
+    shift 2
+    if ! "$benchmark" -p "$port" -q -c 4 -P 32 -n "$commands" -r "$range" "$@" > "$work/load" 2>&1; then
+        tail -c 300 "$work/load" >&2
+        return 1
+    fi
+}
+
+# Sums the costs of the functions of each object in a callgrind file: all of them, and those of the module.
+# A line that follows "calls=" is what a call cost inside, which is counted there.
+# shellcheck disable=SC2016
+sums='
+/^c?ob=/ {
+    # An object is named where its number first stands, which may be in a call.
+    number = $0; sub(/^c?ob=/, "", number); name = number
+    sub(/\).*/, ")", number); sub(/^\([0-9]+\) ?/, "", name)
+    if (name != "") names[number] = name
+    if ($0 ~ /^ob=/) is_ours = names[number] ~ /libroughly/
+    next
+}
+/^calls=/ { getline; next }
+/^[0-9+*-]/ { all += $NF; if (is_ours) ours += $NF }
+END { printf "%.0f %.0f\n", all, ours }'
+
+results=()
+# count NAME ITEMS COMMANDS RANGE SETUP PREFILL WORDS...: PREFILL is COMMANDS RANGE WORDS.. in one text.
+count() {
+    local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours
+    shift 6
+    local word chosen=${#chosen_words[@]}
+    for word in "${chosen_words[@]}"; do
+        [[ $name != *"$word"* ]] || chosen=0
+    done
+    [ "$chosen" -eq 0 ] || return 0
+    start
+    # Words of the texts have no spaces.
+    # shellcheck disable=SC2086
+    [ -z "$setup" ] || "$client" -p "$port" $setup > /dev/null
+    # shellcheck disable=SC2086
+    [ -z "$prefill" ] || load $prefill
+    callgrind_control --instr=on "$process" > /dev/null 2>&1
+    load "$commands" "$range" "$@"
+    callgrind_control --instr=off "$process" > /dev/null 2>&1
+    "$client" -p "$port" shutdown nosave > /dev/null 2>&1 || true
+    wait "$process" || true
+    process=
+    read -r all ours < <(awk "$sums" "$work"/out)
+    rm -f "$work"/out*
+    all=$((all / commands))
+    ours=$((ours / commands))
+    printf '%-28s %8d instructions, %7d of them ours' "$name" "$all" "$ours"
+    [ "$items" -eq 1 ] || printf '; an item %d and %d' $((all / items)) $((ours / items))
+    printf '\n'
+    results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours}")
+    # A part of the cases is shown, not kept. All are written one by one, so that a run can be given up.
+    [ ${#chosen_words[@]} -gt 0 ] || write
+}
+
+write() {
+    mkdir -p target/bench
+    {
+        echo "{\"server\": \"$version\", \"cases\": ["
+        printf '%s' "${results[0]}"
+        [ ${#results[@]} -eq 1 ] || printf ',\n%s' "${results[@]:1}"
+        echo "]}"
+    } > target/bench/instructions.json
+}
+
+chosen_words=("$@")
+version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
+bf=BF.RESERVE\ k\ 0.001\ 10000000
+cf=CF.RESERVE\ k\ 10000000
+cms=CMS.INITBYPROB\ k\ 0.001\ 0.01
+cms50=CMS.INITBYPROB\ k\ 0.00001\ 0.001
+topk=TOPK.RESERVE\ k\ 100\ 1000\ 7\ 0.9
+digest=TDIGEST.CREATE\ k\ COMPRESSION\ 1000
+samples="2000 1000000000 TDIGEST.ADD k $(times 100 $random)"
+read -ra items100 < <(times 100 "$item")
+read -ra items50 < <(times 50 "$item")
+read -ra pairs50 < <(times 50 "$item" 3)
+read -ra samples100 < <(times 100 $random)
+
+count "EXISTS" 1 40000 1 "" "" EXISTS nokey
+count "EXISTS x100" 100 2000 1000000 "" "" EXISTS "${items100[@]}"
+count "BF.EXISTS, no such key" 1 40000 1000000 "" "" BF.EXISTS nokey "$item"
+count "BF.ADD" 1 40000 1000000000 "$bf" "" BF.ADD k "$item"
+count "BF.EXISTS" 1 40000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
+count "BF.MADD x100" 100 2000 1000000000 "$bf" "" BF.MADD k "${items100[@]}"
+count "BF.MEXISTS x100" 100 2000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
+count "CF.ADD" 1 40000 1000000000 "$cf" "" CF.ADD k "$item"
+count "CF.EXISTS" 1 40000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
+count "CF.INSERT x100" 100 2000 1000000000 "$cf" "" CF.INSERT k ITEMS "${items100[@]}"
+count "CF.MEXISTS x100" 100 2000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
+count "CMS.INCRBY" 1 40000 1000000 "$cms" "" CMS.INCRBY k "$item" 1
+count "CMS.INCRBY x50" 50 2000 10000000 "$cms50" "" CMS.INCRBY k "${pairs50[@]}"
+count "CMS.QUERY x50" 50 2000 10000000 "$cms50" "2000 10000000 CMS.INCRBY k ${pairs50[*]}" CMS.QUERY k "${items50[@]}"
+count "TOPK.ADD" 1 40000 2000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.ADD k "$item"
+count "TOPK.INCRBY by 1,000" 1 20000 100000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.INCRBY k "$item" 1000
+count "TOPK.QUERY" 1 40000 2000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.QUERY k "$item"
+count "TDIGEST.ADD" 1 40000 1000000000 "$digest" "" TDIGEST.ADD k "$random"
+count "TDIGEST.ADD x100" 100 2000 1000000000 "$digest" "" TDIGEST.ADD k "${samples100[@]}"
+count "TDIGEST.QUANTILE" 1 40000 1 "$digest" "$samples" TDIGEST.QUANTILE k 0.5
+count "TDIGEST.CDF" 1 40000 1000000000 "$digest" "$samples" TDIGEST.CDF k "$random"
