@@ -96,6 +96,18 @@ impl Nodes {
         assert!(reply.is_ok(), "node {node}: {command}: {reply}");
     }
 
+    /// Tells a node about a slot. Valkey asks its replicas first, and says so when one is not in step just
+    /// then; it is asked again.
+    fn set_slot(&self, node: usize, command: &str) {
+        let command = format!("CLUSTER SETSLOT {command}");
+        self.wait("a replica in step", |nodes| {
+            let reply = nodes.servers[node].call(&command);
+            let waits = reply.to_string().starts_with("-NOREPLICAS");
+            assert!(reply.is_ok() || waits, "node {node}: {command}: {reply}");
+            !waits
+        });
+    }
+
     fn field(&self, node: usize, name: &str) -> Option<String> {
         let reply = self.servers[node].call("CLUSTER INFO");
         let text = String::from_utf8_lossy(reply.text()?).into_owned();
@@ -185,14 +197,8 @@ impl Nodes {
     pub fn move_slot(&self, slot: u16, to: usize) {
         let from = self.owner(slot);
         assert_ne!(from, to);
-        self.ok(
-            to,
-            &format!("CLUSTER SETSLOT {slot} IMPORTING {}", self.ids[from]),
-        );
-        self.ok(
-            from,
-            &format!("CLUSTER SETSLOT {slot} MIGRATING {}", self.ids[to]),
-        );
+        self.set_slot(to, &format!("{slot} IMPORTING {}", self.ids[from]));
+        self.set_slot(from, &format!("{slot} MIGRATING {}", self.ids[to]));
         let mut source = self.servers[from].resp2();
         loop {
             let reply = source.call(&format!("CLUSTER GETKEYSINSLOT {slot} 3"));
@@ -215,10 +221,7 @@ impl Nodes {
                 .filter(|n| *n != to && *n != from),
         );
         for node in nodes {
-            self.ok(
-                node,
-                &format!("CLUSTER SETSLOT {slot} NODE {}", self.ids[to]),
-            );
+            self.set_slot(node, &format!("{slot} NODE {}", self.ids[to]));
         }
         self.wait("the slot's new owner", |nodes| nodes.owner(slot) == to);
     }
