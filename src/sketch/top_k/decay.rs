@@ -35,7 +35,7 @@ pub(super) struct Decay {
 
 /// Counts are taken apart into digits of so many bits. Two digits, which is two loads and a product, hold
 /// the counts that are likely to decay: with the default decay the chance at 256 is 2e-12. Bit by bit
-/// TOPK.ADD took 220 instructions more, for it meets a chance in most of an item's rows.
+/// TOPK.ADD took 130 instructions more, for it meets a chance in most of an item's rows.
 const DIGIT_BITS: u32 = 4;
 /// Digits of a count.
 const DIGITS: usize = (u32::BITS / DIGIT_BITS) as usize;
