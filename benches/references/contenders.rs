@@ -4,6 +4,7 @@ use crate::leveldb::LevelDb;
 use crate::plain_cuckoo::PlainCuckoo;
 use crate::stream::Item;
 use fastbloom::BloomFilter;
+use roughly::sketch::bloom::batch::Additions;
 use roughly::sketch::bloom::{self, Chain};
 use roughly::sketch::cuckoo::{self, CuckooFilter};
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
@@ -83,10 +84,12 @@ impl Contender for BloomBlocks {
 
     fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
         let chain = &mut self.0.0;
-        let hashes = items.map(|item| chain.hash(&item));
-        hashes.iter().for_each(|hash| chain.prefetch(*hash));
-        let added = hashes.map(|hash| u32::from(chain.add(hash, ANY).is_ok()));
-        added.iter().sum()
+        let mut additions = Additions::new(items.iter().map(Item::as_slice), chain);
+        let mut added = 0;
+        while let Some(answer) = additions.add_next(chain, ANY) {
+            added += u32::from(answer.is_ok());
+        }
+        added
     }
 
     fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {

@@ -2,6 +2,7 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
+use roughly::sketch::bloom::batch::Additions;
 use roughly::sketch::bloom::parts::{self, ENCODING_VERSION};
 use roughly::sketch::bloom::{Chain, Error, Parameters};
 use roughly::sketch::format::dump::Values;
@@ -40,8 +41,10 @@ pub fn exercise(mut chain: Chain) {
     let found = chain.contains_block(&hashes);
     for (number, &hash) in hashes.iter().enumerate() {
         assert_eq!(chain.contains(hash), found >> number & 1 != 0);
-        chain.prefetch(hash);
     }
+    let items: Vec<_> = (0..40u8).map(|item| [item / 2]).collect();
+    let mut additions = Additions::new(items.iter().map(|item| &item[..]), &chain);
+    while additions.add_next(&mut chain, &allows).is_some() {}
     for item in 0..40u8 {
         if add(&mut chain, &[item]).is_ok() {
             assert!(chain.contains(chain.hash(&[item])));

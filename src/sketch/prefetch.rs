@@ -28,14 +28,17 @@ pub fn prefetch(bytes: &[u8], index: usize) {
     let _ = address;
 }
 
-/// Does `work` with the wider vectors (AVX2) of processors that have them, as far as what it calls is
-/// inlined into it; on others it is done all the same. Cost: a look at a flag, and two copies of the
+/// Does `work` with the wider vectors (AVX2) and the shifts and products without flags (BMI) of processors
+/// that have them, as far as what it calls is inlined into it; on others it is done all the same. Cost: a look at a flag, and two copies of the
 /// code of `work`.
 #[inline]
 pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2")]
         fn wide<R>(work: impl FnOnce() -> R) -> R {
             work()
         }

@@ -2,8 +2,10 @@
 
 use super::create::{self, InsertOptions};
 use super::{NOT_FOUND, config, stats};
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::WriteKey;
+use crate::sketch::bloom::batch::Additions;
 use crate::sketch::bloom::filter::{BLOCK, ItemHash};
 use crate::sketch::bloom::{self, Chain};
 use std::ffi::CStr;
@@ -102,20 +104,9 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
         call.reply_array(items);
     }
     let mut outcome = Outcome::default();
-    // A block of items is under way at any time: hashed, their memory asked for, and not yet added.
-    let mut under_way = [ItemHash::default(); BLOCK];
-    for (hash, item) in under_way.iter_mut().zip(call.args_from(first)) {
-        *hash = chain.hash(item.bytes());
-        chain.prefetch(*hash);
-    }
-    for word in first..call.len() {
-        let slot = &mut under_way[(word - first) % BLOCK];
-        let hash = *slot;
-        if word + BLOCK < call.len() {
-            *slot = chain.hash(call.arg(word + BLOCK).bytes());
-            chain.prefetch(*slot);
-        }
-        let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
+    let mut additions = Additions::new(call.args_from(first).map(Argument::bytes), chain);
+    let mut word = first;
+    while let Some(added) = additions.add_next(chain, &|bytes| call.allows_growth(bytes)) {
         reply_item(call, added);
         match added {
             Ok(new) => {
@@ -132,6 +123,7 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
                 }
             }
         }
+        word += 1;
     }
     if may_end_early {
         call.end_array();

@@ -24,9 +24,10 @@ impl ItemHash {
     }
 }
 
-/// Items that are hashed and prefetched together. Large enough to keep the 10 to 20 cache misses in
-/// flight that a core can have, small enough for the stack.
-pub const BLOCK: usize = 16;
+/// Items that are looked for together, at most as many as a mask has bits. A round of probes ends with a branch
+/// that is foreseen wrongly, which the items share: with 12 filters an item takes 95 ns in blocks of 64 and 116 in
+/// blocks of 16.
+pub const BLOCK: usize = 64;
 
 /// Arrays up to this size are likely in the caches, where prefetching costs more than it saves.
 const CACHED_BYTES: usize = 1 << 20;
@@ -108,19 +109,32 @@ impl Filter {
         Ok(Self::with_bits(self.shape, self.items, bits))
     }
 
-    /// Byte and bit (0 to 7) of a probe, given its sum `a + i*b`. The one place where bits are addressed.
+    /// The bit of a probe, given its sum `a + i*b`.
     #[inline(always)]
-    #[allow(clippy::cast_possible_truncation)]
-    fn place(&self, sum: u64) -> (usize, u32) {
-        let bit = self.modulus.of(sum);
-        ((bit >> 3) as usize, bit as u32 & 7)
+    fn place(&self, sum: u64) -> u64 {
+        self.modulus.of(sum)
     }
 
-    /// The byte of a probe, shifted so that the probe's bit is the lowest.
+    /// The byte that a bit is in, shifted so that the bit is the lowest. With [`Filter::set`] the one place
+    /// where bits are addressed.
     #[inline(always)]
-    fn bit(&self, sum: u64) -> u32 {
-        let (byte, bit) = self.place(sum);
-        u32::from(self.bits[byte]) >> bit
+    #[allow(clippy::cast_possible_truncation)] // below the number of bits, which are in memory
+    fn bit(&self, place: u64) -> u32 {
+        u32::from(self.bits[(place >> 3) as usize]) >> (place & 7)
+    }
+
+    /// Sets a bit.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // as in `bit`
+    fn set(&mut self, place: u64) {
+        self.bits[(place >> 3) as usize] |= 1 << (place & 7);
+    }
+
+    /// Whether the bits of these probes are all set: 0 if not, without a branch between them.
+    #[inline(always)]
+    fn all_set<const N: usize>(&self, sums: [u64; N]) -> bool {
+        let places = sums.map(|sum| self.place(sum));
+        places.iter().fold(1, |all, &place| all & self.bit(place)) != 0
     }
 
     /// Whether the bits of these probes are all set. They are tested four at a time, without a branch
@@ -132,15 +146,14 @@ impl Filter {
         let mut sum = hash.sum(probes.start);
         while left >= 4 {
             let sums = [0, 1, 2, 3].map(|i| sum.wrapping_add(hash.b.wrapping_mul(i)));
-            let all = sums.iter().fold(1, |all, &sum| all & self.bit(sum));
-            if all == 0 {
+            if !self.all_set(sums) {
                 return false;
             }
             sum = sums[3].wrapping_add(hash.b);
             left -= 4;
         }
         while left > 0 {
-            if self.bit(sum) & 1 == 0 {
+            if !self.all_set([sum]) {
                 return false;
             }
             sum = sum.wrapping_add(hash.b);
@@ -158,31 +171,65 @@ impl Filter {
 
     /// [`Filter::contains`] for several items at once: of those whose bit is set in `candidates` (bit n
     /// for `hashes[n]`), the ones that are present.
+    ///
+    /// In rounds of two probes of all the items that are left, which is a quarter of the absent ones before in
+    /// a full filter: what has to be foreseen is how many are left, not which.
+    ///
+    /// Always inlined, so that it has the instructions of whatever it is inlined into.
+    #[inline(always)]
     #[must_use]
-    pub fn contains_block(&self, hashes: &[ItemHash], candidates: u32) -> u32 {
-        if self.bits.len() <= CACHED_BYTES {
-            return select(candidates, |n| self.contains(hashes[n]));
-        }
+    pub fn contains_block(&self, hashes: &[ItemHash], candidates: u64) -> u64 {
         let all = self.shape.hashes;
-        let first = FIRST_PROBES.min(all);
-        let _ = select(candidates, |n| self.prefetch_probes(hashes[n], 0..first));
-        let left = select(candidates, |n| self.has_probes(hashes[n], 0..first));
-        let _ = select(left, |n| self.prefetch_probes(hashes[n], first..all));
-        select(left, |n| self.has_probes(hashes[n], first..all))
+        let is_large = self.is_large();
+        let mut left = candidates;
+        let mut from = 0;
+        while left != 0 && from < all {
+            if is_large && from <= FIRST_PROBES {
+                let until = if from == 0 {
+                    FIRST_PROBES.min(all)
+                } else {
+                    all
+                };
+                let _ = select(left, |n| self.prefetch_probes(hashes[n], from..until));
+            }
+            if all - from >= 2 {
+                left = select(left, |n| {
+                    let sum = hashes[n].sum(from);
+                    self.all_set([sum, sum.wrapping_add(hashes[n].b)])
+                });
+                from += 2;
+            } else {
+                left = select(left, |n| self.all_set([hashes[n].sum(from)]));
+                from += 1;
+            }
+        }
+        left
     }
 
     #[inline(always)]
     fn prefetch_probes(&self, hash: ItemHash, probes: Range<u32>) -> bool {
         for i in probes {
-            prefetch(&self.bits, self.place(hash.sum(i)).0);
+            self.prefetch_place(self.place(hash.sum(i)));
         }
         true
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // as in `bit`
+    fn prefetch_place(&self, place: u64) {
+        prefetch(&self.bits, (place >> 3) as usize);
+    }
+
+    /// Whether the bits are likely not in the caches, so that fetching them ahead pays.
+    #[inline]
+    fn is_large(&self) -> bool {
+        self.bits.len() > CACHED_BYTES
     }
 
     /// Asks for the memory that adding this item will touch, where it is likely not in the caches.
     #[inline]
     pub fn prefetch(&self, hash: ItemHash) {
-        if self.bits.len() > CACHED_BYTES {
+        if self.is_large() {
             self.prefetch_probes(hash, 0..self.shape.hashes);
         }
     }
@@ -192,12 +239,14 @@ impl Filter {
     #[inline]
     pub fn insert(&mut self, hash: ItemHash) -> bool {
         let all = 0..self.shape.hashes;
-        let Some(first_clear) = all.clone().find(|&i| self.bit(hash.sum(i)) & 1 == 0) else {
+        // Up to the first bit that is clear and no further: a page that nothing was written to yet costs
+        // the system as much to be read as to be written.
+        let mut places = all.clone().map(|i| self.place(hash.sum(i)));
+        let Some(first_clear) = places.position(|place| self.bit(place) & 1 == 0) else {
             return false;
         };
-        for i in first_clear..all.end {
-            let (byte, bit) = self.place(hash.sum(i));
-            self.bits[byte] |= 1 << bit;
+        for i in first_clear as u32..all.end {
+            self.set(self.place(hash.sum(i)));
         }
         self.items += 1;
         true
@@ -206,12 +255,12 @@ impl Filter {
 
 /// The bits n of `candidates` for which `keep(n)` is true; it is called for the lowest bit first.
 #[inline(always)]
-fn select(candidates: u32, mut keep: impl FnMut(usize) -> bool) -> u32 {
+fn select(candidates: u64, mut keep: impl FnMut(usize) -> bool) -> u64 {
     let mut kept = 0;
     let mut rest = candidates;
     while rest != 0 {
         let n = rest.trailing_zeros();
-        kept |= u32::from(keep(n as usize)) << n;
+        kept |= u64::from(keep(n as usize)) << n;
         rest &= rest - 1;
     }
     kept

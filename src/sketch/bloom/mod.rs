@@ -3,6 +3,7 @@
 //! Almeida, Baquero, Preguiça & Hutchison, "Scalable Bloom Filters", Information Processing Letters
 //! 101(6), 2007. Layout, hashing and growth are those of spec/bloom.md and decide the stored bits.
 
+pub mod batch;
 pub mod filter;
 mod modulus;
 pub mod options;
@@ -13,6 +14,7 @@ pub mod union;
 use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use crate::sketch::format::chunks::{self, ChunkError};
 use crate::sketch::hash::{murmur2, murmur64a};
+use crate::sketch::prefetch::with_wide_vectors;
 use filter::{BLOCK, Filter, ItemHash};
 use shape::{Shape, Sizing};
 
@@ -193,36 +195,19 @@ impl Chain {
     #[inline]
     #[must_use]
     pub fn contains(&self, hash: ItemHash) -> bool {
-        self.filters
-            .iter()
-            .rev()
-            .any(|filter| filter.contains(hash))
+        // Most chains are one filter. What it says is then not looked at here, so that the answer goes
+        // its way while memory is still being waited for.
+        match self.filters.as_slice() {
+            [only] => only.contains(hash),
+            filters => is_in_any(filters, hash),
+        }
     }
 
     /// [`Chain::contains`] for up to [`BLOCK`] items, their memory fetched side by side. Bit n of the
     /// answer is for item n; items beyond the block are not looked at.
     #[must_use]
-    pub fn contains_block(&self, hashes: &[ItemHash]) -> u32 {
-        let hashes = &hashes[..hashes.len().min(BLOCK)];
-        let mut absent = (1u32 << hashes.len()) - 1;
-        let mut present = 0;
-        for filter in self.filters.iter().rev() {
-            if absent == 0 {
-                break;
-            }
-            let found = filter.contains_block(hashes, absent);
-            present |= found;
-            absent &= !found;
-        }
-        present
-    }
-
-    /// Asks for the memory that adding this item will touch in the newest filter.
-    #[inline]
-    pub fn prefetch(&self, hash: ItemHash) {
-        if let Some(newest) = self.filters.last() {
-            newest.prefetch(hash);
-        }
+    pub fn contains_block(&self, hashes: &[ItemHash]) -> u64 {
+        are_in_any(&self.filters, hashes)
     }
 
     /// Adds an item and says whether it is new. Nothing changes for one that seems to be in.
@@ -235,27 +220,43 @@ impl Chain {
     /// [`Error::OutOfMemory`] if the next filter cannot be made. The chain is then as before.
     #[inline]
     pub fn add(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
-        let Some((newest, older)) = self.filters.split_last_mut() else {
+        let Some((_, older)) = self.filters.split_last() else {
             return Err(Error::Shape);
         };
-        if older.iter().rev().any(|filter| filter.contains(hash)) {
+        if is_in_any(older, hash) {
             return Ok(false);
         }
+        self.add_unseen(hash, allows)
+    }
+
+    /// [`Chain::add`] for an item that is in no filter but perhaps the newest.
+    #[inline]
+    fn add_unseen(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
+        let newest = self.filters.last_mut().ok_or(Error::Shape)?;
         // The count's end is found only in crafted payloads: beyond it, what is saved could not be
         // loaded.
         if newest.is_full() || self.items >= MAX_ITEMS {
-            if newest.contains(hash) {
-                return Ok(false);
-            }
-            if self.items >= MAX_ITEMS {
-                return Err(Error::Shape);
-            }
-            self.grow(allows)?;
-            return self.add(hash, allows);
+            return self.add_to_full(hash, allows);
         }
         let new = newest.insert(hash);
         self.items += u64::from(new);
         Ok(new)
+    }
+
+    #[cold]
+    fn add_to_full(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
+        if self
+            .filters
+            .last()
+            .is_some_and(|newest| newest.contains(hash))
+        {
+            return Ok(false);
+        }
+        if self.items >= MAX_ITEMS {
+            return Err(Error::Shape);
+        }
+        self.grow(allows)?;
+        self.add(hash, allows)
     }
 
     #[cold]
@@ -327,6 +328,33 @@ impl Chain {
             feed(filter.bits());
         }
     }
+}
+
+/// Whether the bits of an item are all set in one of the filters, from the newest to the oldest.
+#[inline]
+fn is_in_any(filters: &[Filter], hash: ItemHash) -> bool {
+    filters.iter().rev().any(|filter| filter.contains(hash))
+}
+
+/// [`is_in_any`] for up to [`BLOCK`] items, bit n of the answer for item n.
+fn are_in_any(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
+    let hashes = &hashes[..hashes.len().min(BLOCK)];
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let mut absent = u64::MAX.unbounded_shr((BLOCK - hashes.len()) as u32);
+            let mut present = 0;
+            for filter in filters.iter().rev() {
+                if absent == 0 {
+                    break;
+                }
+                let found = filter.contains_block(hashes, absent);
+                present |= found;
+                absent &= !found;
+            }
+            present
+        },
+    )
 }
 
 impl Blocks for Chain {

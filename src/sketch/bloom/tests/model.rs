@@ -1,5 +1,6 @@
 //! The chain beside a model written straight from the spec page: plain bits, plain remainders.
 
+use super::batch::Additions;
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -103,6 +104,47 @@ proptest! {
             prop_assert_eq!(filter.shape().capacity, expected.capacity);
             prop_assert_eq!(bits_of(filter), expected.bits.clone());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Items come twice within a block and in different ones, the chain grows in the middle of blocks or
+    /// is full, and now and then it is larger than the caches.
+    #[test]
+    fn several_items_are_added_as_one_after_another(
+        capacity in prop_oneof![9 => 1u64..60, 1 => Just(2_000_000u64)],
+        error_rate in 1e-6f64..0.25,
+        expansion in 0u32..5,
+        items in prop::collection::vec(0u8..150, 0..300),
+        refusals in 0u32..3,
+    ) {
+        let allowances = || {
+            let calls = std::cell::Cell::new(0);
+            move |_: u64| { calls.set(calls.get() + 1); calls.get() != refusals }
+        };
+        let mut one_by_one = chain(capacity, error_rate, expansion);
+        let allows = allowances();
+        let expected: Vec<_> = items
+            .iter()
+            .map(|&item| one_by_one.add(one_by_one.hash(&[item]), &allows))
+            .collect();
+        let mut together = chain(capacity, error_rate, expansion);
+        let allows = allowances();
+        let bytes: Vec<_> = items.iter().map(|&item| [item]).collect();
+        let mut additions = Additions::new(bytes.iter().map(<[u8; 1]>::as_slice), &together);
+        let mut answers = Vec::new();
+        while let Some(answer) = additions.add_next(&mut together, &allows) {
+            answers.push(answer);
+        }
+        prop_assert_eq!(answers, expected);
+        prop_assert_eq!(additions.add_next(&mut together, &allows), None);
+        let state = |chain: &Chain| {
+            let mut bytes = Vec::new();
+            chain.digest(&mut |part| bytes.extend_from_slice(part));
+            bytes
+        };
+        prop_assert!(state(&together) == state(&one_by_one));
     }
 }
 

@@ -1,0 +1,113 @@
+//! Adding several items: hashed, looked for in the older filters and fetched ahead of being added.
+//!
+//! One item after another would wait for memory as often as it has probes. Here items are taken in blocks:
+//! while those of one block are added, those of the next were looked for in the older filters, all at
+//! once, and their bits in the newest are on their way.
+
+use super::filter::ItemHash;
+use super::{Allows, Chain, Error, are_in_any};
+
+/// Items in a block. With the ten probes of an item at 0.001 that is more than the memory of any core
+/// serves at a time; blocks of 4 to 16 measure the same, of 32 more.
+const BLOCK: usize = 16;
+
+/// Items on their way into a chain. Serves one command.
+#[derive(Debug)]
+pub struct Additions<I> {
+    items: I,
+    /// Those whose bits in the newest filter are being fetched.
+    under_way: Block,
+    /// The next of them.
+    next: usize,
+    /// Those behind them.
+    ahead: Block,
+}
+
+/// Items that are hashed.
+#[derive(Debug, Default)]
+struct Block {
+    hashes: [ItemHash; BLOCK],
+    len: usize,
+    /// Which of them are in an older filter: bit n for item n.
+    seen: u64,
+    /// Filters that the chain had then: when it grows, they have to be looked for anew.
+    filters: usize,
+}
+
+impl Block {
+    /// The next items.
+    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>, chain: &Chain) -> Self {
+        let mut block = Self {
+            filters: chain.filters.len(),
+            ..Self::default()
+        };
+        for (hash, item) in block.hashes.iter_mut().zip(items) {
+            *hash = chain.hash(item);
+            block.len += 1;
+        }
+        if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
+            block.seen = are_in_any(older, &block.hashes[..block.len]);
+        }
+        block
+    }
+
+    /// Whether item `n` is known to be in an older filter.
+    #[inline(always)]
+    fn is_seen(&self, n: usize) -> bool {
+        self.seen >> n & 1 != 0
+    }
+
+    /// Asks for the memory of item `n`, if there is one that is new.
+    #[inline(always)]
+    fn prefetch(&self, n: usize, chain: &Chain) {
+        if let (true, false, Some(newest)) = (n < self.len, self.is_seen(n), chain.filters.last()) {
+            newest.prefetch(self.hashes[n]);
+        }
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Additions<I> {
+    /// Begins to add `items` to `chain`: those of the first block are under way.
+    pub fn new(mut items: I, chain: &Chain) -> Self {
+        let under_way = Block::of(&mut items, chain);
+        for n in 0..under_way.len {
+            under_way.prefetch(n, chain);
+        }
+        let ahead = Block::of(&mut items, chain);
+        Self {
+            items,
+            under_way,
+            next: 0,
+            ahead,
+        }
+    }
+
+    /// Adds the next item to the chain that this was begun with: what [`Chain::add`] says of it, or `None`
+    /// after the last one.
+    #[inline]
+    pub fn add_next(
+        &mut self,
+        chain: &mut Chain,
+        allows: Allows<'_>,
+    ) -> Option<Result<bool, Error>> {
+        if self.next == self.under_way.len {
+            if self.ahead.len == 0 {
+                return None;
+            }
+            let next = Block::of(&mut self.items, chain);
+            self.under_way = std::mem::replace(&mut self.ahead, next);
+            self.next = 0;
+        }
+        let n = self.next;
+        self.next += 1;
+        self.ahead.prefetch(n, chain);
+        let hash = self.under_way.hashes[n];
+        Some(if self.under_way.filters != chain.filters.len() {
+            chain.add(hash, allows)
+        } else if self.under_way.is_seen(n) {
+            Ok(false)
+        } else {
+            chain.add_unseen(hash, allows)
+        })
+    }
+}
