@@ -39,39 +39,65 @@ pub fn murmur2(item: &[u8], seed: u32) -> u32 {
 /// MurmurHash2 (32 bits) of one item under `LANES` seeds at once.
 ///
 /// The mixing of an item's words does not depend on the seed, so it is done once and fed to every
-/// lane's state; with 4 or 8 lanes the compiler keeps the states in vector registers. Always inlined,
+/// lane's state; with 4 or 8 lanes the compiler keeps the states in a vector register. Always inlined,
 /// so that it has the vectors of whatever it is inlined into.
 #[inline(always)]
 #[must_use]
 pub fn murmur2_lanes<const LANES: usize>(item: &[u8], seeds: [u32; LANES]) -> [u32; LANES] {
-    // The original takes the length as a 32-bit integer: longer items wrap there too.
-    #[allow(clippy::cast_possible_truncation)]
-    let mut state = seeds.map(|seed| seed ^ item.len() as u32);
+    let [hashes] = murmur2_groups(item, [seeds]);
+    hashes
+}
+
+/// [`murmur2_lanes`] for more seeds than a register has lanes: in `GROUPS` of them.
+#[inline(always)]
+#[must_use]
+pub fn murmur2_groups<const LANES: usize, const GROUPS: usize>(
+    item: &[u8],
+    seeds: [[u32; LANES]; GROUPS],
+) -> [[u32; LANES]; GROUPS] {
+    // Loops, not closures: those the compiler does not always inline.
+    let mut states = seeds;
+    for state in &mut states {
+        for h in state {
+            // The original takes the length as a 32-bit integer: longer items wrap there too.
+            #[allow(clippy::cast_possible_truncation)]
+            let len = item.len() as u32;
+            *h ^= len;
+        }
+    }
     let (words, tail) = item.as_chunks::<4>();
     for word in words {
         let mut k = u32::from_le_bytes(*word).wrapping_mul(M32);
         k ^= k >> R32;
         k = k.wrapping_mul(M32);
-        for h in &mut state {
-            *h = h.wrapping_mul(M32) ^ k;
+        for state in &mut states {
+            for h in state {
+                *h = h.wrapping_mul(M32) ^ k;
+            }
         }
     }
-    if !tail.is_empty() {
-        #[allow(clippy::cast_possible_truncation)]
-        let rest = little_endian_tail(tail) as u32;
-        for h in &mut state {
-            *h = (*h ^ rest).wrapping_mul(M32);
+    let rest = match *tail {
+        [a] => u32::from(a),
+        [a, b] => u32::from(u16::from_le_bytes([a, b])),
+        [a, b, c] => u32::from_le_bytes([a, b, c, 0]),
+        _ => 0,
+    };
+    for state in &mut states {
+        if !tail.is_empty() {
+            for h in &mut *state {
+                *h = (*h ^ rest).wrapping_mul(M32);
+            }
+        }
+        for h in state {
+            *h ^= *h >> 13;
+            *h = h.wrapping_mul(M32);
+            *h ^= *h >> 15;
         }
     }
-    for h in &mut state {
-        *h ^= *h >> 13;
-        *h = h.wrapping_mul(M32);
-        *h ^= *h >> 15;
-    }
-    state
+    states
 }
 
-/// The last, incomplete word (1 to 7 bytes), as a little-endian number.
+/// The last, incomplete word of eight bytes, as a little-endian number.
 #[inline]
 fn little_endian_tail(tail: &[u8]) -> u64 {
     tail.iter()
@@ -125,6 +151,9 @@ mod tests {
                 prop_assert_eq!(lane, murmur2_model(&item, seed));
                 prop_assert_eq!(murmur2(&item, seed), lane);
             }
+            let [first, second, third, fourth] = murmur2_groups(&item, [seeds, [7; 8], seeds, [0; 8]]);
+            prop_assert_eq!([first, third], [lanes; 2]);
+            prop_assert_eq!([second, fourth], [[murmur2(&item, 7); 8], [murmur2(&item, 0); 8]]);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Row i hashes items with 32-bit MurmurHash2 under seed i, and the column is the hash modulo the
 //! row's width (spec: count-min-sketch.md, top-k.md).
 
-use super::hash::murmur2_lanes;
+use super::hash::murmur2_groups;
 
 /// Rows whose hashes are computed side by side.
 pub const LANES: usize = 8;
@@ -31,18 +31,25 @@ pub fn row_hashes(item: &[u8], first_row: u32, out: &mut [u32]) {
 #[inline(always)]
 #[must_use]
 pub fn lane_hashes<const N: usize>(item: &[u8], first_row: u32) -> [u32; N] {
-    murmur2_lanes(item, consecutive(first_row))
+    let [hashes] = group_hashes(item, first_row);
+    hashes
 }
 
-/// The seeds `first, first + 1, …`.
-#[inline]
-fn consecutive<const N: usize>(first: u32) -> [u32; N] {
-    let mut next = first;
-    [(); N].map(|()| {
-        let seed = next;
+/// The hashes of `item` in rows from `first_row` on, in `GROUPS` of as many as a vector register has lanes.
+/// Cost: one pass over the item.
+#[inline(always)]
+#[must_use]
+pub fn group_hashes<const N: usize, const GROUPS: usize>(
+    item: &[u8],
+    first_row: u32,
+) -> [[u32; N]; GROUPS] {
+    let mut seeds = [[0; N]; GROUPS];
+    let mut next = first_row;
+    for seed in seeds.as_flattened_mut() {
+        *seed = next;
         next = next.wrapping_add(1);
-        seed
-    })
+    }
+    murmur2_groups(item, seeds)
 }
 
 /// Rows up to which any items may be hashed: that is at most four passes over what was sent.
@@ -73,14 +80,16 @@ pub fn is_bearable(costs: impl Iterator<Item = u64>) -> bool {
 
 /// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division.
 ///
-/// From D. Lemire, O. Kaser, N. Kurz, "Faster remainder by direct computation" (2019), section 3.2:
-/// with F = 64 fractional bits the result is exact for every 32-bit hash and every width up to 2^32.
+/// `x mod d` is `x - d * floor(x / d)`. With `inverse = floor((2^32 - 1) / d)` the high half of
+/// `x * inverse` is the quotient or one less: `x * inverse / 2^32 = x/d - x(1 + e)/(d * 2^32)` for the
+/// remainder `e < d` of `2^32 - 1`, and the second term is below 1. So one conditional subtraction makes it
+/// exact. (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, in its
+/// simplest form.) All of it is in 32 bits and the products of such, which vectors have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
-    /// The width, at most 2^32: no 32-bit hash is changed by a greater modulus.
-    modulus: u64,
-    /// ⌈2^64 / modulus⌉ modulo 2^64.
-    inverse: u64,
+    /// The width; 0 stands for 2^32 and more, which changes no 32-bit hash.
+    modulus: u32,
+    inverse: u32,
 }
 
 impl Columns {
@@ -88,38 +97,38 @@ impl Columns {
     #[must_use]
     pub const fn new(width: u64) -> Self {
         const HASHES: u64 = 1 << 32;
-        let modulus = match width {
-            0 => 1,
-            1..HASHES => width,
-            _ => HASHES,
-        };
+        if width >= HASHES {
+            return Self {
+                modulus: 0,
+                inverse: 0,
+            };
+        }
+        #[allow(clippy::cast_possible_truncation)] // looked at above
+        let modulus = if width == 0 { 1 } else { width as u32 };
         Self {
             modulus,
-            inverse: (u64::MAX / modulus).wrapping_add(1),
+            inverse: u32::MAX / modulus,
         }
     }
 
     /// `hash % width`.
-    #[inline]
-    #[must_use]
-    pub const fn column(self, hash: u32) -> u64 {
-        let fraction = self.inverse.wrapping_mul(hash as u64);
-        ((fraction as u128 * self.modulus as u128) >> 64) as u64
-    }
-
-    /// [`Columns::column`] of several hashes: in products of 32 bits, which vectors have.
     #[inline(always)]
     #[must_use]
-    pub fn columns<const N: usize>(self, hashes: [u32; N]) -> [u64; N] {
-        let Ok(modulus) = u32::try_from(self.modulus) else {
-            return hashes.map(u64::from);
-        };
-        hashes.map(|hash| {
-            let fraction = self.inverse.wrapping_mul(u64::from(hash));
-            let high = (fraction >> 32) * u64::from(modulus);
-            let low = (fraction & 0xffff_ffff) * u64::from(modulus);
-            (high + (low >> 32)) >> 32
-        })
+    pub fn column(self, hash: u32) -> u32 {
+        #[allow(clippy::cast_possible_truncation)] // the high half
+        let quotient = ((u64::from(hash) * u64::from(self.inverse)) >> 32) as u32;
+        let rest = hash.wrapping_sub(quotient.wrapping_mul(self.modulus));
+        // Below the width the difference wraps to something large.
+        rest.min(rest.wrapping_sub(self.modulus))
+    }
+
+    /// [`Columns::column`] of several hashes, each in the place of its hash. Always inlined, so that it has the
+    /// vectors of whatever it is inlined into.
+    #[inline(always)]
+    pub fn replace(self, hashes: &mut [u32]) {
+        for hash in hashes {
+            *hash = self.column(*hash);
+        }
     }
 }
 
@@ -145,12 +154,14 @@ mod tests {
         for width in (1..2000).chain(edges).filter(|&width| width > 0) {
             let columns = Columns::new(width);
             for hash in hashes_near_multiples(width) {
-                let remainder = u64::from(hash) % width;
+                let remainder = (u64::from(hash) % width) as u32;
                 assert_eq!(columns.column(hash), remainder, "{hash} % {width}");
-                assert_eq!(columns.columns([hash]), [remainder], "{hash} % {width}");
+                let mut several = [hash; 3];
+                columns.replace(&mut several);
+                assert_eq!(several, [remainder; 3], "{hash} % {width}");
             }
         }
-        assert_eq!(Columns::new(u64::MAX).column(u32::MAX), u64::from(u32::MAX));
+        assert_eq!(Columns::new(u64::MAX).column(u32::MAX), u32::MAX);
         assert_eq!(Columns::new(0).column(7), 0);
     }
 
@@ -174,10 +185,10 @@ mod tests {
         #[test]
         fn the_remainder_is_exact(hash: u32, width: u64, shift in 0u32..64) {
             let width = (width >> shift).max(1);
-            prop_assert_eq!(Columns::new(width).column(hash), u64::from(hash) % width);
+            let remainder = |hash| (u64::from(hash) % width) as u32;
+            prop_assert_eq!(Columns::new(width).column(hash), remainder(hash));
             for hash in hashes_near_multiples(width.min(1 << 32)) {
-                prop_assert_eq!(Columns::new(width).column(hash), u64::from(hash) % width);
-                prop_assert_eq!(Columns::new(width).columns([hash]), [u64::from(hash) % width]);
+                prop_assert_eq!(Columns::new(width).column(hash), remainder(hash));
             }
         }
 

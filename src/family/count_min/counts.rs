@@ -7,6 +7,7 @@ use std::ffi::CStr;
 
 /// More than can be hashed for the sketch's depth.
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
+const NO_NUMBER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 
@@ -17,25 +18,33 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let mut key = call.write::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    // All are read before one is counted: not one item is where one of the increments is no number.
-    // Reading them again takes less than keeping them would.
-    let increments = call.args_from(3).step_by(2).map(|word| word.integer());
-    if increments.clone().any(|by| by.is_none()) {
-        return Err(c"CMS: Cannot parse number".into());
-    }
-    check_work(call, sketch, 2)?;
-    let items = call.args_from(2).step_by(2).map(|item| item.bytes());
-    call.reply_array(items.len());
     let mut outcome = Outcome::default();
-    let increments = increments.map(Option::unwrap_or_default);
-    sketch.increment_all(items.zip(increments), |by, answer| {
+    let mut reply = |call: &mut Call<'_>, by: i64, answer: Result<u64, CountMinError>| {
         outcome.add(by, answer.is_ok());
         match answer {
             Ok(estimate) => call.reply_count(estimate),
             Err(CountMinError::Underflow) => call.reply_error(UNDERFLOW),
             Err(_) => call.reply_error(OVERFLOW),
         }
-    });
+    };
+    if call.len() == 4 {
+        let by = call.arg(3).integer().ok_or(NO_NUMBER)?;
+        check_work(call, sketch, 2)?;
+        call.reply_array(1);
+        reply(call, by, sketch.increment(call.arg(2).bytes(), by));
+    } else {
+        // All are read before one is counted: not one item is where one of the increments is no number.
+        // Reading them again takes less than keeping them would.
+        let increments = call.args_from(3).step_by(2).map(|word| word.integer());
+        if increments.clone().any(|by| by.is_none()) {
+            return Err(NO_NUMBER.into());
+        }
+        check_work(call, sketch, 2)?;
+        let items = call.args_from(2).step_by(2).map(|item| item.bytes());
+        call.reply_array(items.len());
+        let increments = increments.map(Option::unwrap_or_default);
+        sketch.increment_all(items.zip(increments), |by, answer| reply(call, by, answer));
+    }
     drop(key);
     finish(call, &outcome);
     Ok(())

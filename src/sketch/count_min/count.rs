@@ -6,36 +6,35 @@
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::sketch::prefetch::{prefetch, with_wide_vectors};
-use crate::sketch::rows::{Columns, LANES, lane_hashes};
+use crate::sketch::rows::{Columns, LANES, group_hashes};
 
 /// Items found ahead.
-const BLOCK_ITEMS: usize = 16;
+const BLOCK: usize = 8;
 
-/// Cells found ahead, so that a block's places take 1 KiB of stack. Sketches with more rows than this
-/// are worked on item by item, a slice of the rows at a time; only absurd probabilities lead there.
-const BLOCK_CELLS: usize = 128;
+/// Rows of which the columns are found at once. Sketches with more are worked on item by item, a slice of
+/// so many rows at a time; only probabilities below 2^-16 lead there.
+const MOST_ROWS: usize = 2 * LANES;
+/// Rows of which half of the lanes are enough.
+const HALF: usize = LANES / 2;
 
 /// Sketches above this size in bytes are fetched ahead of use: they fit in no core's own cache. At 100
 /// MB and 5 rows a batch then takes 76 ns an item instead of 120; in the cache, some 2 ns more.
 const PREFETCH_BYTES: usize = 1 << 20;
 
 impl CountMin {
-    /// The estimate of `item`'s count. Cost: one pass over the item for every eight rows, one cell of
+    /// The estimate of `item`'s count. Cost: one pass over the item for every sixteen rows, one cell of
     /// each row.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> u64 {
-        let mut estimate = 0;
-        self.query_all(std::iter::once(item), |count| estimate = count);
-        estimate
+        with_cell!(self.shape.cell_size(), C => self.query_one::<C>(self.rows(), item))
     }
 
     /// Estimates each item's count and hands it to `answer`, in order.
     pub fn query_all<'a>(
         &self,
-        items: impl IntoIterator<Item = &'a [u8]>,
+        items: impl ExactSizeIterator<Item = &'a [u8]>,
         answer: impl FnMut(u64),
     ) {
-        let items = items.into_iter().map(|item| (item, ()));
         with_cell!(self.shape.cell_size(), C => self.query_cells::<C>(items, answer));
     }
 
@@ -45,72 +44,91 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        let mut answer = Ok(0);
-        self.increment_all(std::iter::once((item, by)), |_, result| answer = result);
-        answer
+        with_cell!(self.shape.cell_size(), C => self.increment_one::<C>(self.rows(), item, by))
     }
 
     /// Adds to each item's count and hands what was to be added and [`CountMin::increment`]'s answer to
     /// `answer`, in order. An item that fails does not keep the others from being counted.
     pub fn increment_all<'a>(
         &mut self,
-        items: impl IntoIterator<Item = (&'a [u8], i64)>,
+        items: impl ExactSizeIterator<Item = (&'a [u8], i64)>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        let items = items.into_iter();
         with_cell!(self.shape.cell_size(), C => self.increment_cells::<C>(items, answer));
     }
 
     fn query_cells<'a, C: Cell>(
         &self,
-        mut items: impl Iterator<Item = (&'a [u8], ())>,
+        items: impl ExactSizeIterator<Item = &'a [u8]>,
         mut answer: impl FnMut(u64),
     ) {
         let rows = self.rows();
-        let cells = C::all(&self.cells);
-        if rows.depth > BLOCK_CELLS {
-            items.for_each(|(item, ())| {
-                let mut estimate = u64::MAX;
-                rows.for_each_slice(item, |places| {
-                    estimate = estimate.min(least::<C>(cells, places));
-                });
-                answer(estimate);
-            });
-            return;
-        }
-        let mut places = [0; BLOCK_CELLS];
-        let mut wanted = [(); BLOCK_ITEMS];
-        loop {
-            let block = self.find_block::<C, _>(rows, &mut items, &mut places, &mut wanted);
-            for places in places.chunks_exact(rows.stride()).take(block.items) {
-                answer(least::<C>(cells, &places[..rows.depth]));
+        let items = items.map(|item| (item, ()));
+        match rows.depth {
+            _ if items.len() == 1 => {
+                items.for_each(|(item, ())| answer(self.query_one::<C>(rows, item)));
             }
-            if block.last {
-                return;
+            0..=HALF => self.query_blocks::<C, HALF, 1>(rows, items, answer),
+            0..=LANES => self.query_blocks::<C, LANES, 1>(rows, items, answer),
+            0..=MOST_ROWS => self.query_blocks::<C, LANES, 2>(rows, items, answer),
+            _ => items.for_each(|(item, ())| answer(self.query_one::<C>(rows, item))),
+        }
+    }
+
+    fn query_blocks<'a, C: Cell, const L: usize, const G: usize>(
+        &self,
+        rows: Rows,
+        mut items: impl Iterator<Item = (&'a [u8], ())>,
+        mut answer: impl FnMut(u64),
+    ) {
+        let cells = C::all(&self.cells);
+        let mut block = Block::<(), L, G>::default();
+        while self.find(rows, &mut items, &mut block) {
+            for columns in &block.columns[..block.len] {
+                answer(least::<C>(cells, rows.places(0, columns.as_flattened())));
             }
         }
     }
 
+    fn query_one<C: Cell>(&self, rows: Rows, item: &[u8]) -> u64 {
+        let cells = C::all(&self.cells);
+        let mut estimate = u64::MAX;
+        rows.for_each_slice(item, |first_row, columns| {
+            estimate = estimate.min(least::<C>(cells, rows.places(first_row, columns)));
+        });
+        estimate
+    }
+
     fn increment_cells<'a, C: Cell>(
         &mut self,
-        mut items: impl Iterator<Item = (&'a [u8], i64)>,
+        items: impl ExactSizeIterator<Item = (&'a [u8], i64)>,
         mut answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         let rows = self.rows();
-        if rows.depth > BLOCK_CELLS {
-            items.for_each(|(item, by)| answer(by, self.increment_deep::<C>(rows, item, by)));
-            return;
+        match rows.depth {
+            _ if items.len() == 1 => {
+                items.for_each(|(item, by)| answer(by, self.increment_one::<C>(rows, item, by)));
+            }
+            0..=HALF => self.increment_blocks::<C, HALF, 1>(rows, items, answer),
+            0..=LANES => self.increment_blocks::<C, LANES, 1>(rows, items, answer),
+            0..=MOST_ROWS => self.increment_blocks::<C, LANES, 2>(rows, items, answer),
+            _ => items.for_each(|(item, by)| answer(by, self.increment_one::<C>(rows, item, by))),
         }
-        let mut places = [0; BLOCK_CELLS];
-        let mut wanted = [0; BLOCK_ITEMS];
-        loop {
-            let block = self.find_block::<C, _>(rows, &mut items, &mut places, &mut wanted);
+    }
+
+    fn increment_blocks<'a, C: Cell, const L: usize, const G: usize>(
+        &mut self,
+        rows: Rows,
+        mut items: impl Iterator<Item = (&'a [u8], i64)>,
+        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        let mut block = Block::<i64, L, G>::default();
+        while self.find(rows, &mut items, &mut block) {
             let cells = C::all_mut(&mut self.cells);
-            let items = places.chunks_exact(rows.stride()).zip(wanted);
-            for (places, by) in items.take(block.items) {
-                let places = &places[..rows.depth];
+            for (columns, &by) in block.columns.iter().zip(&block.with[..block.len]) {
                 let result = total_with(self.total, by).and_then(|total| {
-                    let estimate = add::<C>(cells, places, by).estimate(by);
+                    let places = rows.places(0, columns.as_flattened());
+                    let estimate = add::<C>(cells, places.clone(), by).estimate(by);
                     match estimate {
                         Ok(_) => self.total = total,
                         Err(_) => take_back::<C>(cells, places, by),
@@ -119,66 +137,11 @@ impl CountMin {
                 });
                 answer(by, result);
             }
-            if block.last {
-                return;
-            }
         }
     }
 
-    /// Finds the places of the next items, at most [`BLOCK_ITEMS`] and as many as `places` has room
-    /// for, [`Rows::stride`] places an item; what goes with each item is put in `wanted`.
-    fn find_block<'a, C: Cell, T>(
-        &self,
-        rows: Rows,
-        items: &mut impl Iterator<Item = (&'a [u8], T)>,
-        places: &mut [usize; BLOCK_CELLS],
-        wanted: &mut [T; BLOCK_ITEMS],
-    ) -> Block {
-        let stride = rows.stride();
-        let room = BLOCK_ITEMS.min(BLOCK_CELLS / stride);
-        let mut block = [&[][..]; BLOCK_ITEMS];
-        let mut found = 0;
-        for ((place, wanted), (item, with)) in block.iter_mut().zip(wanted).take(room).zip(items) {
-            *place = item;
-            *wanted = with;
-            found += 1;
-        }
-        let is_large = self.cells.len() > PREFETCH_BYTES;
-        with_wide_vectors(
-            #[inline(always)]
-            || {
-                for (places, item) in places.chunks_exact_mut(stride).zip(&block[..found]) {
-                    rows.find(item, 0, places);
-                    // While the next item is hashed, the cells of this one are on their way.
-                    if is_large {
-                        for &place in &places[..rows.depth] {
-                            prefetch(&self.cells, place * size_of::<C::Bytes>());
-                        }
-                    }
-                }
-            },
-        );
-        Block {
-            items: found,
-            last: found < room,
-        }
-    }
-
-    /// Where the rows lie. The dimensions fit: the cells are in memory.
-    #[allow(clippy::cast_possible_truncation)]
-    fn rows(&self) -> Rows {
-        let width = self.shape.width() as usize;
-        Rows {
-            width,
-            depth: self.shape.depth() as usize,
-            lane_starts: std::array::from_fn(|lane| lane * width),
-            columns: self.columns,
-        }
-    }
-
-    /// [`CountMin::increment`] for more rows than there is room for on the stack: finds them anew to
-    /// take back what did not fit.
-    fn increment_deep<C: Cell>(
+    /// [`CountMin::increment`]. Finds the item anew to take back what did not fit.
+    fn increment_one<C: Cell>(
         &mut self,
         rows: Rows,
         item: &[u8],
@@ -187,15 +150,80 @@ impl CountMin {
         let total = total_with(self.total, by)?;
         let cells = C::all_mut(&mut self.cells);
         let mut added = Added::NOTHING;
-        rows.for_each_slice(item, |places| {
-            added = added.and(add::<C>(cells, places, by))
+        rows.for_each_slice(item, |first_row, columns| {
+            added = added.and(add::<C>(cells, rows.places(first_row, columns), by));
         });
         let estimate = added.estimate(by);
         match estimate {
             Ok(_) => self.total = total,
-            Err(_) => rows.for_each_slice(item, |places| take_back::<C>(cells, places, by)),
+            Err(_) => rows.for_each_slice(item, |first_row, columns| {
+                take_back::<C>(cells, rows.places(first_row, columns), by);
+            }),
         }
         estimate
+    }
+
+    /// Finds the columns of the next items, at most [`BLOCK`]; whether there were any.
+    fn find<'a, T: Copy + Default, const L: usize, const G: usize>(
+        &self,
+        rows: Rows,
+        items: &mut impl Iterator<Item = (&'a [u8], T)>,
+        block: &mut Block<T, L, G>,
+    ) -> bool {
+        let mut found = [&[][..]; BLOCK];
+        block.len = 0;
+        for ((place, with), (item, its)) in found.iter_mut().zip(&mut block.with).zip(items) {
+            (*place, *with) = (item, its);
+            block.len += 1;
+        }
+        let cells = &self.cells[..];
+        let is_large = cells.len() > PREFETCH_BYTES;
+        #[allow(clippy::cast_possible_truncation)] // at most 8
+        let cell_bytes = self.shape.cell_size().bytes() as usize;
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                for (columns, item) in block.columns.iter_mut().zip(&found[..block.len]) {
+                    *columns = rows.columns(item, 0);
+                    // While the next item is hashed, the cells of this one are on their way.
+                    if is_large {
+                        for place in rows.places(0, columns.as_flattened()) {
+                            prefetch(cells, place * cell_bytes);
+                        }
+                    }
+                }
+            },
+        );
+        block.len != 0
+    }
+
+    /// Where the rows lie. The dimensions fit: the cells are in memory.
+    #[allow(clippy::cast_possible_truncation)]
+    fn rows(&self) -> Rows {
+        Rows {
+            width: self.shape.width() as usize,
+            depth: self.shape.depth() as usize,
+            columns: self.columns,
+        }
+    }
+}
+
+/// Items that were found in sketches of up to `L * G` rows, at most [`BLOCK`].
+struct Block<T, const L: usize, const G: usize> {
+    /// Their column in each row. Behind the last row they mean nothing.
+    columns: [[[u32; L]; G]; BLOCK],
+    /// What goes with each.
+    with: [T; BLOCK],
+    len: usize,
+}
+
+impl<T: Copy + Default, const L: usize, const G: usize> Default for Block<T, L, G> {
+    fn default() -> Self {
+        Self {
+            columns: [[[0; L]; G]; BLOCK],
+            with: [T::default(); BLOCK],
+            len: 0,
+        }
     }
 }
 
@@ -204,71 +232,72 @@ impl CountMin {
 struct Rows {
     width: usize,
     depth: usize,
-    /// Where each of [`LANES`] rows starts, counted in cells from the first of them.
-    lane_starts: [usize; LANES],
     columns: Columns,
 }
 
 impl Rows {
-    /// Places kept of an item: rows are found [`LANES`] at a time.
-    fn stride(&self) -> usize {
-        self.depth.next_multiple_of(LANES)
-    }
-
-    /// The places of `item`'s cells in the rows from `first_row` on, counted in cells, one for each
-    /// element of `places`, whose number is a multiple of [`LANES`]. Behind the last row they mean
-    /// nothing.
+    /// The columns of `item` in `G` groups of `L` rows from `first_row` on.
     #[inline(always)]
-    fn find(&self, item: &[u8], first_row: usize, places: &mut [usize]) {
-        const HALF: usize = LANES / 2;
-        let mut row = first_row;
-        for group in places.as_chunks_mut::<LANES>().0 {
-            match group.split_first_chunk_mut::<HALF>() {
-                Some((half, _)) if self.depth - row <= HALF => self.find_lanes(item, row, half),
-                _ => self.find_lanes(item, row, group),
-            }
-            row += LANES;
-        }
-    }
-
-    /// The places of `item`'s cells in `N` rows, at most [`LANES`], from `first_row` on.
-    #[inline(always)]
-    fn find_lanes<const N: usize>(&self, item: &[u8], first_row: usize, places: &mut [usize; N]) {
+    fn columns<const L: usize, const G: usize>(
+        &self,
+        item: &[u8],
+        first_row: usize,
+    ) -> [[u32; L]; G] {
         // Seeds have 32 bits; rows beyond that, in sketches of 4 GiB and more, begin again at 0.
         #[allow(clippy::cast_possible_truncation)]
-        let hashes = lane_hashes::<N>(item, first_row as u32);
-        let start = first_row * self.width;
-        let columns = self.columns.columns(hashes);
-        for ((place, lane_start), column) in places.iter_mut().zip(self.lane_starts).zip(columns) {
-            // Below the width, which fits.
-            #[allow(clippy::cast_possible_truncation)]
-            let column = column as usize;
-            *place = start + lane_start + column;
+        let mut columns = group_hashes::<L, G>(item, first_row as u32);
+        self.columns.replace(columns.as_flattened_mut());
+        columns
+    }
+
+    /// The places of cells, counted in cells, given their columns in the rows from `first_row` on; columns
+    /// behind the last row have none.
+    #[inline(always)]
+    fn places(&self, first_row: usize, columns: &[u32]) -> impl Iterator<Item = usize> + Clone {
+        let width = self.width;
+        let mut row_start = first_row * width;
+        columns
+            .iter()
+            .take(self.depth - first_row)
+            .map(move |&column| {
+                let place = row_start + column as usize;
+                row_start += width;
+                place
+            })
+    }
+
+    /// Calls `visit` with the columns of `item` and the row that the first of them is in, a slice of the rows
+    /// at a time.
+    #[inline(always)]
+    fn for_each_slice(&self, item: &[u8], mut visit: impl FnMut(usize, &[u32])) {
+        match self.depth {
+            0..=HALF => visit(0, self.wide_columns::<HALF, 1>(item, 0).as_flattened()),
+            0..=LANES => visit(0, self.wide_columns::<LANES, 1>(item, 0).as_flattened()),
+            _ => {
+                for first_row in (0..self.depth).step_by(MOST_ROWS) {
+                    let columns = self.wide_columns::<LANES, 2>(item, first_row);
+                    visit(first_row, columns.as_flattened());
+                }
+            }
         }
     }
 
-    /// Calls `visit` with the places of `item`'s cells, a slice of the rows at a time.
-    fn for_each_slice(&self, item: &[u8], mut visit: impl FnMut(&[usize])) {
-        let mut places = [0; BLOCK_CELLS];
-        for first_row in (0..self.depth).step_by(BLOCK_CELLS) {
-            let left = BLOCK_CELLS.min(self.depth - first_row);
-            self.find(item, first_row, &mut places[..left.next_multiple_of(LANES)]);
-            visit(&places[..left]);
-        }
+    fn wide_columns<const L: usize, const G: usize>(
+        &self,
+        item: &[u8],
+        first_row: usize,
+    ) -> [[u32; L]; G] {
+        with_wide_vectors(
+            #[inline(always)]
+            || self.columns(item, first_row),
+        )
     }
-}
-
-/// What [`CountMin::find_block`] found.
-struct Block {
-    items: usize,
-    /// Whether there are no items after these.
-    last: bool,
 }
 
 /// The least count of the cells at `places`.
 #[inline]
-fn least<C: Cell>(cells: &[C::Bytes], places: &[usize]) -> u64 {
-    let counts = places.iter().map(|&place| C::count(cells[place]));
+fn least<C: Cell>(cells: &[C::Bytes], places: impl Iterator<Item = usize>) -> u64 {
+    let counts = places.map(|place| C::count(cells[place]));
     counts.fold(u64::MAX, u64::min)
 }
 
@@ -334,9 +363,9 @@ impl Added {
 ///
 /// Most additions fit, so they are made first and looked at afterwards: one pass instead of two.
 #[inline]
-fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Added {
+fn add<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) -> Added {
     let mut added = Added::NOTHING;
-    for &place in places {
+    for place in places {
         let cell = &mut cells[place];
         // Neither addend is above 2^63, so a sum that is negative or above the maximum, which is all
         // ones up to some bit, has others.
@@ -352,8 +381,8 @@ fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Added {
 
 /// Undoes [`add`]: adding to the lower bits of a number is undone in them.
 #[cold]
-fn take_back<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
-    for &place in places {
+fn take_back<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) {
+    for place in places {
         let cell = &mut cells[place];
         *cell = C::with_count(C::count(*cell).wrapping_sub(by.cast_unsigned()));
     }
@@ -433,7 +462,7 @@ mod tests {
 
     #[test]
     fn items_of_a_block_see_those_before_them() {
-        for depth in [1, 7, 8, 9, 100, 128, 129] {
+        for depth in [1, 4, 5, 8, 9, 16, 17, 100] {
             let mut sketch = sketch(50, depth, CellSize::One);
             let mut answers = Vec::new();
             let items = (0..70).map(|i| (&b"twice"[..], if i % 2 == 0 { 9 } else { -4 }));
@@ -452,29 +481,37 @@ mod tests {
             }
             assert_eq!(answers.len(), 70);
             let mut estimates = Vec::new();
-            sketch.query_all([&b"twice"[..]; 33], |estimate| estimates.push(estimate));
+            sketch.query_all([&b"twice"[..]; 33].into_iter(), |estimate| {
+                estimates.push(estimate)
+            });
             assert_eq!(estimates, [count; 33]);
         }
     }
 
     #[test]
     fn wide_vectors_find_the_same_cells() {
+        fn check<const L: usize, const G: usize>(rows: Rows, item: &[u8], first_row: usize) {
+            let narrow = rows.columns::<L, G>(item, first_row);
+            let wide = with_wide_vectors(
+                #[inline(always)]
+                || rows.columns::<L, G>(item, first_row),
+            );
+            assert_eq!(narrow, wide);
+            let places: Vec<_> = rows.places(first_row, narrow.as_flattened()).collect();
+            let expected = (first_row..rows.depth).take(L * G).map(|row| {
+                let hash = crate::sketch::hash::murmur2(item, row as u32);
+                row * rows.width + hash as usize % rows.width
+            });
+            assert!(expected.eq(places));
+        }
         let item: Vec<u8> = (0..40).collect();
         for (width, depth) in [(1, 1), (7, 4), (100, 5), (200_000, 10), (1 << 20, 20)] {
             let rows = sketch(width, depth, CellSize::One).rows();
             for len in 0..item.len() {
-                let mut narrow = [0; BLOCK_CELLS];
-                let mut wide = [0; BLOCK_CELLS];
-                rows.find(&item[..len], 0, &mut narrow[..rows.stride()]);
-                with_wide_vectors(
-                    #[inline(always)]
-                    || rows.find(&item[..len], 0, &mut wide[..rows.stride()]),
-                );
-                assert_eq!(narrow, wide);
-                for (row, &place) in narrow[..rows.depth].iter().enumerate() {
-                    let hash = crate::sketch::hash::murmur2(&item[..len], row as u32);
-                    assert_eq!(place, row * rows.width + hash as usize % rows.width);
-                }
+                check::<4, 1>(rows, &item[..len], 0);
+                check::<LANES, 1>(rows, &item[..len], 0);
+                check::<LANES, 2>(rows, &item[..len], 0);
+                check::<LANES, 2>(rows, &item[..len], rows.depth / 2);
             }
         }
     }

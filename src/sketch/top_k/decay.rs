@@ -40,6 +40,12 @@ const DIGIT_BITS: u32 = 4;
 /// Digits of a count.
 const DIGITS: usize = (u32::BITS / DIGIT_BITS) as usize;
 
+/// Digit `i` of a count, the lowest first.
+#[inline(always)]
+fn digit(count: u32, i: usize) -> usize {
+    (count >> (DIGIT_BITS * i as u32)) as usize % (1 << DIGIT_BITS)
+}
+
 impl Decay {
     /// `base` is in (0, 1].
     pub fn new(base: f64) -> Self {
@@ -74,16 +80,23 @@ impl Decay {
     }
 
     /// `base`^`count`, the probability that a trial lowers the count.
-    #[inline]
+    #[inline(always)]
     fn chance(&self, count: u32) -> f64 {
-        let digit = |i: usize| (count >> (DIGIT_BITS * i as u32)) as usize % (1 << DIGIT_BITS);
-        let mut chance = self.powers[0][digit(0)] * self.powers[1][digit(1)];
-        if count >> (2 * DIGIT_BITS) != 0 {
-            for (i, powers) in self.powers.iter().enumerate().skip(2) {
-                chance *= powers[digit(i)];
-            }
+        let chance = self.powers[0][digit(count, 0)] * self.powers[1][digit(count, 1)];
+        if count >> (2 * DIGIT_BITS) == 0 {
+            chance
+        } else {
+            self.small_chance(count, chance)
         }
-        chance
+    }
+
+    /// The chance of a count with more than two digits, given the product for these.
+    #[inline(never)]
+    fn small_chance(&self, count: u32, chance: f64) -> f64 {
+        let powers = self.powers.iter().enumerate().skip(2);
+        powers.fold(chance, |chance, (i, powers)| {
+            chance * powers[digit(count, i)]
+        })
     }
 
     /// About the most decrements that so many trials can bring, see [`Decay::contest`].
@@ -97,6 +110,46 @@ impl Decay {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let most = ((trials * rate).ln_1p() / rate).min(trials).ceil() as u64;
         most
+    }
+
+    /// Whether [`Decay::one_more`] may be asked: there is no chance in a decay of 1.
+    pub fn is_chance(&self) -> bool {
+        self.base < 1.0
+    }
+
+    /// What becomes of a bucket (its owner and count) by one occurrence of the item with this fingerprint: what
+    /// [`Decay::contest`] says where it is another's.
+    ///
+    /// Which of the cases it is makes no branch: in a busy sketch it is as hard to foresee as the random number,
+    /// and an item meets seven buckets. An addition takes 0.7 to 0.8 of the time it took with branches.
+    #[inline(always)]
+    pub fn one_more(
+        &self,
+        (owner, count): (u32, u32),
+        fingerprint: u32,
+        random: &mut Random,
+    ) -> (u32, u32) {
+        let is_own = (owner == fingerprint) | (count == 0);
+        let is_contested = !is_own & (count < self.settled);
+        // Of counts that nothing is asked of, the settled ones among them, the chance is not looked at.
+        let chance = self.chance(if is_contested { count } else { 0 });
+        let is_lost = is_contested & (random.fraction_if(is_contested) < chance);
+        let left = count.wrapping_sub(u32::from(is_lost));
+        let is_taken = is_lost & (left == 0);
+        let owner = if is_own | is_taken {
+            fingerprint
+        } else {
+            owner
+        };
+        let gained = count.saturating_add(1);
+        (
+            owner,
+            if is_own {
+                gained
+            } else {
+                left | u32::from(is_taken)
+            },
+        )
     }
 
     /// `increment` trials against a bucket with `count` ≥ 1.

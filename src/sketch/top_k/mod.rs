@@ -86,6 +86,15 @@ pub struct Added<'a> {
     pub changed: bool,
 }
 
+/// What came of an item in its buckets.
+#[derive(Debug, Clone, Copy, Default)]
+struct Met {
+    /// The largest count of those that are its own now.
+    largest: u32,
+    /// Whether one of them changed.
+    changed: bool,
+}
+
 /// A top-k sketch.
 #[derive(Debug)]
 pub struct TopK {
@@ -251,9 +260,9 @@ impl TopK {
         let hash = self.rows.hash(item);
         let bytes = self.buckets.bytes();
         if bytes.len() > PREFETCH_FROM_BYTES {
-            self.rows.for_first_buckets(&hash, |bucket| {
+            for bucket in self.rows.first_buckets(&hash) {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
-            });
+            }
         }
         if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
             self.heap.prefetch(item, hash.fingerprint);
@@ -296,18 +305,55 @@ impl TopK {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
         self.heap.reserve(item.len(), allows, changes)?;
-        let Self {
-            rows,
-            decay,
-            buckets,
-            heap,
-            random,
-        } = self;
-        let random_before = *random;
-        let fingerprint = hash.fingerprint;
-        let mut changed = false;
-        let mut largest = 0;
-        rows.for_each_bucket(item, hash, |bucket| {
+        let random_before = self.random;
+        let met = match increment {
+            1 if self.decay.is_chance() => self.count_once(item, hash),
+            _ => self.count_several(item, hash, increment),
+        };
+        let mut changed = met.changed || self.random != random_before;
+        let mut expelled = None;
+        let heap = &mut self.heap;
+        if met.largest >= heap.root_count() {
+            if let Some(place) = heap.find(item, hash.fingerprint) {
+                changed |= heap.set_count(place, met.largest);
+            } else {
+                expelled = heap.replace_root(item, hash.fingerprint, met.largest, changes);
+                changed = true;
+            }
+        }
+        Ok(Added { expelled, changed })
+    }
+
+    /// Counts one occurrence of an item in its bucket of each row.
+    #[inline]
+    fn count_once(&mut self, item: &[u8], hash: &ItemHash) -> Met {
+        let (decay, buckets, fingerprint) = (&self.decay, &mut self.buckets, hash.fingerprint);
+        let mut random = self.random;
+        let mut met = Met::default();
+        self.rows.for_each_bucket(
+            item,
+            hash,
+            #[inline(always)]
+            |bucket| {
+                let before = buckets.get(bucket);
+                let after = decay.one_more(before, fingerprint, &mut random);
+                buckets.set(bucket, after);
+                met.changed |= after != before;
+                let (owner, count) = after;
+                met.largest = met
+                    .largest
+                    .max(if owner == fingerprint { count } else { 0 });
+            },
+        );
+        self.random = random;
+        met
+    }
+
+    /// Counts so many occurrences of an item in its bucket of each row.
+    fn count_several(&mut self, item: &[u8], hash: &ItemHash, increment: u32) -> Met {
+        let (decay, buckets, fingerprint) = (&self.decay, &mut self.buckets, hash.fingerprint);
+        let mut met = Met::default();
+        self.rows.for_each_bucket(item, hash, |bucket| {
             let before = buckets.get(bucket);
             let (owner, count) = before;
             let after = if count == 0 {
@@ -315,30 +361,20 @@ impl TopK {
             } else if owner == fingerprint {
                 (fingerprint, count.saturating_add(increment))
             } else {
-                match decay.contest(count, increment, random) {
+                match decay.contest(count, increment, &mut self.random) {
                     Contest::Kept(count) => (owner, count),
                     Contest::Taken(count) => (fingerprint, count),
                 }
             };
             if after.0 == fingerprint {
-                largest = largest.max(after.1);
+                met.largest = met.largest.max(after.1);
             }
             if after != before {
                 buckets.set(bucket, after);
-                changed = true;
+                met.changed = true;
             }
         });
-        changed |= *random != random_before;
-        let mut expelled = None;
-        if largest >= heap.root_count() {
-            if let Some(place) = heap.find(item, fingerprint) {
-                changed |= heap.set_count(place, largest);
-            } else {
-                expelled = heap.replace_root(item, fingerprint, largest, changes);
-                changed = true;
-            }
-        }
-        Ok(Added { expelled, changed })
+        met
     }
 
     /// Whether the item is among the top k. Cost: one pass over the item and a hash look-up.

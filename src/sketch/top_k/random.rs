@@ -49,6 +49,15 @@ impl Random {
         fraction
     }
 
+    /// The next number if it is `wanted`, else one that is not to be looked at: without a branch.
+    #[inline(always)]
+    pub fn fraction_if(&mut self, wanted: bool) -> f64 {
+        let mut next = *self;
+        let fraction = next.fraction();
+        self.counter = (self.counter + u64::from(wanted)) & COUNTER_MASK;
+        fraction
+    }
+
     /// How many trials fail before the first success, where each succeeds with probability `chance` (in
     /// (0, 1]); `None` if none of `trials` succeeds. One random number, however many the trials.
     ///

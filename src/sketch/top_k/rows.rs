@@ -1,6 +1,7 @@
 //! Which bucket of each row an item belongs to, and its fingerprint (spec: top-k.md).
 
 use crate::sketch::hash::murmur2_lanes;
+use crate::sketch::prefetch::with_wide_vectors;
 use crate::sketch::rows::{Columns, LANES, row_hashes};
 
 /// Seed of the hash that is an item's fingerprint.
@@ -41,58 +42,68 @@ impl Rows {
         }
     }
 
-    /// `hash % width`.
-    #[inline]
-    fn column(&self, hash: u32) -> u32 {
-        // Below the width, which fits 32 bits.
-        #[allow(clippy::cast_possible_truncation)]
-        let column = self.columns.column(hash) as u32;
-        column
-    }
-
     /// Hashes an item for the first rows. Cost: one pass over it.
     #[inline]
     pub fn hash(&self, item: &[u8]) -> ItemHash {
-        if self.depth <= 3 {
-            let [fingerprint, hashes @ ..] = murmur2_lanes(item, [FINGERPRINT_SEED, 0, 1, 2]);
-            let mut columns = [0; FIRST_ROWS];
-            for (column, hash) in columns.iter_mut().zip(hashes) {
-                *column = self.column(hash);
-            }
-            ItemHash {
-                fingerprint,
-                columns,
-            }
-        } else {
-            let [fingerprint, hashes @ ..] =
-                murmur2_lanes(item, [FINGERPRINT_SEED, 0, 1, 2, 3, 4, 5, 6]);
-            ItemHash {
-                fingerprint,
-                columns: hashes.map(|hash| self.column(hash)),
-            }
-        }
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                if self.depth <= 3 {
+                    let [fingerprint, first, second, third] =
+                        self.lanes(item, [FINGERPRINT_SEED, 0, 1, 2]);
+                    let mut columns = [0; FIRST_ROWS];
+                    columns[..3].copy_from_slice(&[first, second, third]);
+                    ItemHash {
+                        fingerprint,
+                        columns,
+                    }
+                } else {
+                    let [fingerprint, columns @ ..] =
+                        self.lanes(item, [FINGERPRINT_SEED, 0, 1, 2, 3, 4, 5, 6]);
+                    ItemHash {
+                        fingerprint,
+                        columns,
+                    }
+                }
+            },
+        )
     }
 
-    /// Calls `visit` with the index of the item's bucket in each of the first rows, in order.
-    #[inline]
-    pub fn for_first_buckets(&self, hash: &ItemHash, mut visit: impl FnMut(usize)) {
+    /// The hash of an item under the first seed, and its columns in the rows of the others.
+    #[inline(always)]
+    fn lanes<const N: usize>(&self, item: &[u8], seeds: [u32; N]) -> [u32; N] {
+        let mut lanes = murmur2_lanes(item, seeds);
+        let fingerprint = lanes[0];
+        self.columns.replace(&mut lanes);
+        lanes[0] = fingerprint;
+        lanes
+    }
+
+    /// The index of the item's bucket in each of the first rows, in order.
+    #[inline(always)]
+    pub fn first_buckets(&self, hash: &ItemHash) -> impl Iterator<Item = usize> {
+        let width = self.width as usize;
         let mut row_start = 0;
-        for &column in hash.columns.iter().take(self.depth as usize) {
-            visit(row_start + column as usize);
-            row_start += self.width as usize;
-        }
+        let columns = hash.columns.iter().take(self.depth as usize);
+        columns.map(move |&column| {
+            let bucket = row_start + column as usize;
+            row_start += width;
+            bucket
+        })
     }
 
     /// Calls `visit` with the index of the item's bucket in every row, in order. Cost: beyond the first
     /// rows one pass over the item for every [`LANES`].
-    #[inline]
+    #[inline(always)]
     pub fn for_each_bucket(&self, item: &[u8], hash: &ItemHash, mut visit: impl FnMut(usize)) {
-        self.for_first_buckets(hash, &mut visit);
+        for bucket in self.first_buckets(hash) {
+            visit(bucket);
+        }
         let mut hashes = [0; LANES];
         for first_row in (FIRST_ROWS as u32..self.depth).step_by(LANES) {
             row_hashes(item, first_row, &mut hashes);
             for (row, &hash) in (first_row..self.depth).zip(&hashes) {
-                visit(row as usize * self.width as usize + self.column(hash) as usize);
+                visit(row as usize * self.width as usize + self.columns.column(hash) as usize);
             }
         }
     }
