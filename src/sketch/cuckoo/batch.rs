@@ -48,7 +48,7 @@ impl CuckooFilter {
         mut answer: impl FnMut(Result<(), CuckooError>),
     ) {
         for_each_block(items, |block| {
-            self.prefetch_newest(block);
+            self.prefetch_room(block);
             block
                 .iter()
                 .for_each(|item| answer(self.insert_hashed(item, allows)));
@@ -69,6 +69,24 @@ impl CuckooFilter {
                 .iter()
                 .for_each(|item| answer(self.insert_unique_hashed(item, allows)));
         });
+    }
+
+    /// Asks for the buckets that will likely take the items of a block.
+    ///
+    /// While the newest sub-filter is not half full, that is the first bucket of nearly all of them: to ask for
+    /// the others took a quarter of the time of an insertion.
+    fn prefetch_room(&self, block: &[HashedItem]) {
+        let Some((newest, older)) = self.sub_filters.split_last() else {
+            return;
+        };
+        let older: u64 = older.iter().map(|each| each.slots().len() as u64).sum();
+        let newest_bytes = newest.slots().len() as u64;
+        if self.items.saturating_sub(older) > newest_bytes / 2 {
+            self.prefetch_newest(block);
+        } else if block.len() > 1 && newest_bytes >= PREFETCH_FROM_BYTES {
+            let first = block.iter().map(|item| item.first);
+            first.for_each(|hash| newest.prefetch_bucket(hash));
+        }
     }
 
     fn prefetch_newest(&self, block: &[HashedItem]) {
