@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Keys that are open now: how many for reading, or -1 for one that is open for writing.
 ///
-/// Commands run one at a time, so this is a plain number; it is atomic only because statics must be.
+/// Commands run one at a time, so this is a plain number; it is atomic only because statics must be, and
+/// changed in two steps, since one would wait for all memory that the command has asked for.
 /// It makes sure that no reference to a value is handed out beside a mutable one, even if a command of
 /// ours were run from inside another by way of some other module.
 static OPEN: AtomicI32 = AtomicI32::new(0);
@@ -81,14 +82,14 @@ impl Reading {
     /// To be called when the key is open, and not before: opening it may run another module, and
     /// through it a command of ours, which leaves the count as it was.
     fn begin() -> Self {
-        OPEN.fetch_add(1, Ordering::Relaxed);
+        OPEN.store(OPEN.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Self
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        OPEN.store(OPEN.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 }
 

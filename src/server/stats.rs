@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Counters of one family. Values may be freed on a background thread, so they are atomic; each is a
-/// number of its own, so relaxed order is enough.
+/// Counters of one family. Values may be freed on a background thread, so keys and bytes are atomic; each
+/// is a number of its own, so relaxed order is enough. The others are counted by commands, which run one at
+/// a time: what is atomic there is only the type, see [`add`].
 #[derive(Debug, Default)]
 pub struct Stats {
     keys: AtomicI64,
@@ -11,6 +12,15 @@ pub struct Stats {
     items_added: AtomicU64,
     growths: AtomicU64,
     refusals: AtomicU64,
+}
+
+/// Adds to a counter that one thread counts at a time. Not as one operation: that would wait for all memory
+/// that the command has asked for.
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(more),
+        Ordering::Relaxed,
+    );
 }
 
 impl Stats {
@@ -39,17 +49,17 @@ impl Stats {
 
     /// Items that commands added to values of the family.
     pub fn count_items(&self, items: u64) {
-        self.items_added.fetch_add(items, Ordering::Relaxed);
+        add(&self.items_added, items);
     }
 
     /// A value grew by another part of its own.
     pub fn count_growths(&self, growths: u64) {
-        self.growths.fetch_add(growths, Ordering::Relaxed);
+        add(&self.growths, growths);
     }
 
     /// Items that were refused because the value was full or could not grow.
     pub fn count_refusals(&self, refusals: u64) {
-        self.refusals.fetch_add(refusals, Ordering::Relaxed);
+        add(&self.refusals, refusals);
     }
 
     /// Values alive.
