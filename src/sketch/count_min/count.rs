@@ -68,9 +68,9 @@ impl CountMin {
             _ if items.len() == 1 => {
                 items.for_each(|(item, ())| answer(self.query_one::<C>(rows, item)));
             }
-            0..=HALF => self.query_blocks::<C, HALF, 1>(rows, items, answer),
-            0..=LANES => self.query_blocks::<C, LANES, 1>(rows, items, answer),
-            0..=MOST_ROWS => self.query_blocks::<C, LANES, 2>(rows, items, answer),
+            depth if depth <= HALF => self.query_blocks::<C, HALF, 1>(rows, items, answer),
+            depth if depth <= LANES => self.query_blocks::<C, LANES, 1>(rows, items, answer),
+            depth if depth <= MOST_ROWS => self.query_blocks::<C, LANES, 2>(rows, items, answer),
             _ => items.for_each(|(item, ())| answer(self.query_one::<C>(rows, item))),
         }
     }
@@ -109,9 +109,11 @@ impl CountMin {
             _ if items.len() == 1 => {
                 items.for_each(|(item, by)| answer(by, self.increment_one::<C>(rows, item, by)));
             }
-            0..=HALF => self.increment_blocks::<C, HALF, 1>(rows, items, answer),
-            0..=LANES => self.increment_blocks::<C, LANES, 1>(rows, items, answer),
-            0..=MOST_ROWS => self.increment_blocks::<C, LANES, 2>(rows, items, answer),
+            depth if depth <= HALF => self.increment_blocks::<C, HALF, 1>(rows, items, answer),
+            depth if depth <= LANES => self.increment_blocks::<C, LANES, 1>(rows, items, answer),
+            depth if depth <= MOST_ROWS => {
+                self.increment_blocks::<C, LANES, 2>(rows, items, answer)
+            }
             _ => items.for_each(|(item, by)| answer(by, self.increment_one::<C>(rows, item, by))),
         }
     }
@@ -271,8 +273,12 @@ impl Rows {
     #[inline(always)]
     fn for_each_slice(&self, item: &[u8], mut visit: impl FnMut(usize, &[u32])) {
         match self.depth {
-            0..=HALF => visit(0, self.wide_columns::<HALF, 1>(item, 0).as_flattened()),
-            0..=LANES => visit(0, self.wide_columns::<LANES, 1>(item, 0).as_flattened()),
+            depth if depth <= HALF => {
+                visit(0, self.wide_columns::<HALF, 1>(item, 0).as_flattened())
+            }
+            depth if depth <= LANES => {
+                visit(0, self.wide_columns::<LANES, 1>(item, 0).as_flattened())
+            }
             _ => {
                 for first_row in (0..self.depth).step_by(MOST_ROWS) {
                     let columns = self.wide_columns::<LANES, 2>(item, first_row);
