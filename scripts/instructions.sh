@@ -49,7 +49,9 @@ start() {
     local attempt
     for attempt in 1 2 3 4 5; do
         port=$((20000 + RANDOM % 12000))
-        valgrind --tool=callgrind --instr-atstart=no --dump-line=no --callgrind-out-file="$work/out" \
+        # The server may be a script that becomes it.
+        valgrind --tool=callgrind --trace-children=yes --instr-atstart=no --dump-line=no \
+            --callgrind-out-file="$work/out" \
             "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
             > "$work/log" 2>&1 &
         process=$!
@@ -115,6 +117,10 @@ count() {
     process=
     read -r all ours < <(awk "$sums" "$work"/out)
     rm -f "$work"/out*
+    if [ "$all" -eq 0 ]; then
+        echo "instructions: nothing was counted for $name" >&2
+        return 1
+    fi
     all=$((all / commands))
     ours=$((ours / commands))
     printf '%-28s %8d instructions, %7d of them ours' "$name" "$all" "$ours"
