@@ -52,6 +52,7 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
 /// so many `words`. What must be obeyed was bearable elsewhere.
+#[inline]
 fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
     let items = call.args_from(2).step_by(words).map(|item| item.bytes());
     if sketch.is_bearable(items) || call.must_obey() {
