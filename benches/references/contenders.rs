@@ -86,7 +86,7 @@ impl Contender for BloomBlocks {
         let chain = &mut self.0.0;
         let mut additions = Additions::new(items.iter().map(Item::as_slice), chain);
         let mut added = 0;
-        while let Some(answer) = additions.add_next(chain, ANY) {
+        while let Some(answer) = additions.add_next(ANY) {
             added += u32::from(answer.is_ok());
         }
         added

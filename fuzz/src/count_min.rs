@@ -33,13 +33,28 @@ pub fn stored(bytes: &[u8]) {
 pub fn exercise(mut sketch: CountMin) {
     reloads(&sketch);
     let copy = sketch.try_clone().expect("little memory");
-    for by in [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN] {
-        for item in [&b""[..], b"a", b"abcdefgh"] {
+    let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
+    let items = [&b""[..], b"a", b"abcdefgh"];
+    let mut together = sketch.try_clone().expect("little memory");
+    let mut answers = Vec::new();
+    for by in amounts {
+        together.increment_all(items.into_iter().map(|item| (item, by)), |_, answer| {
+            answers.push(answer);
+        });
+    }
+    let mut answers = answers.into_iter();
+    for by in amounts {
+        for item in items {
             let before = sketch.query(item);
             let result = sketch.increment(item, by);
             assert_eq!(sketch.query(item), result.unwrap_or(before));
+            assert_eq!(answers.next(), Some(result));
         }
     }
+    assert_eq!(together, sketch);
+    let mut estimates = Vec::new();
+    sketch.query_all(items.into_iter(), |estimate| estimates.push(estimate));
+    assert_eq!(estimates, items.map(|item| sketch.query(item)));
     for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
         let before = sketch.try_clone().expect("little memory");
         let own = Weighted {
@@ -89,7 +104,7 @@ type Counts<'a> = HashMap<&'a [u8], u64>;
 /// added.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let (width, depth) = (u64::from(input.byte()), u64::from(input.byte() % 12));
+    let (width, depth) = (u64::from(input.byte()), u64::from(input.byte() % 20));
     let cell_size = CellSize::from_bytes(input.pick(&[1, 2, 4, 8])).expect("a size");
     let new = || CountMin::new(width, depth, cell_size, &allows);
     let (Ok(mut sketch), Ok(mut other)) = (new(), new()) else {

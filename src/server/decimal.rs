@@ -162,6 +162,26 @@ mod tests {
             }
         }
 
+        /// Eights of digits with something behind or among them.
+        #[test]
+        fn what_is_no_digit_is_seen_everywhere(text in "-?[0-9]{0,17}[-+.e: /]?[0-9]{0,9}") {
+            match plain_decimal(text.as_bytes()) {
+                Some(value) => {
+                    let expected: f64 = text.parse().unwrap();
+                    prop_assert_eq!(value.to_bits(), expected.to_bits());
+                    prop_assert!(!text.contains(['e', '+']));
+                }
+                None => prop_assert!(
+                    text.parse::<f64>().is_err()
+                        || text.contains(['e', '+'])
+                        || text.starts_with(['.'])
+                        || text.starts_with("-.")
+                        || text.ends_with('.')
+                        || text.len() > 15
+                ),
+            }
+        }
+
         #[test]
         fn what_is_read_is_plain(text in "[-+.0-9e ]{0,8}") {
             if plain_decimal(text.as_bytes()).is_some() {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Counters of one family. Values may be freed on a background thread, so keys and bytes are atomic; each
 /// is a number of its own, so relaxed order is enough. The others are counted by commands, which run one at
-/// a time: what is atomic there is only the type, see [`add`].
+/// a time (who calls them from a thread of its own holds the server's lock): what is atomic there is only the
+/// type (`add`).
 #[derive(Debug, Default)]
 pub struct Stats {
     keys: AtomicI64,

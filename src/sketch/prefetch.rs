@@ -29,8 +29,8 @@ pub fn prefetch(bytes: &[u8], index: usize) {
 }
 
 /// Does `work` with the wider vectors (AVX2) and the shifts and products without flags (BMI) of processors
-/// that have them, as far as what it calls is inlined into it; on others it is done all the same. Cost: a look at a flag, and two copies of the
-/// code of `work`.
+/// that have them, as far as what it calls is inlined into it; on others it is done all the same. Cost: a look
+/// at three flags, and two copies of the code of `work`.
 #[inline]
 pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

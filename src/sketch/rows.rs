@@ -8,35 +8,8 @@ use super::hash::murmur2_groups;
 /// Rows whose hashes are computed side by side.
 pub const LANES: usize = 8;
 
-/// The hashes of `item` in the rows `first_row..first_row + out.len()`, into `out`.
-///
-/// Row numbers are 32-bit seeds and wrap. Cost: one pass over the item for every [`LANES`] rows.
-#[inline]
-pub fn row_hashes(item: &[u8], first_row: u32, out: &mut [u32]) {
-    let mut row = first_row;
-    for group in out.chunks_mut(LANES) {
-        let len = group.len();
-        if len > LANES / 2 {
-            let hashes = lane_hashes::<LANES>(item, row);
-            group.copy_from_slice(&hashes[..len]);
-        } else {
-            let hashes = lane_hashes::<{ LANES / 2 }>(item, row);
-            group.copy_from_slice(&hashes[..len]);
-        }
-        row = row.wrapping_add(LANES as u32);
-    }
-}
-
-/// The hashes of `item` in `N` rows from `first_row` on. Cost: one pass over the item.
-#[inline(always)]
-#[must_use]
-pub fn lane_hashes<const N: usize>(item: &[u8], first_row: u32) -> [u32; N] {
-    let [hashes] = group_hashes(item, first_row);
-    hashes
-}
-
 /// The hashes of `item` in rows from `first_row` on, in `GROUPS` of as many as a vector register has lanes.
-/// Cost: one pass over the item.
+/// Row numbers are 32-bit seeds and wrap. Cost: one pass over the item.
 #[inline(always)]
 #[must_use]
 pub fn group_hashes<const N: usize, const GROUPS: usize>(
@@ -52,7 +25,7 @@ pub fn group_hashes<const N: usize, const GROUPS: usize>(
     murmur2_groups(item, seeds)
 }
 
-/// Rows up to which any items may be hashed: that is at most four passes over what was sent.
+/// Rows up to which any items may be hashed: that is at most five passes over what was sent.
 pub const SHALLOW_ROWS: u64 = 32;
 
 /// What one command may cost in a sketch that is not shallow, in bytes hashed in one pass: some seconds.
@@ -63,8 +36,8 @@ const PASS_BYTES: u64 = 64;
 
 /// What an item costs in so many rows, in bytes hashed in one pass.
 ///
-/// Each group of [`LANES`] rows is a pass over the item, so that one of half a gibibyte would take a day
-/// for a million rows.
+/// Each [`LANES`] rows count as a pass over the item, so that one of half a gibibyte would take a day for a
+/// million rows.
 #[must_use]
 pub fn item_bytes(item: &[u8], rows: u64) -> u64 {
     let pass = (item.len() as u64).saturating_add(PASS_BYTES);
@@ -78,13 +51,9 @@ pub fn is_bearable(costs: impl Iterator<Item = u64>) -> bool {
     all <= MOST_BYTES
 }
 
-/// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division.
-///
-/// `x mod d` is `x - d * floor(x / d)`. With `inverse = floor((2^32 - 1) / d)` the high half of
-/// `x * inverse` is the quotient or one less: `x * inverse / 2^32 = x/d - x(1 + e)/(d * 2^32)` for the
-/// remainder `e < d` of `2^32 - 1`, and the second term is below 1. So one conditional subtraction makes it
-/// exact. (Granlund & Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, in its
-/// simplest form.) All of it is in 32 bits and the products of such, which vectors have.
+/// Takes 32-bit hashes modulo a fixed width, with two multiplications instead of a division: as
+/// `sketch/bloom/modulus.rs` does, for the reason that is told there, but in 32 bits and the products of such,
+/// which vectors have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
     /// The width; 0 stands for 2^32 and more, which changes no 32-bit hash.
@@ -193,10 +162,13 @@ mod tests {
         }
 
         #[test]
-        fn every_row_has_the_hash_of_its_seed(item: Vec<u8>, first_row: u32, rows in 0usize..40) {
-            let mut hashes = vec![0; rows];
-            row_hashes(&item, first_row, &mut hashes);
-            for (row, hash) in (0u32..).zip(hashes) {
+        fn every_row_has_the_hash_of_its_seed(
+            item: Vec<u8>, first_row in prop_oneof![any::<u32>(), u32::MAX - 20..=u32::MAX],
+        ) {
+            let [one] = group_hashes::<4, 1>(&item, first_row);
+            let several = group_hashes::<LANES, 3>(&item, first_row);
+            prop_assert_eq!(&one, &several[0][..4]);
+            for (row, &hash) in (0u32..).zip(several.as_flattened()) {
                 prop_assert_eq!(hash, murmur2(&item, first_row.wrapping_add(row)));
             }
         }

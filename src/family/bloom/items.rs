@@ -106,7 +106,7 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
     let mut outcome = Outcome::default();
     let mut additions = Additions::new(call.args_from(first).map(Argument::bytes), chain);
     let mut word = first;
-    while let Some(added) = additions.add_next(chain, &|bytes| call.allows_growth(bytes)) {
+    while let Some(added) = additions.add_next(&|bytes| call.allows_growth(bytes)) {
         reply_item(call, added);
         match added {
             Ok(new) => {

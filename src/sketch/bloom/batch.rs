@@ -1,8 +1,8 @@
 //! Adding several items: hashed, looked for in the older filters and fetched ahead of being added.
 //!
 //! One item after another would wait for memory as often as it has probes. Here items are taken in blocks:
-//! while those of one block are added, those of the next were looked for in the older filters, all at
-//! once, and their bits in the newest are on their way.
+//! while those of one block are added, those of the next, which were looked for in the older filters all at
+//! once, are having their bits in the newest fetched.
 
 use super::filter::ItemHash;
 use super::{Allows, Chain, Error, are_in_any};
@@ -10,10 +10,15 @@ use super::{Allows, Chain, Error, are_in_any};
 /// Items in a block. With the ten probes of an item at 0.001 that is more than the memory of any core
 /// serves at a time; blocks of 4 to 16 measure the same, of 32 more.
 const BLOCK: usize = 16;
+const _: () = assert!(
+    BLOCK <= super::filter::BLOCK,
+    "a block is looked for at once"
+);
 
 /// Items on their way into a chain. Serves one command.
 #[derive(Debug)]
-pub struct Additions<I> {
+pub struct Additions<'c, I> {
+    chain: &'c mut Chain,
     items: I,
     /// Those whose bits in the newest filter are being fetched.
     under_way: Block,
@@ -66,15 +71,16 @@ impl Block {
     }
 }
 
-impl<'a, I: Iterator<Item = &'a [u8]>> Additions<I> {
+impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
     /// Begins to add `items` to `chain`: those of the first block are under way.
-    pub fn new(mut items: I, chain: &Chain) -> Self {
+    pub fn new(mut items: I, chain: &'c mut Chain) -> Self {
         let under_way = Block::of(&mut items, chain);
         for n in 0..under_way.len {
             under_way.prefetch(n, chain);
         }
         let ahead = Block::of(&mut items, chain);
         Self {
+            chain,
             items,
             under_way,
             next: 0,
@@ -82,32 +88,27 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Additions<I> {
         }
     }
 
-    /// Adds the next item to the chain that this was begun with: what [`Chain::add`] says of it, or `None`
-    /// after the last one.
+    /// Adds the next item: what [`Chain::add`] says of it, or `None` after the last one.
     #[inline]
-    pub fn add_next(
-        &mut self,
-        chain: &mut Chain,
-        allows: Allows<'_>,
-    ) -> Option<Result<bool, Error>> {
+    pub fn add_next(&mut self, allows: Allows<'_>) -> Option<Result<bool, Error>> {
         if self.next == self.under_way.len {
             if self.ahead.len == 0 {
                 return None;
             }
-            let next = Block::of(&mut self.items, chain);
+            let next = Block::of(&mut self.items, self.chain);
             self.under_way = std::mem::replace(&mut self.ahead, next);
             self.next = 0;
         }
         let n = self.next;
         self.next += 1;
-        self.ahead.prefetch(n, chain);
+        self.ahead.prefetch(n, self.chain);
         let hash = self.under_way.hashes[n];
-        Some(if self.under_way.filters != chain.filters.len() {
-            chain.add(hash, allows)
-        } else if self.under_way.is_seen(n) {
+        Some(if self.under_way.is_seen(n) {
             Ok(false)
+        } else if self.under_way.filters == self.chain.filters.len() {
+            self.chain.add_unseen(hash, allows)
         } else {
-            chain.add_unseen(hash, allows)
+            self.chain.add(hash, allows)
         })
     }
 }

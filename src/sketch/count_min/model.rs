@@ -121,7 +121,7 @@ fn amount() -> impl Strategy<Value = i64> {
 }
 
 fn shape() -> impl Strategy<Value = (usize, usize, CellSize)> {
-    let depth = prop_oneof![8 => 1usize..12, 1 => 12usize..300];
+    let depth = prop_oneof![8 => 1usize..12, 4 => 12usize..20, 1 => 20usize..300];
     (1usize..40, depth, prop::sample::select(&ALL_SIZES[..]))
 }
 
@@ -149,6 +149,12 @@ fn counted(
         .map(|(item, by)| model.increment(item, *by))
         .collect();
     assert_eq!(answers, expected);
+    let mut one_by_one =
+        CountMin::new(width as u64, depth as u64, cell_size, &|_| true).expect("a small sketch");
+    for ((item, by), answer) in increments.iter().zip(answers) {
+        assert_eq!(one_by_one.increment(item, *by), answer);
+    }
+    assert_eq!(one_by_one, sketch);
     (model, sketch)
 }
 

@@ -14,8 +14,9 @@ pub const BLOCK_ITEMS: usize = 16;
 /// instructions for asking cost more than they save.
 const PREFETCH_FROM_BYTES: u64 = 1 << 20;
 
-/// Insertions ask for the buckets of this many sub-filters, from the newest: an insertion that looks
-/// further finds the others by the processor's own speculation.
+/// Unique insertions, and others once the newest sub-filter is half full, ask for the buckets of this many
+/// sub-filters, from the newest: an insertion that looks further finds the others by the processor's own
+/// speculation.
 const PREFETCHED_SUB_FILTERS: usize = 4;
 
 impl CuckooFilter {
@@ -73,8 +74,8 @@ impl CuckooFilter {
 
     /// Asks for the buckets that will likely take the items of a block.
     ///
-    /// While the newest sub-filter is not half full, that is the first bucket of nearly all of them: to ask for
-    /// the others took a quarter of the time of an insertion.
+    /// While the newest sub-filter is not half full, that is the first bucket of seven in eight of them (at two
+    /// slots a bucket), and CF.INSERT of 100 items took 0.92 of the time without the others.
     fn prefetch_room(&self, block: &[HashedItem]) {
         let Some((newest, older)) = self.sub_filters.split_last() else {
             return;

@@ -208,6 +208,48 @@ mod tests {
         }
     }
 
+    /// One occurrence is decided as several are, with the same random numbers.
+    #[test]
+    fn one_more_is_an_increment_of_one() {
+        let several = |decay: &Decay, (owner, count), fingerprint, random: &mut Random| {
+            if count == 0 {
+                (fingerprint, 1)
+            } else if owner == fingerprint {
+                (fingerprint, u32::saturating_add(count, 1))
+            } else {
+                match decay.contest(count, 1, random) {
+                    Contest::Kept(count) => (owner, count),
+                    Contest::Taken(count) => (fingerprint, count),
+                }
+            }
+        };
+        for base in [0.999_999_999, 0.99, 0.9, 0.5, 1e-6, f64::from_bits(1)] {
+            let decay = Decay::new(base);
+            assert!(decay.is_chance());
+            let settled = decay.settled;
+            let edges = [0, 1, 2, 3, 15, 16, 255, 256, 257, u32::MAX - 1, u32::MAX];
+            let near = [settled - 1, settled, settled.saturating_add(1)];
+            let mut one = Random::from_seed(1);
+            let mut other = one;
+            for _ in 0..50 {
+                for count in edges.into_iter().chain(near) {
+                    for owner in [0, 1, 7] {
+                        for fingerprint in [0, 1, 9] {
+                            let bucket = (owner, count);
+                            assert_eq!(
+                                decay.one_more(bucket, fingerprint, &mut one),
+                                several(&decay, bucket, fingerprint, &mut other),
+                                "{bucket:?} {fingerprint} {base}"
+                            );
+                            assert_eq!(one, other, "{bucket:?} {fingerprint} {base}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(!Decay::new(1.0).is_chance());
+    }
+
     #[test]
     fn decays_near_one_are_not_quick() {
         for base in [f64::from_bits(1), 0.1, 0.9, 0.99, 0.993, 1.0] {

@@ -52,10 +52,9 @@ const DECREMENT_BYTES: u64 = 16;
 pub const BLOCK: usize = 16;
 /// Bytes of an element of the heap in memory and in the RDB format, see [`TopK::new`].
 const ELEMENT_BYTES: u64 = PAIR_BYTES + stored::RECORD_BYTES as u64;
-/// Tables larger than this many bytes are prefetched from: they do not stay in a first-level cache.
-/// What happens in one bucket is decided by chance, so that a processor seldom gets as far ahead as
-/// to ask for the next ones by itself.
-const PREFETCH_FROM_BYTES: usize = 1 << 15;
+/// Tables larger than this many bytes are prefetched from: they fit in no core's own cache. In a batch an
+/// addition to 56 MB then takes 143 ns instead of 408, to 3.4 MB 112 instead of 143.
+const PREFETCH_FROM_BYTES: usize = 1 << 20;
 
 /// Why a sketch cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -337,6 +336,8 @@ impl TopK {
             |bucket| {
                 let before = buckets.get(bucket);
                 let after = decay.one_more(before, fingerprint, &mut random);
+                // Written also where it stays as it is, for which the server may copy a page while it saves in
+                // the background: a branch on that makes an addition take half as long again.
                 buckets.set(bucket, after);
                 met.changed |= after != before;
                 let (owner, count) = after;

@@ -2,7 +2,7 @@
 
 use crate::sketch::hash::murmur2_lanes;
 use crate::sketch::prefetch::with_wide_vectors;
-use crate::sketch::rows::{Columns, LANES, row_hashes};
+use crate::sketch::rows::{Columns, LANES, group_hashes};
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -99,13 +99,24 @@ impl Rows {
         for bucket in self.first_buckets(hash) {
             visit(bucket);
         }
-        let mut hashes = [0; LANES];
         for first_row in (FIRST_ROWS as u32..self.depth).step_by(LANES) {
-            row_hashes(item, first_row, &mut hashes);
-            for (row, &hash) in (first_row..self.depth).zip(&hashes) {
-                visit(row as usize * self.width as usize + self.columns.column(hash) as usize);
+            let columns = self.later_columns(item, first_row);
+            for (row, column) in (first_row..self.depth).zip(columns) {
+                visit(row as usize * self.width as usize + column as usize);
             }
         }
+    }
+
+    /// The columns of an item in [`LANES`] rows from `first_row` on.
+    fn later_columns(&self, item: &[u8], first_row: u32) -> [u32; LANES] {
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                let [mut columns] = group_hashes(item, first_row);
+                self.columns.replace(&mut columns);
+                columns
+            },
+        )
     }
 }
 

@@ -132,13 +132,13 @@ proptest! {
         let mut together = chain(capacity, error_rate, expansion);
         let allows = allowances();
         let bytes: Vec<_> = items.iter().map(|&item| [item]).collect();
-        let mut additions = Additions::new(bytes.iter().map(<[u8; 1]>::as_slice), &together);
+        let mut additions = Additions::new(bytes.iter().map(<[u8; 1]>::as_slice), &mut together);
         let mut answers = Vec::new();
-        while let Some(answer) = additions.add_next(&mut together, &allows) {
+        while let Some(answer) = additions.add_next(&allows) {
             answers.push(answer);
         }
         prop_assert_eq!(answers, expected);
-        prop_assert_eq!(additions.add_next(&mut together, &allows), None);
+        prop_assert_eq!(additions.add_next(&allows), None);
         let state = |chain: &Chain| {
             let mut bytes = Vec::new();
             chain.digest(&mut |part| bytes.extend_from_slice(part));
@@ -148,15 +148,60 @@ proptest! {
     }
 }
 
-/// Small filters, and one that is larger than the caches: there the items of a block are tested in
-/// rounds.
+/// Older filters that are larger than the caches: full as far as they know.
+#[test]
+fn additions_look_in_large_older_filters() {
+    let grown = || {
+        let mut chain = chain(1_000_000, 0.001, 1);
+        for item in 0..500u32 {
+            add(&mut chain, &item.to_le_bytes()).unwrap();
+        }
+        chain.filters[0].set_items(1_000_000);
+        chain.items = 1_000_000;
+        chain
+    };
+    let items: Vec<_> = (0..300u32)
+        .map(|item| (item * 7 % 900).to_le_bytes())
+        .collect();
+    let mut one_by_one = grown();
+    let expected: Vec<_> = items
+        .iter()
+        .map(|item| add(&mut one_by_one, item))
+        .collect();
+    assert_eq!(one_by_one.filters().len(), 2);
+    let mut together = grown();
+    let mut additions = Additions::new(items.iter().map(<[u8; 4]>::as_slice), &mut together);
+    for answer in expected {
+        assert_eq!(additions.add_next(ANY), Some(answer));
+    }
+    assert_eq!(additions.add_next(ANY), None);
+    assert_eq!(together.items(), one_by_one.items());
+    assert!(together.filters()[1].bits()[..] == one_by_one.filters()[1].bits()[..]);
+}
+
+/// Small filters and such as are larger than the caches, of one probe, of even and odd numbers of them, and of
+/// many.
 #[test]
 fn a_block_is_answered_as_its_items() {
-    for capacity in [4, 40, 2_000_000] {
-        let mut chain = chain(capacity, 0.01, 2);
+    for (capacity, error_rate, expansion, hashes) in [
+        (4, 0.01, 2, 8),
+        (40, 0.01, 2, 8),
+        (2_000_000, 0.01, 2, 8),
+        (40, 0.9, 0, 1),
+        (50_000_000, 0.9, 0, 1),
+        (40, 0.4, 0, 2),
+        (10_000_000, 0.4, 0, 2),
+        (40, 0.2, 0, 3),
+        (10_000_000, 0.2, 0, 3),
+        (70, 1e-300, 0, 997),
+        (70_000, 1e-300, 0, 997),
+    ] {
+        let mut chain = chain(capacity, error_rate, expansion);
+        assert_eq!(chain.filters()[0].shape().hashes, hashes, "{error_rate}");
         let items: Vec<_> = (0..200u32).map(u32::to_le_bytes).collect();
         for item in items.iter().step_by(3) {
-            add(&mut chain, item).unwrap();
+            // The small ones of them are full at last.
+            let _ = add(&mut chain, item);
         }
         for block in items.chunks(BLOCK) {
             let hashes: Vec<_> = block.iter().map(|item| chain.hash(item)).collect();

@@ -221,8 +221,8 @@ fn exercise(mut chain: Chain) {
     }
     let hashes: Vec<_> = (0..16u8).map(|i| chain.hash(&[i])).collect();
     let items = [&b"a"[..], b"b", b"a"].into_iter();
-    let mut additions = batch::Additions::new(items, &chain);
-    while additions.add_next(&mut chain, ANY).is_some() {}
+    let mut additions = batch::Additions::new(items, &mut chain);
+    while additions.add_next(ANY).is_some() {}
     let _ = chain.contains_block(&hashes);
     let _ = (chain.capacity(), chain.bit_bytes(), parts::header(&chain));
     for iterator in [0, 1, 2, i64::MAX, -1] {
