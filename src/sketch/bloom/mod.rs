@@ -195,12 +195,7 @@ impl Chain {
     #[inline]
     #[must_use]
     pub fn contains(&self, hash: ItemHash) -> bool {
-        // Most chains are one filter. What it says is then not looked at here, so that the answer goes
-        // its way while memory is still being waited for.
-        match self.filters.as_slice() {
-            [only] => only.contains(hash),
-            filters => is_in_any(filters, hash),
-        }
+        is_in_any(&self.filters, hash)
     }
 
     /// [`Chain::contains`] for up to [`BLOCK`] items, their memory fetched side by side. Bit n of the

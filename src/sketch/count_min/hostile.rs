@@ -10,28 +10,13 @@ use proptest::prelude::*;
 fn use_in_every_way(mut sketch: CountMin) {
     let mut copy = sketch.try_clone().unwrap();
     assert_eq!(copy, sketch);
-    let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
-    let items = [&b""[..], b"a", b"abcdefgh"];
-    let mut together = sketch.try_clone().unwrap();
-    let mut answers = Vec::new();
-    for by in amounts {
-        together.increment_all(items.into_iter().map(|item| (item, by)), |_, answer| {
-            answers.push(answer);
-        });
-    }
-    let mut answers = answers.into_iter();
-    for by in amounts {
-        for item in items {
+    for by in [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN] {
+        for item in [&b""[..], b"a", b"abcdefgh"] {
             let before = sketch.query(item);
             let result = sketch.increment(item, by);
             assert_eq!(sketch.query(item), result.unwrap_or(before));
-            assert_eq!(answers.next(), Some(result));
         }
     }
-    assert_eq!(together, sketch);
-    let mut estimates = Vec::new();
-    sketch.query_all(items.into_iter(), |estimate| estimates.push(estimate));
-    assert_eq!(estimates, items.map(|item| sketch.query(item)));
     for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
         let own = Weighted {
             sketch: None,

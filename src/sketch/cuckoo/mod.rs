@@ -195,12 +195,10 @@ impl CuckooFilter {
 
     #[inline]
     fn contains_hashed(&self, item: &HashedItem) -> bool {
-        match self.sub_filters.as_slice() {
-            // What one says is not looked at here, so that the answer goes its way while memory is still
-            // being waited for.
-            [only] => only.contains(item),
-            several => several.iter().rev().any(|each| each.contains(item)),
-        }
+        self.sub_filters
+            .iter()
+            .rev()
+            .any(|each| each.contains(item))
     }
 
     fn insert_unique_hashed(
