@@ -1,6 +1,6 @@
 # Each target is a script of the same name in scripts/, or one line of cargo.
 
-.PHONY: help run test test-matrix test-clients test-defrag test-kills test-sizing abilities plots cluster fuzz soak \
+.PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
 	valgrind asan tour bench bench-report lint \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
@@ -26,6 +26,9 @@ test-clients: ## every command through real clients of Python, Node and Rust, an
 
 test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh
+
+test-math: ## compare 100 million logarithms with the recorded ones of glibc
+	ROUGHLY_MATH_INPUTS=100000000 cargo test --quiet --lib math::
 
 test-sizing: ## docs/sizing.html in a browser without a screen, against the module's own figures
 	@scripts/test-sizing.sh

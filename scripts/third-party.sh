@@ -12,6 +12,9 @@ What is linked into libroughly.so beside its own code, and under which licences.
 Rust's standard library: MIT OR Apache-2.0, by the Rust Project contributors.
 The unwinder of LLVM: Apache-2.0 WITH LLVM-exception, by the LLVM Project contributors.
 LINES
+# Data in src/sketch/math/tables.rs, under the text of our own MIT license.
+printf '\n%s\n%s\n\n%s\n' "$rule" "Tables of Arm's Optimized Routines: MIT" 'Copyright (c) 2018, Arm Limited'
+sed 1,3d LICENSE-MIT
 cargo tree --locked --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
     | sed 's/ (\*)$//' | LC_ALL=C sort -u | while IFS='|' read -r package licence; do
     read -r name version _ <<< "$package"

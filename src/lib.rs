@@ -4,6 +4,8 @@
 //! that takes the place of RedisBloom. Three floors, and an arrow points down only:
 //! family → server, family → sketch. See docs/architecture.md.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod blocks;
 pub mod family;
 pub mod server;

@@ -11,6 +11,7 @@ pub mod count_min;
 pub mod cuckoo;
 pub mod format;
 pub mod hash;
+pub mod math;
 pub mod prefetch;
 pub mod rows;
 pub mod t_digest;

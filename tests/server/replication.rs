@@ -1,6 +1,7 @@
 //! Replicas hold what their primary holds, however they came to it.
 
 use crate::every_type::odd_settings;
+use crate::samples::dump;
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
@@ -342,4 +343,57 @@ fn transactions_scripts_and_functions_replicate_in_both_protocols() {
         }
     }
     assert_same(&primary, &[&replica], "scripts");
+}
+
+/// Error rates, and the bits per entry that a filter without scaling stores. glibc's logarithm gives another last
+/// bit for these rates on processors without FMA instructions.
+const BITS_PER_ENTRY: [(&str, u64); 3] = [
+    ("0.008194", 0x4023_ffcf_b3b9_2e10),
+    ("0.09792", 0x4013_5859_532f_9c22),
+    ("0.113854", 0x4012_1704_9076_bd41),
+];
+
+#[test]
+fn a_replica_on_a_processor_without_fma_stores_the_same_bytes() {
+    let primary = Server::start();
+    let mut replica = Options::new()
+        .environment("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4")
+        .start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    for (rate, _) in BITS_PER_ENTRY {
+        for (key, growth) in [("scaling", "EXPANSION 2"), ("fixed", "NONSCALING")] {
+            let command = format!("BF.RESERVE {key}:{rate} {rate} 10 {growth}");
+            assert!(connection.call(&command).is_ok(), "{command}");
+        }
+        let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
+        let command = format!("BF.MADD scaling:{rate} {}", items.join(" "));
+        assert_eq!(connection.call(&command).items().map(<[_]>::len), Some(100));
+        let double = format!(
+            "BF.RESERVE half:{rate} {} 10",
+            rate.parse::<f64>().unwrap() * 2.0
+        );
+        assert!(connection.call(&double).is_ok(), "{double}");
+    }
+    for command in [
+        "CMS.INITBYPROB cms 0.001 0.008194",
+        "TDIGEST.CREATE digest",
+        "TOPK.RESERVE top 3 100 5 0.9",
+    ] {
+        assert!(connection.call(command).is_ok(), "{command}");
+    }
+    assert_same(&primary, &[&replica], "without FMA");
+    for server in [&primary, &replica] {
+        for (rate, bits) in BITS_PER_ENTRY {
+            for key in ["fixed", "half"] {
+                let payload = dump(&mut server.resp2(), &format!("{key}:{rate}"));
+                let stored = payload.text().expect("a payload");
+                let mut doubles = stored.windows(8);
+                assert!(
+                    doubles.any(|double| double == bits.to_le_bytes()),
+                    "{key}:{rate}"
+                );
+            }
+        }
+    }
 }

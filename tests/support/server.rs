@@ -30,6 +30,7 @@ pub struct Options {
     module_arguments: Vec<String>,
     without_module: bool,
     address_space: Option<u64>,
+    environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
 }
 
@@ -63,6 +64,12 @@ impl Options {
     /// system, whatever the server would allow.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
+        self
+    }
+
+    /// Sets an environment variable of the server.
+    pub fn environment(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
         self
     }
 
@@ -411,6 +418,7 @@ impl Server {
                 .args(&self.options.module_arguments);
         }
         let process = command
+            .envs(self.options.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("the log file again"))
             .stderr(log)

@@ -3,6 +3,8 @@
 //! Spec: bloom.md, "Parameters and layout". The constants are literal, truncated as written there:
 //! they decide bits.
 
+use crate::sketch::math;
+
 /// ln(2)², truncated.
 const LN2_SQUARED: f64 = 0.480_453_013_918_201;
 /// ln(2), truncated.
@@ -42,7 +44,7 @@ pub struct Shape {
 /// Bits an entry takes at an error rate: |ln e| / ln(2)².
 #[must_use]
 pub fn bits_per_entry(error_rate: f64) -> f64 {
-    error_rate.ln().abs() / LN2_SQUARED
+    math::ln(error_rate).abs() / LN2_SQUARED
 }
 
 /// Probes that a filter of so many bits an entry makes.
@@ -75,7 +77,7 @@ impl Shape {
                 ((bits as f64 / bits_per_entry) as u64, bits, power)
             }
             Sizing::PowerOfTwo => {
-                let power = needed.log2().floor() + 1.0;
+                let power = math::log2(needed).floor() + 1.0;
                 if !(0.0..64.0).contains(&power) {
                     return None;
                 }

@@ -8,6 +8,7 @@
 use super::filter::Filter;
 use super::{Allows, Chain, MAX_ITEMS, options};
 use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::math;
 use crate::sketch::prefetch::with_wide_vectors;
 
 /// Why chains have no union.
@@ -160,8 +161,7 @@ fn differ<T: PartialEq + ToString>(
     })
 }
 
-/// How many items set so many bits of a filter, most likely: -m/k ln(1 - ones/m). The logarithm is one
-/// that has the same last digit on every machine: a replica must count the same.
+/// The most likely number of items that set so many bits of a filter: -m/k ln(1 - ones/m).
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -172,7 +172,7 @@ fn estimated_items(filter: &Filter, ones: u64) -> u64 {
     let hashes = f64::from(filter.shape().hashes);
     let fill = (ones as f64 / bits).min(1.0);
     // Infinite for a filter without a clear bit, which becomes the largest number.
-    (-bits / hashes * libm::log1p(-fill)).round() as u64
+    (-bits / hashes * math::ln_1p(-fill)).round() as u64
 }
 
 /// Bits that are set.

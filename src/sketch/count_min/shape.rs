@@ -2,6 +2,7 @@
 
 use super::CountMinError;
 use super::cell::CellSize;
+use crate::sketch::math;
 
 /// The dimensions of a sketch whose number of cells is at most 2^63 - 1 and at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +76,10 @@ const LOG10_HALF: f32 = f32::from_bits(0xbe9a_209b);
 
 /// The common logarithm, rounded to single precision once.
 ///
-/// Not `f32::log10`: that is the system's `log10f`, whose last bit differs from one system to the
-/// next, and sketches of one probability must have one depth everywhere. The depth that follows from
-/// the rounded logarithm is that of glibc's `log10f` for each of the 2^30 probabilities between 0 and
-/// 1 that single precision has (tried with glibc 2.36 and 2.41).
+/// The depth that follows from the rounded logarithm is that of glibc's `log10f` for each of the
+/// 1,065,353,215 probabilities between 0 and 1 that single precision has.
 fn log10_single(number: f32) -> f32 {
-    f64::from(number).log10() as f32
+    math::log10(f64::from(number)) as f32
 }
 
 /// A width or depth that came out of real arithmetic.
@@ -156,6 +155,32 @@ mod tests {
             let probability = 2f64.powi(-exponent);
             let depth = exponent.unsigned_abs().into();
             assert_eq!(dimensions_for(0.1, probability), Ok((20, depth)));
+        }
+    }
+
+    /// The depth grows where glibc's `log10f` lets it grow: a few units in the last place below each power of
+    /// two. This fixes the depth of every probability.
+    #[test]
+    fn the_depth_grows_at_the_recorded_probabilities() {
+        const UNITS_BELOW: [u32; 148] = [
+            2, 3, 4, 5, 7, 8, 3, 10, 7, 13, 10, 16, 13, 6, 12, 19, 25, 13, 19, 25, 32, 20, 26, 32,
+            20, 26, 42, 11, 18, 24, 30, 37, 43, 49, 56, 25, 31, 38, 44, 50, 57, 63, 32, 39, 45, 51,
+            58, 64, 33, 40, 46, 52, 59, 83, 53, 22, 65, 35, 78, 48, 91, 60, 30, 73, 116, 85, 55,
+            98, 67, 111, 80, 50, 93, 62, 105, 75, 118, 87, 57, 100, 69, 113, 82, 125, 95, 64, 107,
+            77, 120, 89, 59, 102, 72, 115, 84, 127, 97, 66, 109, 79, 122, 91, 135, 104, 74, 117,
+            49, 166, 136, 105, 75, 44, 161, 130, 100, 69, 39, 156, 125, 95, 64, 181, 150, 120, 89,
+            30, 44, 19, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        ];
+        for (depth, units) in (1u32..).zip(UNITS_BELOW) {
+            // 2^-depth in single precision, from 2^-127 on a subnormal number.
+            let power = if depth < 127 {
+                (127 - depth) << 23
+            } else {
+                1 << (149 - depth)
+            };
+            let depth_of = |bits| dimensions_for(0.1, f32::from_bits(bits).into()).unwrap().1;
+            assert_eq!(depth_of(power - units + 1), depth.into());
+            assert_eq!(depth_of(power - units), u64::from(depth) + 1);
         }
     }
 

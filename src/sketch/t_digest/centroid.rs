@@ -2,6 +2,7 @@
 
 use super::{try_push, try_reserve};
 use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::math;
 use std::f64::consts::PI;
 
 /// A node: a mean and the number of samples it stands for.
@@ -45,7 +46,7 @@ pub(super) fn join(
         return Ok(());
     };
     let all = total as f64;
-    let normalizer = f64::from(compression) / (2.0 * PI * all * all.ln());
+    let normalizer = f64::from(compression) / (2.0 * PI * all * math::ln(all));
     let mut before = 0;
     // q(1 - q) where the current centroid starts.
     let mut limit = 0.0;

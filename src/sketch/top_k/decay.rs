@@ -2,6 +2,7 @@
 
 use super::MOST_INCREMENT;
 use super::random::Random;
+use crate::sketch::math;
 
 /// A chance below this is taken as none: 2^-64, so 2^32 trials would notice it once in 2^32 times.
 const NO_CHANCE: f64 = 1.0 / (1u128 << 64) as f64;
@@ -102,13 +103,13 @@ impl Decay {
     /// About the most decrements that so many trials can bring, see [`Decay::contest`].
     pub fn most_decrements(&self, increment: u32) -> u64 {
         let trials = f64::from(increment);
-        let rate = -self.base.ln();
+        let rate = -math::ln(self.base);
         if rate <= 0.0 {
             return 0;
         }
         // A count that is not negative and not above the trials.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let most = ((trials * rate).ln_1p() / rate).min(trials).ceil() as u64;
+        let most = (math::ln_1p(trials * rate) / rate).min(trials).ceil() as u64;
         most
     }
 
