@@ -21,6 +21,7 @@ mod cuckoo;
 mod documents;
 mod encodings;
 mod every_type;
+mod expiry;
 mod frozen;
 mod golden_dumps;
 mod golden_transcripts;

@@ -1,0 +1,121 @@
+//! Keys that have expired and that the server has not yet deleted. DEBUG DIGEST counts them.
+
+use crate::samples::{SAMPLES, Sample};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::thread;
+use std::time::Duration;
+
+const KEY: &str = "k";
+/// A type of the server, which the module's types must equal.
+const LIST: (&str, &[&str]) = ("list", &["RPUSH KEY a b c"]);
+
+/// Every type with the commands that create a value.
+fn types() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let samples = SAMPLES
+        .iter()
+        .map(|sample| (sample.type_name, sample.build));
+    std::iter::once(LIST).chain(samples)
+}
+
+/// A primary with an AOF and a replica. They delete an expired key only when a command opens it.
+struct Nodes {
+    primary: Server,
+    replica: Server,
+}
+
+impl Nodes {
+    fn start() -> Self {
+        let primary = Options::new().arguments(&["--appendonly", "yes"]).start();
+        let mut replica = Server::start();
+        replica.replicate(&primary);
+        for server in [&primary, &replica] {
+            assert!(server.call("DEBUG SET-ACTIVE-EXPIRE 0").is_ok());
+        }
+        Self { primary, replica }
+    }
+
+    /// Creates a value on the primary.
+    fn build(&self, commands: &[&str]) {
+        Sample::run(&mut self.primary.resp2(), commands, KEY);
+    }
+
+    /// Lets the key expire.
+    fn expire(&self) {
+        let reply = self.primary.call(&format!("PEXPIRE {KEY} 1"));
+        assert_eq!(reply, Reply::Integer(1));
+        thread::sleep(Duration::from_millis(20));
+    }
+
+    /// A command opens the key on the primary, which deletes it if it has expired.
+    fn open(&self) {
+        let reply = self.primary.call(&format!("TYPE {KEY}"));
+        assert_eq!(reply.text(), Some(&b"none"[..]));
+    }
+
+    /// The digests of primary and replica.
+    fn digests(&mut self) -> (Reply, Reply) {
+        self.primary.wait_for_replica(&self.replica);
+        let digest = |connection: &mut Connection| connection.call("DEBUG DIGEST");
+        (
+            digest(&mut self.primary.resp2()),
+            digest(&mut self.replica.resp2()),
+        )
+    }
+}
+
+#[test]
+fn digests_count_an_expired_key_until_the_primary_deletes_it() {
+    let mut nodes = Nodes::start();
+    let empty = nodes.digests();
+    assert_eq!(empty.0, empty.1);
+    for (name, build) in types() {
+        nodes.build(build);
+        nodes.expire();
+        let expired = nodes.digests();
+        assert_eq!(expired.0, expired.1, "{name}");
+        assert_ne!(expired.0, empty.0, "{name}");
+        // A replica hides the key and waits for the primary's DEL. An AOF has no DEL for it yet.
+        assert_eq!(
+            nodes.replica.call(&format!("EXISTS {KEY}")),
+            Reply::Integer(0)
+        );
+        assert!(nodes.primary.call("DEBUG LOADAOF").is_ok());
+        assert_eq!(nodes.digests(), expired, "{name}");
+        nodes.open();
+        assert_eq!(nodes.digests(), empty, "{name}");
+    }
+}
+
+/// DEBUG RELOAD drops expired keys and sends no DEL to the replicas and the AOF.
+#[test]
+fn a_reload_of_the_primary_treats_expired_sketches_like_lists() {
+    let mut nodes = Nodes::start();
+    let empty = nodes.digests().0;
+    let mut outcomes = types().map(|(name, build)| {
+        let mut steps = Vec::new();
+        let mut observe = |step, nodes: &mut Nodes| {
+            let (primary, replica) = nodes.digests();
+            steps.push((step, primary == replica, primary == empty, replica == empty));
+        };
+        nodes.build(build);
+        nodes.expire();
+        observe("expired", &mut nodes);
+        assert!(nodes.primary.call("DEBUG RELOAD").is_ok());
+        observe("reloaded", &mut nodes);
+        nodes.open();
+        observe("opened", &mut nodes);
+        nodes.build(build);
+        observe("created again", &mut nodes);
+        assert!(nodes.primary.call("DEBUG LOADAOF").is_ok());
+        observe("AOF loaded", &mut nodes);
+        nodes.primary.call(&format!("DEL {KEY}"));
+        observe("deleted", &mut nodes);
+        (name, steps)
+    });
+    let (_, list) = outcomes.next().expect("the list");
+    assert_eq!(list.last(), Some(&("deleted", true, true, true)));
+    for (name, steps) in outcomes {
+        assert_eq!(steps, list, "{name}");
+    }
+}
