@@ -29,7 +29,14 @@ fn what_is_wrong_is_said_and_nothing_changes() {
                 "BF.MERGE a 1",
                 "-ERR wrong number of arguments for 'bf.merge' command",
             ),
-            ("BF.MERGE a x b", "-ERR numkeys should be greater than 0"),
+            (
+                "BF.MERGE a x b",
+                "-ERR numkeys is not an integer or out of range",
+            ),
+            (
+                "BF.MERGE a 9223372036854775808 b",
+                "-ERR numkeys is not an integer or out of range",
+            ),
             ("BF.MERGE a 0 b", "-ERR numkeys should be greater than 0"),
             ("BF.MERGE a -1 b", "-ERR numkeys should be greater than 0"),
             (

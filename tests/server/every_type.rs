@@ -450,3 +450,30 @@ fn other_types_and_other_keys_are_left_alone() {
         assert_eq!(connection.call("GET string").text(), Some(&b"x"[..]));
     }
 }
+
+#[test]
+fn a_merge_counts_a_keyspace_miss_for_a_missing_source_and_none_for_a_missing_destination() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (name, build) in [
+        ("BF", "BF.ADD here a"),
+        ("CMS", "CMS.INITBYDIM here 10 2"),
+        ("TDIGEST", "TDIGEST.CREATE here"),
+    ] {
+        connection.call("FLUSHALL");
+        connection.call(build);
+        for (destination, source, misses) in [
+            ("here", "here", 0),
+            ("missing", "here", 0),
+            ("here", "missing", 1),
+        ] {
+            connection.call("CONFIG RESETSTAT");
+            let command = format!("{name}.MERGE {destination} 1 {source}");
+            let reply = connection.call(&command);
+            let counted = info_number(&server, "keyspace_misses");
+            assert_eq!(counted, misses, "{command}: {reply}");
+            // BF.MERGE and TDIGEST.MERGE create their destination.
+            connection.call("DEL missing");
+        }
+    }
+}

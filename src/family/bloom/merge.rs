@@ -33,8 +33,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// The words of the sources: all that are left, and as many as are announced.
 fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
-    let numkeys = call.arg(2).integer().filter(|&numkeys| numkeys > 0);
-    let numkeys = numkeys.ok_or(c"ERR numkeys should be greater than 0")?;
+    let numkeys = call.arg(2).integer();
+    let numkeys = numkeys.ok_or(c"ERR numkeys is not an integer or out of range")?;
+    if numkeys <= 0 {
+        return Err(c"ERR numkeys should be greater than 0".into());
+    }
     let rest = call.len() - FIRST_SOURCE;
     if usize::try_from(numkeys) != Ok(rest) {
         return Err(c"ERR numkeys is not the number of keys that follow".into());

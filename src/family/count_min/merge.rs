@@ -10,9 +10,8 @@ const FIRST_SOURCE: usize = 3;
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<CountMin>(1);
-    key.get().or_missing(NOT_FOUND)?;
-    drop(key);
+    // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
+    call.write::<CountMin>(1).get().or_missing(NOT_FOUND)?;
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
     let mut keys = call.merge::<CountMin>(1, FIRST_SOURCE..end);
