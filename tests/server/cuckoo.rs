@@ -62,7 +62,7 @@ fn a_pair_of_sizes_that_fits_is_loaded_in_any_order() {
     let bucket_size = setting(&mut probe.resp2(), "cf-bucket-size");
     let initial_size = setting(&mut probe.resp2(), "cf-initial-size");
     // Below the default of the one, and above what the default of the other allows.
-    for (bucket, size) in [("1", "2"), ("100", "200"), ("255", "510"), ("2", "4")] {
+    for (bucket, size) in [("1", "4"), ("100", "200"), ("255", "510"), ("2", "4")] {
         let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
         let in_file = [(&bucket_size, bucket), (&initial_size, size)];
         for first in [0, 1] {
@@ -106,7 +106,8 @@ fn a_pair_of_sizes_that_does_not_fit_stops_the_load() {
         &["cf-bucket-size", "3", "cf-initial-size", "5"][..],
         &["cf-initial-size", "5", "cf-bucket-size", "3"],
         &["cf-initial-size", "3"],
-        &["cf-initial-size", "1"],
+        &["cf-bucket-size", "1", "cf-initial-size", "3"],
+        &["cf-bucket-size", "1", "cf-initial-size", "2"],
         &["cf-bucket-size", "256"],
         &["CF_MAX_EXPANSIONS", "0"],
     ] {
@@ -132,6 +133,13 @@ fn sizes_that_are_set_bound_one_another() {
         ("cf-bucket-size", "255", ""),
         ("cf-initial-size", "509", "[510, 1073741824]"),
         ("cf-initial-size", "510", ""),
+        ("cf-bucket-size", "1", ""),
+        ("cf-initial-size", "3", "[4, 1073741824]"),
+        ("cf-initial-size", "2", "[4, 1073741824]"),
+        ("cf-initial-size", "4", ""),
+        ("cf-bucket-size", "3", "[1, 2]"),
+        ("cf-initial-size", "510", ""),
+        ("cf-bucket-size", "255", ""),
     ];
     for (name, value, range) in steps {
         let reply = set(&mut connection, name, value).to_string();

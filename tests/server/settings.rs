@@ -9,7 +9,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("bf-initial-size", "100", "77", "0"),
     ("bf-expansion-factor", "2", "5", "32769"),
     ("cf-bucket-size", "2", "4", "256"),
-    ("cf-initial-size", "1024", "4096", "1"),
+    ("cf-initial-size", "1024", "4096", "3"),
     ("cf-max-iterations", "20", "33", "65536"),
     ("cf-expansion-factor", "1", "3", "-1"),
     ("cf-max-expansions", "32", "12", "0"),

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The largest capacity that may be asked for.
 pub const MAX_CAPACITY: i64 = 1 << 30;
+/// The smallest value of `cf-initial-size`, whatever the bucket size.
+const MIN_INITIAL_SIZE: i64 = 4;
 /// Bucket sizes that may be asked for.
 pub const BUCKET_SIZES: RangeInclusive<i64> = 1..=255;
 /// Numbers of kick-outs that may be asked for.
@@ -38,10 +40,10 @@ pub const SETTINGS: &[Setting] = &[
         name: c"cf-initial-size",
         old_name: None,
         default: c"1024",
-        set: |text| set(text, smallest_capacity(1)..=MAX_CAPACITY, &CAPACITY),
+        set: |text| set(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY),
         fits: |text| {
-            let smallest = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
-            integer_in(text, smallest..=MAX_CAPACITY).map(drop)
+            let two_buckets = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
+            integer_in(text, MIN_INITIAL_SIZE.max(two_buckets)..=MAX_CAPACITY).map(drop)
         },
     },
     Setting {
