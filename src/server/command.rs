@@ -340,7 +340,8 @@ pub struct Command {
     pub summary: &'static CStr,
     /// What it costs.
     pub complexity: &'static CStr,
-    /// Version of the command set that brought it.
+    /// Version of RedisBloom's command set that introduced it. For a command that RedisBloom lacks:
+    /// version of Roughly that introduced it.
     pub since: &'static CStr,
     /// Its arguments.
     pub args: &'static [Arg],

@@ -1,10 +1,12 @@
 //! What a server tells of each command (COMMAND INFO, DOCS, GETKEYSANDFLAGS), and who may use it: access
 //! lists, scripts, functions, full servers.
 
+use crate::golden::recorded;
 use crate::samples::{SAMPLES, Sample};
 use crate::support::abilities::proved;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
+use std::collections::HashSet;
 
 /// A family's prefix, category and commands, as the server is told of them.
 struct Family {
@@ -241,6 +243,54 @@ fn every_command_is_described() {
         }
         proved("COMMAND DOCS", family.sample().type_name);
     }
+}
+
+/// RedisBloom's commands, as COMMAND INFO was recorded of each.
+fn recorded_commands() -> HashSet<String> {
+    let (_, steps) = recorded::transcript("8.10/meta-101");
+    let info = steps.iter().filter(|step| step.command[1] == "INFO");
+    info.map(|step| step.command[2].as_str().expect("a name").to_owned())
+        .collect()
+}
+
+#[test]
+fn since_is_a_version_of_the_command_set_or_of_roughly_for_commands_that_redisbloom_lacks() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let recorded = recorded_commands();
+    assert!(recorded.len() > 50);
+    let mut of_roughly = Vec::new();
+    for family in FAMILIES {
+        for (name, _) in family.commands() {
+            let docs = connection.send(&["COMMAND", "DOCS", &name]);
+            let docs = &docs.items().expect("docs")[1];
+            let since = text(docs, "since").expect("a version");
+            let is_recorded = recorded.contains(&name);
+            let wanted = match (&name[..], family.prefix) {
+                ("bf.card", _) => "2.4.4",
+                _ if !is_recorded => "0.1.0",
+                (_, "bf." | "cf.") => "1.0.0",
+                (_, "cms." | "topk.") => "2.0.0",
+                _ => "2.4.0",
+            };
+            assert_eq!(since, wanted, "{name}");
+            if !is_recorded {
+                of_roughly.push(name);
+            }
+        }
+    }
+    assert_eq!(
+        of_roughly,
+        [
+            "bf.merge",
+            "cms.scandump",
+            "cms.loadchunk",
+            "topk.scandump",
+            "topk.loadchunk",
+            "tdigest.scandump",
+            "tdigest.loadchunk"
+        ]
+    );
 }
 
 #[test]

@@ -123,6 +123,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
         summary: c"Adds to a Bloom filter all items of others that were made with the same parameters",
         complexity: c"O(b * n), b the bytes of a filter, n the number of filters",
+        since: c"0.1.0",
         args: &[
             Arg::new(c"destination", ArgKind::Key(0)),
             Arg::new(c"numkeys", ArgKind::Integer),

@@ -124,6 +124,7 @@ pub const COMMANDS: &[Command] = &[
         summary:
             c"Returns a piece of a count-min sketch, to be loaded elsewhere with CMS.LOADCHUNK",
         complexity: c"O(n), n the size of the piece, at most 16 MiB",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR],
         ..READ
     },
@@ -134,6 +135,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::INSERT],
         summary: c"Loads a piece of a count-min sketch that CMS.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],
         ..WRITE
     },

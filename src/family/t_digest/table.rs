@@ -173,6 +173,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Returns a t-digest as bytes, to be loaded elsewhere with TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of its nodes",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR],
         ..READ
     },
@@ -182,6 +183,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 4,
         summary: c"Makes a t-digest of the bytes that TDIGEST.SCANDUMP returned",
         complexity: c"O(n), n the number of its nodes",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],
         ..WRITE
     },

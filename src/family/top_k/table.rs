@@ -114,6 +114,7 @@ pub const COMMANDS: &[Command] = &[
         tips: Some(c"dont_cache"),
         summary: c"Returns a piece of a top-k sketch, to be loaded elsewhere with TOPK.LOADCHUNK",
         complexity: c"O(n), n the size of the piece: that of all items, then at most 16 MiB",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR],
         ..READ
     },
@@ -124,6 +125,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::INSERT],
         summary: c"Loads a piece of a top-k sketch that TOPK.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],
         ..WRITE
     },
