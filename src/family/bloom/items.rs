@@ -94,10 +94,9 @@ struct Outcome {
 fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
     let items = call.len() - first;
     let filters = chain.filters().len();
-    // The array ends early at the item that finds a filter full which does not grow. Only where that
-    // can happen is the length left open, which costs the server more.
-    let room = chain.capacity().saturating_sub(chain.items());
-    let may_end_early = !chain.is_scaling() && (items as u64) > room;
+    // The array ends at the first item that a full filter without growth refuses. The length is left
+    // open only where that can happen, because an array of unknown length costs the server more.
+    let may_end_early = !chain.is_scaling() && (items as u64) > chain.room();
     if may_end_early {
         call.reply_open_array();
     } else {

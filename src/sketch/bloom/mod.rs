@@ -159,6 +159,14 @@ impl Chain {
             .fold(0, |sum, filter| sum.saturating_add(filter.shape().capacity))
     }
 
+    /// Items that the newest filter takes before it is full.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.filters.last().map_or(0, |newest| {
+            newest.shape().capacity.saturating_sub(newest.items())
+        })
+    }
+
     /// Bytes of all bit arrays together.
     #[must_use]
     pub fn bit_bytes(&self) -> u64 {

@@ -28,6 +28,7 @@ const HEADER_FILTER_BYTES: usize = 53;
 #[derive(Debug, Clone, Copy)]
 struct ChainParts {
     items: u64,
+    filters: u64,
     options: u64,
     expansion: u64,
 }
@@ -53,6 +54,14 @@ impl ChainParts {
             .filter(|options| options & !options::ALL == 0)
             .ok_or(FormatError::Invalid("unknown options"))?;
         let scaling = options & options::NONSCALING == 0;
+        if !(1..=MAX_FILTERS).contains(&self.filters) {
+            return Err(FormatError::Invalid("number of filters out of range"));
+        }
+        if !scaling && self.filters > 1 {
+            return Err(FormatError::Invalid(
+                "several filters in a chain that does not scale",
+            ));
+        }
         if scaling && !(1..=MAX_EXPANSION).contains(&self.expansion) {
             return Err(FormatError::Invalid("expansion out of range"));
         }
@@ -146,13 +155,11 @@ pub fn load(source: &mut impl Source, encoding_version: u32) -> Result<Chain, Fo
     };
     let parts = ChainParts {
         items,
+        filters,
         options,
         expansion,
     };
     let mut chain = parts.validate()?;
-    if !(1..=MAX_FILTERS).contains(&filters) {
-        return Err(FormatError::Invalid("number of filters out of range"));
-    }
     for _ in 0..filters {
         let (parts, bits) = load_filter(source, encoding_version)?;
         let filter = Filter::with_bits(parts.validate()?, parts.items, bits);
@@ -225,17 +232,15 @@ pub fn load_header(header: &[u8], allows: Allows<'_>) -> Result<Chain, FormatErr
     let filters = fields.u32()?;
     let parts = ChainParts {
         items,
+        filters: u64::from(filters),
         options: u64::from(fields.u32()?),
         expansion: u64::from(fields.u32()?),
     };
+    let mut chain = parts.validate()?;
     let described = (filters as usize).checked_mul(HEADER_FILTER_BYTES);
-    if !(1..=MAX_FILTERS).contains(&u64::from(filters)) {
-        return Err(FormatError::Invalid("number of filters out of range"));
-    }
     if described != Some(fields.rest().len()) {
         return Err(FormatError::Invalid("length does not fit the filters"));
     }
-    let mut chain = parts.validate()?;
     let counts =
         header_filters(fields.clone(), filters).map(|parts| parts.map_or(0, |parts| parts.items));
     validate_items(items, counts)?;

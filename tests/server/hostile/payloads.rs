@@ -3,8 +3,8 @@
 use super::{chunks, families, load, use_key};
 use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::Reply;
-use crate::support::server::Options;
-use roughly::sketch::format::dump::Values;
+use crate::support::server::{Options, Server};
+use roughly::sketch::format::dump::{Value, Values};
 
 #[test]
 fn damaged_payloads_are_refused_or_harmless() {
@@ -135,5 +135,48 @@ fn damaged_headers_are_refused_or_harmless() {
             connection.call("DEL K copy");
         }
         assert!(accepted > 0 && refused > 100, "{accepted} {refused}");
+    }
+}
+
+/// RedisBloom never gives a NONSCALING chain a second filter, and none of its recorded ones has two.
+#[test]
+fn a_nonscaling_chain_of_several_filters_is_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE one 0.01 1 NONSCALING").is_ok());
+    connection.call("BF.ADD one a");
+    let header = connection.call("BF.SCANDUMP one 0");
+    let Some([_, Reply::Bulk(header)]) = header.items() else {
+        panic!("{header}");
+    };
+    let filter = &header[20..];
+    let mut two = [header, filter].concat();
+    two[..8].copy_from_slice(&2u64.to_le_bytes());
+    two[8..12].copy_from_slice(&2u32.to_le_bytes());
+    let Reply::Bulk(payload) = connection.call("DUMP one") else {
+        panic!("no payload");
+    };
+    let (id, mut values) = Values::from_dump(&payload).unwrap();
+    // Items, filters, options, expansion, then the values of each filter.
+    let filter: Vec<_> = values.values.iter().skip(4).cloned().collect();
+    values.values[0] = Value::Integer(2);
+    values.values[1] = Value::Integer(2);
+    values.values.extend(filter);
+    for (scaling, header_reply, dump_reply) in [
+        (false, "-ERR received bad data", "-ERR Bad data format"),
+        (true, "+OK", "+OK"),
+    ] {
+        if scaling {
+            // The same chain without the option: both forms are sound but for it.
+            two[12] &= !8;
+            let Value::Integer(options) = values.values[2] else {
+                panic!("no options");
+            };
+            values.values[2] = Value::Integer(options & !8);
+        }
+        let loaded = connection.send(&[b"BF.LOADCHUNK", &b"K"[..], b"1", &two]);
+        assert_eq!(loaded.to_string(), header_reply);
+        let restored = connection.send(&[b"RESTORE", &b"L"[..], b"0", &values.to_dump(id)]);
+        assert_eq!(restored.to_string(), dump_reply);
     }
 }

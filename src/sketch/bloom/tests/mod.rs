@@ -29,6 +29,23 @@ fn contains(chain: &Chain, item: &[u8]) -> bool {
 }
 
 #[test]
+fn the_room_of_a_chain_is_what_its_newest_filter_takes() {
+    let mut chain = chain(3, 0.01, 2);
+    for item in 0..4u8 {
+        assert!(add(&mut chain, &[item]).unwrap());
+    }
+    // The first filter has 3 of 3 items, the second 1 of 6.
+    assert_eq!((chain.filters().len(), chain.room()), (2, 5));
+    chain.options |= options::NONSCALING;
+    let room = chain.room();
+    for item in 0..room {
+        assert_eq!(add(&mut chain, &item.to_be_bytes()), Ok(true));
+    }
+    assert_eq!(chain.room(), 0);
+    assert_eq!(add(&mut chain, b"one more"), Err(Error::Full));
+}
+
+#[test]
 fn an_item_is_new_once() {
     let mut chain = chain(10, 0.01, 2);
     assert!(!contains(&chain, b"a"));

@@ -93,6 +93,20 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
     assert!(parts::load(&mut saved(&longest), 4).is_ok());
 }
 
+#[test]
+fn a_chain_that_does_not_scale_has_one_filter() {
+    let mut two = chain(1, 0.01, 2);
+    for item in 0..2u8 {
+        add(&mut two, &[item]).unwrap();
+    }
+    assert_eq!(two.filters().len(), 2);
+    assert!(parts::load_header(&parts::header(&two), ANY).is_ok());
+    assert!(parts::load(&mut saved(&two), 4).is_ok());
+    two.options |= options::NONSCALING;
+    assert!(parts::load_header(&parts::header(&two), ANY).is_err());
+    assert!(parts::load(&mut saved(&two), 4).is_err());
+}
+
 /// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
 #[test]
 fn a_count_at_its_end_is_not_passed() {
