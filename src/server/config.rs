@@ -142,7 +142,8 @@ unsafe extern "C" fn set(
     }
 }
 
-/// Registers all settings, with the load line's words as their first values.
+/// Registers all settings, with the load line's words as their first values. `prefixed`: the server puts
+/// the module's name before theirs.
 ///
 /// # Errors
 /// A text for the log that names what is wrong.
@@ -153,6 +154,7 @@ pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
     settings: &[&'static [Setting]],
     args: &[Argument<'_>],
+    prefixed: bool,
 ) -> Result<(), String> {
     let shown = SHOWN.get_or_init(|| {
         let settings = settings.iter().copied().flatten();
@@ -173,35 +175,31 @@ pub(super) unsafe fn register(
         }
     }
     let values = take_load_line(shown, args)?;
-    let mut prefixed = false;
+    let flags = if prefixed {
+        raw::REDISMODULE_CONFIG_DEFAULT
+    } else {
+        raw::REDISMODULE_CONFIG_UNPREFIXED
+    };
     for (one, value) in shown.iter().zip(values) {
         let default = value.as_deref().unwrap_or(one.setting.default);
         // SAFETY: name and default are copied; the callbacks' data live as long as the process.
-        unsafe {
-            let data = ptr::from_ref(one).cast_mut().cast();
-            let name = one.setting.name.as_ptr();
-            let register = |flags| {
-                api!(RedisModule_RegisterStringConfig)(
-                    ctx,
-                    name,
-                    default.as_ptr(),
-                    flags,
-                    Some(get),
-                    Some(set),
-                    None,
-                    data,
-                )
-            };
-            let ok = raw::REDISMODULE_OK as c_int;
-            if prefixed || register(raw::REDISMODULE_CONFIG_UNPREFIXED) != ok {
-                prefixed = true;
-                if register(raw::REDISMODULE_CONFIG_DEFAULT) != ok {
-                    let name = one.setting.name.to_string_lossy();
-                    return Err(format!(
-                        "setting {name} is refused by the server: does another module have one of that name?"
-                    ));
-                }
-            }
+        let registered = unsafe {
+            api!(RedisModule_RegisterStringConfig)(
+                ctx,
+                one.setting.name.as_ptr(),
+                default.as_ptr(),
+                flags,
+                Some(get),
+                Some(set),
+                None,
+                ptr::from_ref(one).cast_mut().cast(),
+            )
+        };
+        if registered != raw::REDISMODULE_OK as c_int {
+            let name = one.setting.name.to_string_lossy();
+            return Err(format!(
+                "setting {name} is refused by the server: does another module have one of that name?"
+            ));
         }
     }
     if prefixed {

@@ -38,6 +38,11 @@ fn write(level: &CStr, text: &str) {
     }
 }
 
+/// A detail that is of use only when something is wrong: not logged at the server's default level.
+pub fn verbose(text: &str) {
+    write(c"verbose", text);
+}
+
 /// Something an operator should know about but need not act on.
 pub fn notice(text: &str) {
     write(c"notice", text);

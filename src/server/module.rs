@@ -56,7 +56,7 @@ pub struct Module {
     pub info: fn(&mut InfoWriter),
 }
 
-/// API functions that some supported server lacks, and what becomes of it.
+/// Logs which API functions the server lacks, and what follows from it.
 fn log_missing() {
     if optional_api!(RedisModule_SetCommandACLCategories).is_none() {
         log::notice(
@@ -68,7 +68,7 @@ fn log_missing() {
         );
     }
     if optional_api!(RedisModule_TryCalloc).is_none() {
-        log::notice(
+        log::verbose(
             "this server has no TryCalloc: large allocations are tried before they are made; nothing to do",
         );
     }
@@ -98,6 +98,11 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
     }
 }
 
+/// The first version of Redis that takes names of settings without the module's prefix, as
+/// `RedisModule_GetServerVersion` writes it: a byte each for major, minor and patch. No Valkey takes them:
+/// up to 8.1 it logs a warning for the flag, and 9.1 gives the flag another meaning.
+const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
+
 impl Module {
     /// Tells the server what the module is.
     ///
@@ -112,7 +117,8 @@ impl Module {
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
         // SAFETY: by the promise above.
-        if unsafe { is_valkey(ctx) } {
+        let is_valkey = unsafe { is_valkey(ctx) };
+        if is_valkey {
             options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
         }
         // SAFETY: by the promise above; so in this whole function.
@@ -144,8 +150,11 @@ impl Module {
         }
         let families = self.families.iter().map(|family| family.settings);
         let settings: Vec<_> = families.chain([limit::SETTINGS]).collect();
+        // SAFETY: the API is initialised.
+        let version = unsafe { api!(RedisModule_GetServerVersion)() };
+        let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
-        unsafe { config::register(ctx, &settings, args)? };
+        unsafe { config::register(ctx, &settings, args, prefixed)? };
         Ok(())
     }
 

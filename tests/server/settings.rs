@@ -133,3 +133,30 @@ fn keys_that_are_there_keep_what_they_were_made_with() {
     let info = connection.call("CF.INFO cf").to_string();
     assert!(info.contains("+Expansion rate :1 "), "{info}");
 }
+
+/// The texts of the log at a level: `#` warning, `*` notice, `-` verbose.
+fn logged(server: &Server, level: char) -> Vec<String> {
+    let log = server.log();
+    let marked = format!(" {level} ");
+    let texts = log.lines().filter_map(|line| line.split_once(&marked));
+    // The line with the server's version has the process number too.
+    let texts = texts.filter(|(_, text)| !text.contains(" pid="));
+    texts.map(|(_, text)| text.to_owned()).collect()
+}
+
+#[test]
+fn loading_the_module_logs_no_warning_and_says_whether_names_are_prefixed() {
+    let plain = Options::new().without_module().start();
+    let server = Options::new().arguments(&["--loglevel", "verbose"]).start();
+    assert_eq!(logged(&server, '#'), logged(&plain, '#'));
+    let is_prefixed = prefix(&server) == "bf.";
+    let notices = logged(&server, '*').join("\n");
+    let notice = "this server prefixes the settings of modules: use CONFIG SET bf.<name>";
+    assert_eq!(notices.contains(notice), is_prefixed, "{notices}");
+    // Nothing for an operator to act on.
+    assert!(!notices.contains("TryCalloc"), "{notices}");
+    let version = server.version();
+    let has_try_calloc = version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4);
+    let verbose = logged(&server, '-').join("\n");
+    assert_eq!(verbose.contains("TryCalloc"), !has_try_calloc, "{verbose}");
+}

@@ -147,6 +147,7 @@ fn every_text_of_the_server_floor_and_of_the_log_is_explained() {
     for (path, code) in sources(Path::new("src")) {
         let code = code.replace("(\n", "(").replace("  ", "");
         for prefix in [
+            "log::verbose(\"",
             "log::notice(\"",
             "log::notice(&format!(\"",
             "log::warning(\"",
