@@ -42,8 +42,7 @@ where
     }
 }
 
-/// As [`handler`], for a command whose keys are those of [`KeySpec::UPDATE`] and
-/// [`KeySpec::COUNTED_SOURCES`]: it can be asked for them, which costs each call a question.
+/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]: it can be asked for them, which costs each call a question.
 #[must_use]
 pub const fn handler_telling_keys<H>(handler: H) -> Handler
 where
@@ -117,14 +116,15 @@ unsafe fn tell_keys(
             return false;
         }
         let tell = api!(RedisModule_KeyAtPosWithFlags);
-        tell(ctx, 1, KeySpec::UPDATE.flags as c_int);
+        let [destination, sources] = KeySpec::MERGE;
+        tell(ctx, 1, destination.flags as c_int);
         let mut count = 0;
         let ok = raw::REDISMODULE_OK as c_int;
         if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
             // A number that is wrong is answered by the command itself.
             let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
             for word in 3..3 + count {
-                tell(ctx, word, KeySpec::COUNTED_SOURCES.flags as c_int);
+                tell(ctx, word, sources.flags as c_int);
             }
         }
         true
@@ -218,7 +218,11 @@ impl Arg {
     }
 }
 
-/// Where a command's keys stand and what it does with them.
+/// Where a command's keys are and what it does with them.
+///
+/// The flags decide which ACL key permissions a command needs: ACCESS needs `%R`; INSERT, UPDATE and DELETE need
+/// `%W`. A command whose reply contains stored data has ACCESS, so that a user with `%W` only cannot read through
+/// it. The flags are those of the server's comparable command, which each constant names.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
     flags: u32,
@@ -235,27 +239,30 @@ impl KeySpec {
         }
     }
 
-    /// Word 1 is read.
+    /// Argument 1 is read, as by GET.
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Word 1 is made, or something is added to it. As with the server's own SADD, a reply that tells
-    /// whether it was there already asks for no permission to read.
+    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that says whether an
+    /// item was there does not need ACCESS, because SADD has none.
     pub const INSERT: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
-    /// Word 1 is changed.
+    /// Part of argument 1 is replaced, as by SETRANGE.
     pub const UPDATE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE);
-    /// Word 1 is read and changed.
+    /// Argument 1 is changed, and stored data is returned, as by INCR, or combined, as by PFMERGE.
     pub const ACCESS_UPDATE: Self = Self::first(
         raw::REDISMODULE_CMD_KEY_RW
             | raw::REDISMODULE_CMD_KEY_ACCESS
             | raw::REDISMODULE_CMD_KEY_UPDATE,
     );
-    /// Something of word 1 is taken away.
+    /// Something is removed from argument 1, as by SREM. A reply that says whether it was there does not need
+    /// ACCESS, because SREM has none.
     pub const DELETE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
-    /// Word 2 counts the keys that follow it, which are read.
-    pub const COUNTED_SOURCES: Self = Self {
+    /// The keys of a merge: argument 1 is the destination. Argument 2 is the number of sources that follow,
+    /// which are read.
+    pub const MERGE: &'static [Self; 2] = &[Self::ACCESS_UPDATE, Self::COUNTED_SOURCES];
+    const COUNTED_SOURCES: Self = Self {
         flags: raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
         first: 2,
         counted: true,

@@ -14,12 +14,37 @@ struct Family {
     category: &'static str,
     /// Commands that read.
     reads: &'static [&'static str],
-    /// Commands that write, with what they do with their key.
-    writes: &'static [(&'static str, &'static str)],
+    writes: &'static [Write],
+}
+
+/// A command that writes.
+struct Write {
+    name: &'static str,
+    /// The flags of its (first) key.
+    does: &'static str,
+    /// A command of the server that does the same with its key, as far as reading it goes.
+    like: &'static str,
+    /// Arguments after the key. `NEW` is an item that no sample has.
+    arguments: &'static str,
+}
+
+const fn write(
+    name: &'static str,
+    does: &'static str,
+    like: &'static str,
+    arguments: &'static str,
+) -> Write {
+    Write {
+        name,
+        does,
+        like,
+        arguments,
+    }
 }
 
 const INSERT: &str = "[+RW +insert]";
 const UPDATE: &str = "[+RW +update]";
+const ACCESS_UPDATE: &str = "[+RW +access +update]";
 const DELETE: &str = "[+RW +delete]";
 const READ: &str = "[+RO +access]";
 
@@ -29,12 +54,12 @@ const FAMILIES: &[Family] = &[
         category: "bloom",
         reads: &["exists", "mexists", "card", "info", "debug", "scandump"],
         writes: &[
-            ("reserve", INSERT),
-            ("add", INSERT),
-            ("madd", INSERT),
-            ("insert", INSERT),
-            ("loadchunk", INSERT),
-            ("merge", UPDATE),
+            write("reserve", INSERT, "hsetnx", "0.01 100"),
+            write("add", INSERT, "sadd", "NEW"),
+            write("madd", INSERT, "sadd", "NEW a"),
+            write("insert", INSERT, "sadd", "ITEMS NEW a"),
+            write("loadchunk", UPDATE, "setrange", "1 x"),
+            write("merge", ACCESS_UPDATE, "pfmerge", "1 KEY"),
         ],
     },
     Family {
@@ -42,14 +67,14 @@ const FAMILIES: &[Family] = &[
         category: "cuckoo",
         reads: &["exists", "mexists", "count", "info", "debug", "scandump"],
         writes: &[
-            ("reserve", INSERT),
-            ("add", INSERT),
-            ("addnx", INSERT),
-            ("insert", INSERT),
-            ("insertnx", INSERT),
-            ("loadchunk", INSERT),
-            ("del", DELETE),
-            ("compact", "[+RW +access +update]"),
+            write("reserve", INSERT, "hsetnx", "100"),
+            write("add", INSERT, "sadd", "NEW"),
+            write("addnx", INSERT, "sadd", "NEW"),
+            write("insert", INSERT, "sadd", "ITEMS NEW a"),
+            write("insertnx", INSERT, "sadd", "ITEMS NEW a"),
+            write("loadchunk", UPDATE, "setrange", "1 x"),
+            write("del", DELETE, "srem", "NEW"),
+            write("compact", ACCESS_UPDATE, "pfmerge", ""),
         ],
     },
     Family {
@@ -57,11 +82,11 @@ const FAMILIES: &[Family] = &[
         category: "cms",
         reads: &["query", "info", "scandump"],
         writes: &[
-            ("initbydim", INSERT),
-            ("initbyprob", INSERT),
-            ("loadchunk", INSERT),
-            ("incrby", UPDATE),
-            ("merge", UPDATE),
+            write("initbydim", INSERT, "hsetnx", "10 2"),
+            write("initbyprob", INSERT, "hsetnx", "0.1 0.1"),
+            write("loadchunk", UPDATE, "setrange", "1 x"),
+            write("incrby", ACCESS_UPDATE, "hincrby", "NEW 0"),
+            write("merge", ACCESS_UPDATE, "pfmerge", "1 KEY"),
         ],
     },
     Family {
@@ -69,10 +94,10 @@ const FAMILIES: &[Family] = &[
         category: "topk",
         reads: &["query", "count", "list", "info", "scandump"],
         writes: &[
-            ("reserve", INSERT),
-            ("loadchunk", INSERT),
-            ("add", UPDATE),
-            ("incrby", UPDATE),
+            write("reserve", INSERT, "hsetnx", "5"),
+            write("loadchunk", UPDATE, "setrange", "1 x"),
+            write("add", ACCESS_UPDATE, "zincrby", "NEW"),
+            write("incrby", ACCESS_UPDATE, "zincrby", "NEW 100000"),
         ],
     },
     Family {
@@ -92,11 +117,11 @@ const FAMILIES: &[Family] = &[
             "scandump",
         ],
         writes: &[
-            ("create", INSERT),
-            ("add", INSERT),
-            ("loadchunk", INSERT),
-            ("reset", DELETE),
-            ("merge", UPDATE),
+            write("create", INSERT, "hsetnx", ""),
+            write("add", INSERT, "rpush", "6.25"),
+            write("loadchunk", INSERT, "hsetnx", "1 x"),
+            write("reset", DELETE, "ltrim", ""),
+            write("merge", ACCESS_UPDATE, "pfmerge", "1 KEY"),
         ],
     },
 ];
@@ -113,7 +138,8 @@ impl Family {
     /// Every command with what it does with its key.
     fn commands(&self) -> Vec<(String, &'static str)> {
         let reads = self.reads.iter().map(|&name| (name, READ));
-        let all = reads.chain(self.writes.iter().copied());
+        let writes = self.writes.iter().map(|write| (write.name, write.does));
+        let all = reads.chain(writes);
         all.map(|(name, does)| (format!("{}{name}", self.prefix), does))
             .collect()
     }
@@ -299,18 +325,11 @@ fn the_keys_of_every_command_are_found() {
     let mut connection = server.resp2();
     for family in FAMILIES {
         for (name, does) in family.commands() {
-            let (words, wanted) = if name.ends_with(".merge") {
-                let words = vec!["k".to_owned(), "2".into(), "a".into(), "b".into()];
-                (
-                    words,
-                    format!("*[*[$k *{does}] *[$a *{READ}] *[$b *{READ}]]"),
-                )
+            let words = arguments(&mut connection, &name, ["k", "a", "b"]);
+            let wanted = if name.ends_with(".merge") {
+                format!("*[*[$k *{does}] *[$a *{READ}] *[$b *{READ}]]")
             } else {
-                let arity = command_info(&mut connection, &name)[1].integer().unwrap();
-                let words = arity.unsigned_abs().max(2) as usize - 1;
-                let mut words = vec!["1".to_owned(); words];
-                words[0] = "k".into();
-                (words, format!("*[*[$k *{does}]]"))
+                format!("*[*[$k *{does}]]")
             };
             for (command, wanted) in [
                 ("GETKEYSANDFLAGS", wanted.clone()),
@@ -333,6 +352,80 @@ fn keys_only(keys: &str) -> String {
     format!("*[{}]", keys.join(" "))
 }
 
+/// Arguments of a command that are as many as its arity asks for, with these keys: the first alone, or those of a
+/// merge.
+fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<String> {
+    let [destination, first, second] = keys.map(str::to_owned);
+    if name.ends_with(".merge") {
+        return vec![destination, "2".into(), first, second];
+    }
+    let arity = command_info(connection, name)[1].integer().unwrap();
+    let mut arguments = vec!["1".to_owned(); arity.unsigned_abs().max(2) as usize - 1];
+    arguments[0] = destination;
+    arguments
+}
+
+/// The flags of the first key, as COMMAND INFO has them.
+fn key_flags(connection: &mut Connection, name: &str) -> String {
+    let info = command_info(connection, name);
+    let specs = info[8].items().expect("key specs");
+    field(&specs[0], "flags").expect("flags").to_string()
+}
+
+#[test]
+fn a_write_returns_stored_data_only_if_the_servers_comparable_command_does() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        for write in family.writes {
+            let name = format!("{}{}", family.prefix, write.name);
+            let [ours, theirs] = [&name[..], write.like].map(|command| {
+                let flags = key_flags(&mut connection, command);
+                assert!(flags.contains("+RW"), "{command}: {flags}");
+                flags.contains("+access")
+            });
+            assert_eq!(ours, theirs, "{name}, {}", write.like);
+        }
+    }
+}
+
+/// The reply to the same write is the same whatever is stored, unless the command needs permission to read or, like
+/// SADD and SREM, says whether an item was there.
+#[test]
+fn a_write_without_access_does_not_return_stored_data() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut differing = Vec::new();
+    for family in FAMILIES {
+        let sample = family.sample();
+        for write in family.writes {
+            let replies = [false, true].map(|is_changed| {
+                connection.call("FLUSHALL");
+                sample.build(&mut connection, "k");
+                if is_changed {
+                    sample.change(&mut connection, "k", "NEW");
+                    // An item that is in every list of a top-k sketch.
+                    connection.call("TOPK.INCRBY k v 100000");
+                }
+                let arguments = write.arguments.replace("KEY", "k");
+                let command = format!("{}{} k {arguments}", family.prefix, write.name);
+                connection.call(command.trim_end()).to_string()
+            });
+            let name = format!("{}{}", family.prefix, write.name);
+            if replies[0] != replies[1] {
+                let allowed = key_flags(&mut connection, &name).contains("+access")
+                    || ["sadd", "srem"].contains(&write.like);
+                assert!(allowed, "{name}: {replies:?}");
+                differing.push(name);
+            }
+        }
+    }
+    // What the test looks for does occur.
+    for name in ["bf.add", "cf.del", "cms.incrby", "topk.incrby"] {
+        assert!(differing.iter().any(|one| one == name), "{differing:?}");
+    }
+}
+
 fn user(server: &Server, rules: &str) -> Connection {
     let set = format!("ACL SETUSER u reset on nopass {rules}");
     let reply = server.call(&set);
@@ -344,6 +437,57 @@ fn user(server: &Server, rules: &str) -> Connection {
 
 fn is_denied(reply: &Reply) -> bool {
     reply.to_string().starts_with("-NOPERM")
+}
+
+/// Every command needs the key permissions that its flags stand for, and no others: `%R` for ACCESS, `%W` for INSERT,
+/// UPDATE and DELETE. The server refuses a call as ACL DRYRUN says.
+#[test]
+fn every_command_needs_the_key_permissions_of_its_flags() {
+    let server = Server::start();
+    let mut admin = server.resp2();
+    let mut user = server.resp2();
+    for family in FAMILIES {
+        for (name, does) in family.commands() {
+            let reads = does.contains("+access");
+            let writes = does != READ;
+            let is_merge = name.ends_with(".merge");
+            let mut arguments = arguments(&mut admin, &name, ["k", "a", "b"]);
+            arguments.insert(0, name.clone());
+            for (rules, is_allowed) in [
+                ("~*", true),
+                ("%R~* %W~*", true),
+                ("%R~*", !writes),
+                ("%W~*", !reads),
+                ("~other", false),
+                ("", false),
+                // The permissions of each key of a merge.
+                ("~k", !is_merge),
+                ("~k ~a", !is_merge),
+                ("%RW~k %R~a %R~b", true),
+                ("%RW~k %R~a %W~b", !is_merge),
+                ("%R~k %R~a %R~b", !writes),
+                ("%W~k %R~a %R~b", !reads),
+            ] {
+                let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
+                assert!(admin.call(set.trim_end()).is_ok(), "{set}");
+                assert!(user.call("AUTH u x").is_ok());
+                let dry_run = [&["ACL", "DRYRUN", "u"].map(str::to_owned), &arguments[..]].concat();
+                let dry_run = admin.send(&dry_run);
+                assert_eq!(
+                    dry_run.is_ok(),
+                    is_allowed,
+                    "{arguments:?}, {rules}: {dry_run}"
+                );
+                let reply = user.send(&arguments);
+                assert_eq!(
+                    is_denied(&reply),
+                    !is_allowed,
+                    "{arguments:?}, {rules}: {reply}"
+                );
+            }
+        }
+        proved("ACL, keys", family.sample().type_name);
+    }
 }
 
 /// One read and one write of each family, granted and taken in every way that the server has.

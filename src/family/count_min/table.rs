@@ -30,7 +30,8 @@ const READ: Command = Command {
 const WRITE: Command = Command {
     flags: c"write deny-oom",
     acl: c"write",
-    keys: &[KeySpec::UPDATE],
+    // CMS.INCRBY returns estimates of the counts that are stored.
+    keys: &[KeySpec::ACCESS_UPDATE],
     ..READ
 };
 const CREATE: Command = Command {
@@ -94,7 +95,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.merge",
         handler: handler_telling_keys(merge::merge),
         arity: -4,
-        keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
+        keys: KeySpec::MERGE,
         summary: c"Makes a count-min sketch the weighted sum of others",
         complexity: c"O(c * n), c the number of cells of a sketch, n the number of sources",
         args: &[
@@ -132,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.loadchunk",
         handler: handler(chunks::loadchunk),
         arity: 4,
-        keys: &[KeySpec::INSERT],
+        keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a count-min sketch that CMS.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
         since: c"0.1.0",

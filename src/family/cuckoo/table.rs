@@ -132,6 +132,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(items::compact),
         flags: c"write",
         arity: -1,
+        // As in RedisBloom.
         keys: &[KeySpec::ACCESS_UPDATE],
         summary: c"Moves items of a cuckoo filter to older sub-filters and frees those that are empty then",
         complexity: c"O(n), n the size of the key",
@@ -171,6 +172,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cf.loadchunk",
         handler: handler(chunks::loadchunk),
         arity: 4,
+        keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a cuckoo filter that CF.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
         args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],

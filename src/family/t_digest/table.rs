@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.merge",
         handler: handler_telling_keys(merge::merge),
         arity: -4,
-        keys: &[KeySpec::UPDATE, KeySpec::COUNTED_SOURCES],
+        keys: KeySpec::MERGE,
         summary: c"Merges t-digests into one, which is created if it does not exist",
         complexity: c"O(n * c), n the number of sources, c the largest compression",
         args: &[

@@ -24,7 +24,8 @@ const READ: Command = Command {
 const WRITE: Command = Command {
     flags: c"write deny-oom",
     acl: c"write",
-    keys: &[KeySpec::UPDATE],
+    // TOPK.ADD and TOPK.INCRBY return items that were stored.
+    keys: &[KeySpec::ACCESS_UPDATE],
     ..READ
 };
 
@@ -122,7 +123,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.loadchunk",
         handler: handler(chunks::loadchunk),
         arity: 4,
-        keys: &[KeySpec::INSERT],
+        keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a top-k sketch that TOPK.SCANDUMP returned",
         complexity: c"O(n), n the size of the piece",
         since: c"0.1.0",

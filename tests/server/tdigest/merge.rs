@@ -137,10 +137,11 @@ fn a_user_needs_only_what_a_merge_does() {
         connection.call(command).to_string()
     };
     let merge = "TDIGEST.MERGE dst:1 2 src:1 src:2";
-    assert_eq!(user("%W~dst:* %R~src:* +@all", merge), "+OK");
-    assert!(user("%W~dst:* %R~src:1 +@all", merge).starts_with("-NOPERM"));
+    assert_eq!(user("%RW~dst:* %R~src:* +@all", merge), "+OK");
+    assert!(user("%RW~dst:* %R~src:1 +@all", merge).starts_with("-NOPERM"));
+    assert!(user("%W~dst:* %R~src:* +@all", merge).starts_with("-NOPERM"));
     assert!(user("%R~dst:* %R~src:* +@all", merge).starts_with("-NOPERM"));
-    assert!(user("%W~dst:* %W~src:* +@all", merge).starts_with("-NOPERM"));
+    assert!(user("%RW~dst:* %W~src:* +@all", merge).starts_with("-NOPERM"));
     assert_eq!(user("%W~dst:* +@all", "TDIGEST.ADD dst:1 2"), "+OK");
     assert_eq!(user("%W~dst:* +@all", "TDIGEST.RESET dst:1"), "+OK");
     assert!(user("%W~dst:* +@all", "TDIGEST.MIN dst:1").starts_with("-NOPERM"));
