@@ -71,18 +71,24 @@ pub fn loadchunk<T: Chunked>(call: &mut Call<'_>, event: &CStr) -> Result<(), Er
     let iterator = iterator.ok_or(c"ERR Second argument must be numeric")?;
     let piece = call.arg(3).bytes();
     let mut key = call.write::<T>(1);
-    match key.get() {
+    let new = match key.get() {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
             let value = T::from_header(piece, &|bytes| call.allows_bytes(bytes));
-            key.set(value.ok_or(BAD_DATA)?)?;
+            Some(key.create(value.ok_or(BAD_DATA)?)?)
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),
-        Slot::Found(value) => value.load_piece(iterator, piece)?,
-    }
-    drop(key);
+        Slot::Found(value) => {
+            value.load_piece(iterator, piece)?;
+            drop(key);
+            None
+        }
+    };
     if !piece.is_empty() {
         call.replicate_verbatim();
+        if let Some(entry) = new {
+            entry.store();
+        }
         call.signal_changed(1, event);
     }
     call.reply_ok();

@@ -9,6 +9,7 @@ use redis_module::raw;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Keys that are open now: how many for reading, or -1 for one that is open for writing.
@@ -117,6 +118,9 @@ impl Drop for Writing {
     }
 }
 
+/// How a key is opened that may be changed.
+const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+
 /// An open key; closed when dropped. Not counted: see [`Reading`] and [`Writing`].
 #[derive(Debug)]
 struct Opened<T> {
@@ -136,12 +140,58 @@ impl<T: DataType> Opened<T> {
         }
     }
 
+    /// Stands for a key that is missing.
+    fn missing() -> Self {
+        Self {
+            key: ptr::null_mut(),
+            of: PhantomData,
+        }
+    }
+
+    /// Opens several keys; no other code runs once the first of them is open.
+    ///
+    /// Opening a key can run other modules: the key may have expired, and is deleted then, or it may be
+    /// missing, and both are events. They may delete keys, also those that are open already. So each key is
+    /// opened and closed once before. Nothing can run the second time: the clock stands still during a
+    /// command, a missing key is not opened again, and to open a key for writing does not report it as
+    /// missing.
+    fn all(call: &Call<'_>, indexes: impl Iterator<Item = usize> + Clone) -> Vec<Self> {
+        let read = |index| Self::new(call, index, raw::REDISMODULE_READ);
+        let found: Vec<bool> = (indexes.clone())
+            .map(|index| !read(index).key.is_null())
+            .collect();
+        let opened = indexes.zip(found).map(|(index, found)| match found {
+            true => Self::new(call, index, FOR_WRITING),
+            false => Self::missing(),
+        });
+        opened.collect()
+    }
+
+    /// Puts a value into a key that is open for writing, and closes it.
+    ///
+    /// This runs the handlers of other modules for new keys, which may run commands of this module, and may
+    /// replace or delete the value. So the caller must have dropped its [`Writing`], and must not use any
+    /// address of the value afterwards.
+    fn set(self, held: Box<Held<T>>) {
+        let held = Box::into_raw(held);
+        // SAFETY: the key is open for writing (so not null), and the type's callbacks take a `Held<T>`
+        // from a box; from here on the server owns it. Where the server does not take it, the box is this
+        // function's again.
+        unsafe {
+            let set = api!(RedisModule_ModuleTypeSetValue);
+            if set(self.key, datatype::handle::<T>(), held.cast()) != raw::REDISMODULE_OK as c_int {
+                drop(Box::from_raw(held));
+                panic!("the server did not take a value");
+            }
+        }
+    }
+
     /// The value's address, if it is one of `T`.
     fn value(&self) -> Slot<*mut Held<T>> {
         if self.key.is_null() {
             return Slot::Missing;
         }
-        // SAFETY: the key is open. A value whose type is that of `T` was set by `WriteKey::set` or by
+        // SAFETY: the key is open. A value whose type is that of `T` was set by `Opened::set` or by
         // the callbacks of `datatype`, which make `Held<T>` only.
         unsafe {
             let held = api!(RedisModule_ModuleTypeGetType)(self.key);
@@ -214,76 +264,72 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
-    /// Puts a value there, in place of what was. A time to live is lost; to keep it, change the value
-    /// that is there.
+    /// The value at the key, or a new one where there is none.
     ///
     /// # Errors
-    /// [`Error::Made`] if it holds more than a key may (`sketch-max-key-bytes`); it is dropped then.
-    pub fn set(&mut self, value: T) -> Result<&mut T, Error> {
-        let held = Held::new(value);
-        self.check(held.bytes())?;
-        let held = Box::into_raw(held);
-        // SAFETY: the key is open for writing (so not null), and the type's callbacks take a `Held<T>`
-        // from a box; from here on the server owns it, and it lives while the key is open. Where the
-        // server does not take it, it is ours again.
-        unsafe {
-            let set = api!(RedisModule_ModuleTypeSetValue);
-            if set(self.opened.key, datatype::handle::<T>(), held.cast())
-                != raw::REDISMODULE_OK as c_int
-            {
-                drop(Box::from_raw(held));
-                panic!("the server did not take a value");
-            }
-            Ok(&mut (*held).value)
-        }
-    }
-
-    /// The value, made and put there if there is none; and whether it was.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`] for another type, what `make` answers, or what [`WriteKey::set`] does.
-    pub fn get_or_create(
-        &mut self,
+    /// [`Error::WrongType`] for another type, what `make` answers, or what [`WriteKey::create`] does.
+    pub fn find_or_create(
+        self,
         call: &Call<'_>,
         make: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<(&mut T, bool), Error> {
+    ) -> Result<Entry<T>, Error> {
         match self.opened.value() {
-            // SAFETY: as in `get`.
-            Slot::Found(held) => Ok((unsafe { &mut (*held).value }, false)),
+            Slot::Found(held) => Ok(self.found(held)),
             Slot::WrongType => Err(Error::WrongType),
             Slot::Missing => {
-                self.set(make()?)?;
-                self.tell_bytes(call);
-                let made = self.get().or_missing(Error::WrongType)?;
-                Ok((made, true))
+                let entry = self.create(make()?)?;
+                if let (Some(_), Place::New(held)) = (entry.key.limit, &entry.place) {
+                    call.set_key_bytes(held.bytes() as u64);
+                }
+                Ok(entry)
             }
         }
     }
 
-    /// Puts a value in place of the one of this type that is there, whose time to live stays; or sets
-    /// it, where there is none.
+    /// A new value for the key, which [`Entry::store`] puts there, in place of what is there then. A time
+    /// to live is lost; to keep it, change the value that is there.
+    ///
+    /// # Errors
+    /// [`Error::Made`] if the value holds more than a key may (`sketch-max-key-bytes`); it is dropped then.
+    pub fn create(self, value: T) -> Result<Entry<T>, Error> {
+        let held = Held::new(value);
+        self.check(held.bytes())?;
+        Ok(Entry {
+            place: Place::New(held),
+            key: self,
+        })
+    }
+
+    /// Puts a value in place of the one of this type that is there, whose time to live stays; where there
+    /// is none, [`Entry::store`] puts it there.
     ///
     /// # Errors
     /// [`Error::WrongType`] for another type; [`Error::Made`] if the new one holds more than a key may
     /// (`sketch-max-key-bytes`) and more than the old one, which stays then.
-    pub fn replace(&mut self, value: T) -> Result<(), Error> {
+    pub fn replace(self, value: T) -> Result<Entry<T>, Error> {
         match self.opened.value() {
-            Slot::WrongType => return Err(Error::WrongType),
-            Slot::Missing => {
-                self.set(value)?;
-            }
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Missing => self.create(value),
             Slot::Found(held) => {
-                // SAFETY: as in `get`.
-                let held = unsafe { &mut *held };
                 let mut new = Held::new(value);
-                if new.bytes() > held.bytes() {
-                    self.check(new.bytes())?;
+                let mut entry = self.found(held);
+                if new.bytes() > entry.held().bytes() {
+                    entry.key.check(new.bytes())?;
                 }
-                std::mem::swap(&mut held.value, &mut new.value);
-                held.recount();
+                std::mem::swap(entry.value(), &mut new.value);
+                entry.recount();
+                Ok(entry)
             }
         }
-        Ok(())
+    }
+
+    /// The value at the key, which is at this address.
+    fn found(self, held: *mut Held<T>) -> Entry<T> {
+        let held = NonNull::new(held).expect("the server keeps no value at address 0");
+        Entry {
+            place: Place::AtKey(held),
+            key: self,
+        }
     }
 
     /// Tells the call what the key holds now, where that is limited.
@@ -327,6 +373,62 @@ impl<T: DataType> WriteKey<T> {
         if let Slot::Found(held) = self.opened.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).count_changes(changes) }
+        }
+    }
+}
+
+/// A value that a command changes: the one at its key, or a new one, which is put there when it is complete.
+#[derive(Debug)]
+pub struct Entry<T: DataType> {
+    place: Place<T>,
+    key: WriteKey<T>,
+}
+
+/// Where the value of an [`Entry`] is.
+#[derive(Debug)]
+enum Place<T: DataType> {
+    AtKey(NonNull<Held<T>>),
+    New(Box<Held<T>>),
+}
+
+impl<T: DataType> Entry<T> {
+    /// Whether the value is not at its key yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        matches!(self.place, Place::New(_))
+    }
+
+    fn held(&mut self) -> &mut Held<T> {
+        match &mut self.place {
+            // SAFETY: the value lives while the key is open, no other key is open (see OPEN), and `self` is
+            // borrowed mutably.
+            Place::AtKey(held) => unsafe { held.as_mut() },
+            Place::New(held) => held,
+        }
+    }
+
+    /// The value.
+    pub fn value(&mut self) -> &mut T {
+        &mut self.held().value
+    }
+
+    /// As [`WriteKey::recount`].
+    pub fn recount(&mut self) {
+        self.held().recount();
+    }
+
+    /// Closes the key, after putting a new value there. To be called after the replication of the command,
+    /// so that what other modules then do to the new key is replicated after it.
+    ///
+    /// # Panics
+    /// If the server does not take the value.
+    pub fn store(self) {
+        if let Place::New(held) = self.place {
+            let WriteKey {
+                opened, _writing, ..
+            } = self.key;
+            drop(_writing);
+            opened.set(held);
         }
     }
 }
@@ -376,7 +478,7 @@ impl<T: DataType> MergeKeys<T> {
 }
 
 impl Call<'_> {
-    /// Opens the key in word `index` for reading. Several may be open at once.
+    /// Opens the key in word `index` for reading. For several at once, see [`Call::read_all`].
     ///
     /// # Panics
     /// If a [`WriteKey`] is open.
@@ -387,6 +489,22 @@ impl Call<'_> {
         ReadKey(opened, Reading::begin())
     }
 
+    /// Opens the keys in these words for reading.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    #[must_use]
+    pub fn read_all<T: DataType>(
+        &self,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Vec<ReadKey<T>> {
+        Reading::check();
+        let opened = Opened::all(self, indexes).into_iter();
+        opened
+            .map(|opened| ReadKey(opened, Reading::begin()))
+            .collect()
+    }
+
     /// Opens the key in word `index` for writing, alone: a command that reads other keys does so
     /// before, or with [`Call::merge`].
     ///
@@ -395,8 +513,7 @@ impl Call<'_> {
     #[must_use]
     pub fn write<T: DataType>(&self, index: usize) -> WriteKey<T> {
         Writing::check();
-        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-        let opened = Opened::new(self, index, mode);
+        let opened = Opened::new(self, index, FOR_WRITING);
         let key = WriteKey {
             opened,
             limit: self.key_limit(),
@@ -414,14 +531,13 @@ impl Call<'_> {
     #[must_use]
     pub fn merge<T: DataType>(&self, destination: usize, sources: Range<usize>) -> MergeKeys<T> {
         Writing::check();
-        let sources: Vec<ReadKey<T>> = sources.map(|index| self.read(index)).collect();
-        let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-        let destination = Opened::new(self, destination, mode);
-        // All are open: from here on they count as one that is written.
-        let sources = sources.into_iter().map(|ReadKey(opened, _)| opened);
+        // Opened before the others, so that it has been deleted if it has expired: see `Opened::all`.
+        drop(Opened::<T>::new(self, destination, FOR_WRITING));
+        let sources = Opened::all(self, sources);
+        let destination = Opened::new(self, destination, FOR_WRITING);
         MergeKeys {
             destination,
-            sources: sources.collect(),
+            sources,
             _writing: Writing::begin(),
         }
     }

@@ -30,6 +30,7 @@ mod hostile;
 mod key_limit;
 mod kills;
 mod migration;
+mod notifications;
 mod persistence;
 mod replication;
 mod settings;

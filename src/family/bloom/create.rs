@@ -3,7 +3,7 @@
 use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Slot, WriteKey};
+use crate::server::key::{Entry, Slot, WriteKey};
 use crate::sketch::bloom::{self, Chain, Parameters, parts};
 use std::ffi::CStr;
 
@@ -22,9 +22,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(c"ERR item exists".into()),
     }
-    let chain = key.set(make(call, &parameters)?)?;
-    replicate(call, chain, &parameters);
-    drop(key);
+    let mut entry = key.create(make(call, &parameters)?)?;
+    replicate(call, entry.value(), &parameters);
+    entry.store();
     call.signal_changed(1, c"bf.reserve");
     call.reply_ok();
     Ok(())
@@ -81,17 +81,17 @@ fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
     })
 }
 
-/// The filter at the open key, made and replicated if there is none; and whether it was made.
-pub fn find_or_create<'key>(
+/// The filter at the key, or a new one where there is none, whose creation is replicated.
+pub fn find_or_create(
     call: &mut Call<'_>,
-    key: &'key mut WriteKey<Chain>,
+    key: WriteKey<Chain>,
     parameters: &Parameters,
-) -> Result<(&'key mut Chain, bool), Error> {
-    let (chain, created) = key.get_or_create(call, || make(call, parameters))?;
-    if created {
-        replicate(call, chain, parameters);
+) -> Result<Entry<Chain>, Error> {
+    let mut entry = key.find_or_create(call, || make(call, parameters))?;
+    if entry.is_new() {
+        replicate(call, entry.value(), parameters);
     }
-    Ok((chain, created))
+    Ok(entry)
 }
 
 /// Replicates the creation with every parameter spelled out, since the settings of who receives it may

@@ -4,7 +4,7 @@ use super::create::{self, InsertOptions};
 use super::{NOT_FOUND, config, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::WriteKey;
+use crate::server::key::Entry;
 use crate::sketch::bloom::batch::Additions;
 use crate::sketch::bloom::filter::{BLOCK, ItemHash};
 use crate::sketch::bloom::{self, Chain};
@@ -25,16 +25,17 @@ fn reply_item(call: &mut Call<'_>, added: Result<bool, bloom::Error>) {
 
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<Chain>(1);
-    let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
+    let key = call.write::<Chain>(1);
+    let mut entry = create::find_or_create(call, key, &config::defaults())?;
+    let created = entry.is_new();
+    let chain = entry.value();
     let filters = chain.filters().len();
     let hash = chain.hash(call.arg(2).bytes());
     let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
     if chain.filters().len() > filters {
         stats().count_growths(1);
-        key.recount();
+        entry.recount();
     }
-    drop(key);
     match added {
         Ok(true) => {
             stats().count_items(1);
@@ -43,6 +44,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
         Ok(false) => {}
         Err(_) => stats().count_refusals(1),
     }
+    entry.store();
     if created || added == Ok(true) {
         call.signal_changed(1, c"bf.add");
     }
@@ -52,10 +54,10 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<Chain>(1);
-    let (chain, created) = create::find_or_create(call, &mut key, &config::defaults())?;
-    let outcome = add_all(call, chain, 2);
-    finish(call, key, &outcome, created, c"bf.madd");
+    let key = call.write::<Chain>(1);
+    let mut entry = create::find_or_create(call, key, &config::defaults())?;
+    let outcome = add_all(call, entry.value(), 2);
+    finish(call, entry, &outcome, c"bf.madd");
     Ok(())
 }
 
@@ -70,9 +72,9 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     if !create {
         key.get().or_missing(NOT_FOUND)?;
     }
-    let (chain, created) = create::find_or_create(call, &mut key, &parameters)?;
-    let outcome = add_all(call, chain, first_item);
-    finish(call, key, &outcome, created, c"bf.insert");
+    let mut entry = create::find_or_create(call, key, &parameters)?;
+    let outcome = add_all(call, entry.value(), first_item);
+    finish(call, entry, &outcome, c"bf.insert");
     Ok(())
 }
 
@@ -131,19 +133,13 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
     outcome
 }
 
-/// Counts, replicates and signals what a command did.
-fn finish(
-    call: &mut Call<'_>,
-    mut key: WriteKey<Chain>,
-    outcome: &Outcome,
-    created: bool,
-    event: &CStr,
-) {
+/// Counts, replicates, stores and signals what a command did.
+fn finish(call: &mut Call<'_>, mut entry: Entry<Chain>, outcome: &Outcome, event: &CStr) {
+    let created = entry.is_new();
     if outcome.growths > 0 {
         stats().count_growths(outcome.growths as u64);
-        key.recount();
+        entry.recount();
     }
-    drop(key);
     stats().count_items(outcome.added);
     stats().count_refusals(outcome.refused);
     if outcome.added > 0 {
@@ -156,6 +152,7 @@ fn finish(
             }
         }
     }
+    entry.store();
     if created || outcome.added > 0 {
         call.signal_changed(1, event);
     }

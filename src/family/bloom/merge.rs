@@ -16,15 +16,17 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Looked at as a key to be written, so that a missing one counts as no failed read.
     let exists = call.write::<Chain>(1).get().optional()?.is_some();
-    let changed = if exists {
-        merge_in_place(call, sources)?
+    let new = if exists {
+        None
     } else {
-        let union = union(call, sources)?;
-        call.write(1).set(union)?;
-        true
+        let union = union(call, sources.clone())?;
+        Some(call.write(1).create(union)?)
     };
-    if changed {
+    if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();
+        if let Some(entry) = new {
+            entry.store();
+        }
         call.signal_changed(1, c"bf.merge");
     }
     call.reply_ok();
@@ -66,7 +68,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys: Vec<ReadKey<Chain>> = sources.map(|word| call.read(word)).collect();
+    let keys: Vec<ReadKey<Chain>> = call.read_all(sources);
     let mut chains = Vec::with_capacity(keys.len());
     for key in &keys {
         chains.push(key.get().or_missing(NOT_FOUND)?);

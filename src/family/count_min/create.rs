@@ -63,9 +63,9 @@ fn create(
     let cell_size = cell_size(call)?;
     let (width, depth) = dimensions.map_err(error_text)?;
     let sketch = CountMin::new(width, depth, cell_size, &|bytes| call.allows_bytes(bytes));
-    key.set(sketch.map_err(error_text)?)?;
-    drop(key);
+    let entry = key.create(sketch.map_err(error_text)?)?;
     replicate(call, width, depth, cell_size);
+    entry.store();
     call.signal_changed(1, event);
     call.reply_ok();
     Ok(())

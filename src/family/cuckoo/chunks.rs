@@ -38,7 +38,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let chunk = call.arg(3).bytes();
     let mut key = call.write::<CuckooFilter>(1);
-    match (iterator, key.get()) {
+    let new = match (iterator, key.get()) {
         (_, Slot::WrongType) => return Err(Error::WrongType),
         (1, Slot::Found(_)) => return Err(EXISTS.into()),
         (1, Slot::Missing) => {
@@ -46,16 +46,20 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
                 return Err(c"Invalid header".into());
             }
             let filter = CuckooFilter::from_header(chunk, &|bytes| call.allows_bytes(bytes));
-            key.set(filter.map_err(|_| c"Couldn't create filter!")?)?;
+            Some(key.create(filter.map_err(|_| c"Couldn't create filter!")?)?)
         }
         (_, Slot::Missing) => return Err(NOT_FOUND.into()),
         (_, Slot::Found(filter)) => {
             let loaded = filter.load_chunk(iterator, chunk);
             loaded.map_err(|_| c"Couldn't load chunk!")?;
+            drop(key);
+            None
         }
-    }
-    drop(key);
+    };
     call.replicate_verbatim();
+    if let Some(entry) = new {
+        entry.store();
+    }
     call.signal_changed(1, c"cf.loadchunk");
     call.reply_ok();
     Ok(())

@@ -3,7 +3,7 @@
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::{EXISTS, stats};
 use crate::server::call::{Call, Error};
-use crate::server::key::{Slot, WriteKey};
+use crate::server::key::{Entry, Slot, WriteKey};
 use crate::sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -81,9 +81,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(EXISTS.into()),
     }
-    let filter = key.set(make(call, &creation)?)?;
-    replicate(call, filter, creation.capacity);
-    drop(key);
+    let mut entry = key.create(make(call, &creation)?)?;
+    replicate(call, entry.value(), creation.capacity);
+    entry.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
@@ -123,17 +123,17 @@ fn make(call: &Call<'_>, creation: &Creation) -> Result<CuckooFilter, Error> {
     })
 }
 
-/// The filter at the open key, made and replicated if there is none; and whether it was made.
-pub fn find_or_create<'key>(
+/// The filter at the key, or a new one where there is none, whose creation is replicated.
+pub fn find_or_create(
     call: &mut Call<'_>,
-    key: &'key mut WriteKey<CuckooFilter>,
+    key: WriteKey<CuckooFilter>,
     creation: &Creation,
-) -> Result<(&'key mut CuckooFilter, bool), Error> {
-    let (filter, created) = key.get_or_create(call, || make(call, creation))?;
-    if created {
-        replicate(call, filter, creation.capacity);
+) -> Result<Entry<CuckooFilter>, Error> {
+    let mut entry = key.find_or_create(call, || make(call, creation))?;
+    if entry.is_new() {
+        replicate(call, entry.value(), creation.capacity);
     }
-    Ok((filter, created))
+    Ok(entry)
 }
 
 /// Replicates the creation with every parameter spelled out, since the settings of who receives it may

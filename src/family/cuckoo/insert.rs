@@ -5,7 +5,7 @@ use super::create::{self, Creation};
 use super::{NOT_FOUND, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::WriteKey;
+use crate::server::key::Entry;
 use crate::sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -66,8 +66,10 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
-    let mut key = call.write::<CuckooFilter>(1);
-    let (filter, created) = create::find_or_create(call, &mut key, &config::defaults())?;
+    let key = call.write::<CuckooFilter>(1);
+    let mut entry = create::find_or_create(call, key, &config::defaults())?;
+    let created = entry.is_new();
+    let filter = entry.value();
     let sub_filters = filter.num_sub_filters();
     let answer = if is_at_limit(call, filter) {
         None
@@ -81,14 +83,14 @@ fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
     };
     if filter.num_sub_filters() > sub_filters {
         stats().count_growths(1);
-        key.recount();
+        entry.recount();
     }
-    drop(key);
     let added = answer == Some(Answer::Added);
     if added {
         stats().count_items(1);
         call.replicate_verbatim();
     }
+    entry.store();
     if created || added {
         call.signal_changed(1, event);
     }
@@ -123,19 +125,21 @@ fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Erro
     if !options.create {
         key.get().or_missing(NOT_FOUND)?;
     }
-    let (filter, created) = create::find_or_create(call, &mut key, &options.creation)?;
+    let mut entry = create::find_or_create(call, key, &options.creation)?;
+    let created = entry.is_new();
+    let filter = entry.value();
     let outcome = if is_at_limit(call, filter) {
         None
     } else {
         Some(insert_each(call, filter, options.first_item, way))
     };
     if let Some(outcome) = &outcome {
-        finish(call, key, &options, outcome, name);
+        finish(call, &mut entry, &options, outcome, name);
     } else {
-        drop(key);
         stats().count_refusals(1);
         call.reply_error(TOO_MANY);
     }
+    entry.store();
     if created || outcome.is_some_and(|outcome| outcome.added > 0) {
         call.signal_changed(1, name);
     }
@@ -225,16 +229,15 @@ fn reply(call: &mut Call<'_>, answer: Answer, way: Way) {
 /// Counts and replicates what a command did.
 fn finish(
     call: &mut Call<'_>,
-    mut key: WriteKey<CuckooFilter>,
+    entry: &mut Entry<CuckooFilter>,
     options: &InsertOptions,
     outcome: &Outcome,
     name: &CStr,
 ) {
     if outcome.growths > 0 {
         stats().count_growths(outcome.growths as u64);
-        key.recount();
+        entry.recount();
     }
-    drop(key);
     stats().count_items(outcome.added);
     stats().count_refusals(outcome.refused);
     if outcome.added == 0 {

@@ -35,13 +35,12 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(c"ERR received bad data".into()),
         Slot::Missing if iterator != ONLY_CHUNK => return Err(NOT_FOUND.into()),
-        Slot::Missing => {
-            let digest = TDigest::from_chunk(call.arg(3).bytes());
-            key.set(digest.map_err(|_| c"ERR received bad data")?)?;
-        }
+        Slot::Missing => {}
     }
-    drop(key);
+    let digest = TDigest::from_chunk(call.arg(3).bytes());
+    let entry = key.create(digest.map_err(|_| c"ERR received bad data")?)?;
     call.replicate_verbatim();
+    entry.store();
     call.signal_changed(1, c"tdigest.loadchunk");
     call.reply_ok();
     Ok(())

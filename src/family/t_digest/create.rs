@@ -35,9 +35,9 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(WRONG_KEYWORD.into());
     };
     let digest = TDigest::new(compression, &|bytes| call.allows_bytes(bytes));
-    key.set(digest.map_err(|_| NO_MEMORY)?)?;
-    drop(key);
+    let entry = key.create(digest.map_err(|_| NO_MEMORY)?)?;
     call.replicate_verbatim();
+    entry.store();
     call.signal_changed(1, c"tdigest.create");
     call.reply_ok();
     Ok(())

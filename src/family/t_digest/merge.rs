@@ -15,11 +15,9 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     };
     if changes {
         // In place: a time to live stays, also with OVERRIDE.
-        key.replace(merged)?;
-    }
-    drop(key);
-    if changes {
+        let entry = key.replace(merged)?;
         call.replicate_verbatim();
+        entry.store();
         call.signal_changed(1, c"tdigest.merge");
     }
     call.reply_ok();
@@ -31,14 +29,15 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     // Looked at as a key to be written, so that a missing one counts as no failed read.
     let exists = call.write::<TDigest>(1).get().optional()?.is_some();
     let options = Options::parse(call)?;
-    let keys = options.sources.map(|word| call.read::<TDigest>(word));
-    let keys: Vec<ReadKey<TDigest>> = keys.collect();
-    let mut operands = Vec::with_capacity(keys.len() + 1);
-    for key in &keys {
+    let destination = (exists && !options.overrides).then_some(1);
+    let sources = options.sources.len();
+    let keys: Vec<ReadKey<TDigest>> = call.read_all(options.sources.chain(destination));
+    let (sources, destination) = keys.split_at(sources);
+    let mut operands = Vec::with_capacity(keys.len());
+    for key in sources {
         operands.push(key.get().or_missing(NOT_FOUND)?);
     }
-    let destination = (exists && !options.overrides).then(|| call.read::<TDigest>(1));
-    let content = destination.as_ref().and_then(|key| key.get().found());
+    let content = destination.first().and_then(|key| key.get().found());
     let largest = || operands.iter().map(|digest| digest.compression()).max();
     let compression = options
         .compression

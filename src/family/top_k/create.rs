@@ -28,9 +28,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let sketch = TopK::new(number(2), width, depth, decay, &|bytes| {
         call.allows_bytes(bytes)
     });
-    key.set(sketch.map_err(error_text)?)?;
-    drop(key);
+    let entry = key.create(sketch.map_err(error_text)?)?;
     call.replicate_verbatim();
+    entry.store();
     call.signal_changed(1, c"topk.reserve");
     call.reply_ok();
     Ok(())
