@@ -4,7 +4,7 @@ use super::argument::Argument;
 use super::limit;
 use super::memory;
 use redis_module::raw;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString, c_int};
 use std::slice;
 
@@ -37,8 +37,12 @@ pub struct Call<'a> {
     owed: usize,
     /// Elements so far of an array of unknown length.
     open: Option<usize>,
-    /// Bytes that may still be asked for; found out once a command, when it is first needed.
-    bytes_left: Cell<Option<u64>>,
+    /// Bytes that the command takes in all, as far as they were allowed.
+    taken: Cell<u64>,
+    /// Those of them by which filters grew.
+    grown: Cell<u64>,
+    /// Bytes that it may take in all; read from the server once a command, when it is first needed.
+    most_taken: OnceCell<u64>,
     /// What the key that is open for writing held when it was opened, and what it was allowed since.
     /// Kept only where keys are limited.
     key_bytes: Cell<u64>,
@@ -63,7 +67,9 @@ impl<'a> Call<'a> {
             args: unsafe { slice::from_raw_parts(argv, len) },
             owed: 1,
             open: None,
-            bytes_left: Cell::new(None),
+            taken: Cell::new(0),
+            grown: Cell::new(0),
+            most_taken: OnceCell::new(),
             key_bytes: Cell::new(0),
             over_limit: Cell::new(false),
         }
@@ -157,19 +163,32 @@ impl<'a> Call<'a> {
         self.flags() & obeyed as c_int != 0
     }
 
-    /// Whether so many bytes more may be asked for, see [`memory`]. What was allowed counts as taken.
+    /// Whether the command may take so many bytes more, see [`memory`]. What was allowed counts as taken.
     #[must_use]
     pub fn allows_bytes(&self, bytes: u64) -> bool {
+        self.allows_total(self.taken.get().saturating_add(bytes))
+    }
+
+    /// As [`Call::allows_bytes`], with the bytes that the command takes in all: for commands that also
+    /// free memory.
+    #[must_use]
+    pub fn allows_total(&self, bytes: u64) -> bool {
         self.allows_with_spare(bytes, 0)
     }
 
-    /// As [`Call::allows_bytes`], for a filter that grows because it is full: as much again must be left,
-    /// since nobody chose that size, and the server needs memory for its own work on the key (the
-    /// payload of a DUMP and the reply that holds it). And the key may hold no more than its limit.
+    /// As [`Call::allows_bytes`], for a filter that grows because it is full: as much as the command has
+    /// grown filters by must be left, since nobody chose that size, and the server needs memory for its own
+    /// work on the key (the payload of a DUMP and the reply that holds it). And the key may hold no more
+    /// than its limit.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
-        let spare = if self.must_obey() { 0 } else { bytes };
-        self.allows_to_grow(bytes, spare)
+        let grown = self.grown.get().saturating_add(bytes);
+        let spare = if self.must_obey() { 0 } else { grown };
+        let allowed = self.allows_to_grow(bytes, spare);
+        if allowed {
+            self.grown.set(grown);
+        }
+        allowed
     }
 
     /// As [`Call::allows_growth`], for a value that grows because a command says so: nothing is left
@@ -180,7 +199,8 @@ impl<'a> Call<'a> {
     }
 
     fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
-        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(bytes, spare);
+        let taken = self.taken.get().saturating_add(bytes);
+        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(taken, spare);
         if allowed {
             let key_bytes = self.key_bytes.get().saturating_add(bytes);
             self.key_bytes.set(key_bytes);
@@ -227,15 +247,16 @@ impl<'a> Call<'a> {
         self.key_bytes.set(bytes);
     }
 
-    fn allows_with_spare(&self, bytes: u64, spare: u64) -> bool {
-        if bytes < memory::LOOKED_AT_BYTES {
-            return true;
+    /// Whether the command may take `taken` bytes in all where `spare` more must be left.
+    fn allows_with_spare(&self, taken: u64, spare: u64) -> bool {
+        let allowed = taken < memory::LOOKED_AT_BYTES || {
+            let read = || memory::most_bytes(self.ctx, self.must_obey(), self.taken.get());
+            taken.saturating_add(spare) <= *self.most_taken.get_or_init(read)
+        };
+        if allowed {
+            self.taken.set(taken);
         }
-        let most = || memory::most_bytes(self.ctx, self.must_obey());
-        let left = self.bytes_left.get().unwrap_or_else(most);
-        let after = left.checked_sub(bytes).filter(|&after| after >= spare);
-        self.bytes_left.set(Some(after.unwrap_or(left)));
-        after.is_some()
+        allowed
     }
 
     /// Replicates the command as it came, to replicas and the AOF.

@@ -5,8 +5,8 @@ use crate::blocks::BlockVisitor;
 use redis_module::raw;
 use std::ffi::CStr;
 
-/// Requests below this size are not looked at: the server itself refuses writes above `maxmemory`
-/// (deny-oom), and asking it for its limits costs more than so little memory is worth.
+/// Commands that take less than this in all are not compared with the limits: the server itself refuses
+/// writes above `maxmemory` (deny-oom), and reading its limits costs more than so little memory is worth.
 pub(super) const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// Bytes of memory that the machine has; no limit where that cannot be found out.
@@ -24,45 +24,73 @@ fn machine_bytes() -> u64 {
     }
 }
 
-/// What `maxmemory` leaves, in bytes: all of it where the server makes room by evicting keys, else what
-/// is not in use. `None` where there is no limit or it cannot be read.
-///
-/// A reservation of all of `maxmemory` on top of what is in use would leave the server without memory
-/// for its own work on the key: a DUMP takes as much again, and the server does not survive a refusal.
-fn maxmemory_left(ctx: *mut raw::RedisModuleCtx) -> Option<u64> {
-    // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
-    // below, after their last use.
-    unsafe {
-        let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
-        if info.is_null() {
-            return None;
+/// The server's memory settings and use, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct ServerMemory {
+    maxmemory: u64,
+    used: u64,
+    /// Whether the server evicts keys to stay below `maxmemory`.
+    evicts: bool,
+}
+
+impl ServerMemory {
+    /// `None` where `maxmemory` is 0 (no limit) or cannot be read.
+    fn read(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
+        // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
+        // below, after their last use.
+        unsafe {
+            let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
+            if info.is_null() {
+                return None;
+            }
+            let number = |field: &CStr| {
+                let mut error = 0;
+                let number = api!(RedisModule_ServerInfoGetFieldUnsigned)(
+                    info,
+                    field.as_ptr(),
+                    &raw mut error,
+                );
+                (error == 0).then_some(number)
+            };
+            let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
+            let memory = number(c"maxmemory")
+                .filter(|&bytes| bytes > 0)
+                .map(|maxmemory| Self {
+                    maxmemory,
+                    used: number(c"used_memory").unwrap_or(0),
+                    evicts: !policy.is_null() && CStr::from_ptr(policy) != c"noeviction",
+                });
+            api!(RedisModule_FreeServerInfo)(ctx, info);
+            memory
         }
-        let number = |field: &CStr| {
-            let mut error = 0;
-            let number =
-                api!(RedisModule_ServerInfoGetFieldUnsigned)(info, field.as_ptr(), &raw mut error);
-            (error == 0).then_some(number)
-        };
-        let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
-        let evicts = !policy.is_null() && CStr::from_ptr(policy) != c"noeviction";
-        let maxmemory = number(c"maxmemory").filter(|&bytes| bytes > 0);
-        let used = number(c"used_memory").filter(|_| !evicts).unwrap_or(0);
-        api!(RedisModule_FreeServerInfo)(ctx, info);
-        maxmemory.map(|maxmemory| maxmemory.saturating_sub(used))
+    }
+
+    /// Bytes that a command may take in all which has `taken` so many already.
+    ///
+    /// Without eviction that is what is free. With eviction it is all of `maxmemory`, since the server
+    /// makes room before the next command; but not before the next command of a transaction or script, so
+    /// that all of it together stays below twice `maxmemory`.
+    fn most_bytes(self, taken: u64) -> u64 {
+        if self.evicts {
+            let below_twice = self.maxmemory.saturating_mul(2).saturating_sub(self.used);
+            self.maxmemory.min(taken.saturating_add(below_twice))
+        } else {
+            taken.saturating_add(self.maxmemory.saturating_sub(self.used))
+        }
     }
 }
 
-/// Bytes that a command may ask for in all: no more than the machine (or its control group) has, and no
-/// more than `maxmemory` leaves unless the command must be `obeyed` (it comes from a primary or the AOF).
+/// Bytes that a command may take in all, of which it has `taken` so many already: no more than the machine
+/// (or its control group) has, and no more than `maxmemory` leaves unless the command must be `obeyed` (it
+/// comes from a primary or the AOF).
 ///
 /// Cost: some tens of microseconds, most of it for one INFO section.
-pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool) -> u64 {
+pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> u64 {
     let most = machine_bytes().min(control_group_bytes());
     if obeyed {
-        most
-    } else {
-        maxmemory_left(ctx).map_or(most, |left| left.min(most))
+        return most;
     }
+    ServerMemory::read(ctx).map_or(most, |memory| memory.most_bytes(taken).min(most))
 }
 
 /// The memory limit of the control group that the server runs in, as a container sees it; no limit
@@ -117,5 +145,36 @@ impl BlockVisitor for Weighed {
             // alignment.
             unsafe { self.add(vec.as_ptr().cast()) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(used: u64, evicts: bool) -> ServerMemory {
+        ServerMemory {
+            maxmemory: 100,
+            used,
+            evicts,
+        }
+    }
+
+    #[test]
+    fn without_eviction_a_command_may_take_what_is_free() {
+        assert_eq!(memory(30, false).most_bytes(0), 70);
+        // What the command has taken is in use already.
+        assert_eq!(memory(50, false).most_bytes(20), 70);
+        assert_eq!(memory(100, false).most_bytes(0), 0);
+        assert_eq!(memory(130, false).most_bytes(20), 20);
+    }
+
+    #[test]
+    fn with_eviction_a_command_may_take_maxmemory_up_to_twice_of_it_in_use() {
+        assert_eq!(memory(30, true).most_bytes(0), 100);
+        assert_eq!(memory(100, true).most_bytes(20), 100);
+        assert_eq!(memory(170, true).most_bytes(0), 30);
+        assert_eq!(memory(190, true).most_bytes(20), 30);
+        assert_eq!(memory(230, true).most_bytes(0), 0);
     }
 }

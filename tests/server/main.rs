@@ -29,6 +29,7 @@ mod harness;
 mod hostile;
 mod key_limit;
 mod kills;
+mod memory_limits;
 mod migration;
 mod notifications;
 mod persistence;

@@ -37,8 +37,11 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::Missing if iterator != ONLY_CHUNK => return Err(NOT_FOUND.into()),
         Slot::Missing => {}
     }
-    let digest = TDigest::from_chunk(call.arg(3).bytes());
-    let entry = key.create(digest.map_err(|_| c"ERR received bad data")?)?;
+    let chunk = call.arg(3).bytes();
+    // The block of the nodes doubles while they are read.
+    let digest = Some(chunk).filter(|chunk| call.allows_bytes(2 * chunk.len() as u64));
+    let digest = digest.and_then(|chunk| TDigest::from_chunk(chunk).ok());
+    let entry = key.create(digest.ok_or(c"ERR received bad data")?)?;
     call.replicate_verbatim();
     entry.store();
     call.signal_changed(1, c"tdigest.loadchunk");

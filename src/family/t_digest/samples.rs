@@ -12,7 +12,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
     let values = Numbers::parse(call, 2, sample)?;
     let blocks = digest.block_bytes();
-    let added = digest.add_within(&values, &|more| call.allows_in_key(more));
+    let added = digest.add_within(&values, &|more| call.allows_addition(more));
     if digest.block_bytes() != blocks {
         key.recount();
     }

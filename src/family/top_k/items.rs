@@ -6,6 +6,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
 use crate::sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -135,12 +136,17 @@ fn add_each<const N: usize>(
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
+            let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
             let fits = !is_limited || {
                 let more = sketch.growth(item.len());
-                let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
                 more == 0 || call.allows_in_key(so_far + more)
             };
-            let allows = |bytes| fits && call.allows_bytes(bytes);
+            // What expelled items took counts no more.
+            let total = Cell::new(so_far);
+            let allows = |bytes| {
+                total.set(total.get().saturating_add(bytes));
+                fits && call.allows_total(total.get())
+            };
             match sketch.add_hashed(item, hash, *increment, &allows, changes) {
                 Ok(added) => {
                     outcome.added += 1;

@@ -11,8 +11,8 @@
 //! one digest of several, stored.rs has the stored forms.
 //!
 //! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 16 more a centroid of the
-//! kept compressed form, and nothing in advance. Whether all of it may be had is asked once, at
-//! creation.
+//! kept compressed form, and nothing in advance. Creation asks whether all of it is available, and
+//! additions ask for what they take.
 
 mod centroid;
 mod compressed;

@@ -8,7 +8,7 @@
 //! smallest: all that follows from a heap's order here is what the peer replies.
 
 use super::index::Index;
-use super::pairs::Pairs;
+use super::pairs::{PAIR_BYTES, Pairs};
 use crate::sketch::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
@@ -39,6 +39,10 @@ pub(super) struct Element<'a> {
     pub count: u32,
     pub item: &'a [u8],
 }
+
+/// Bytes of the slot and the index entry that an item takes at most: both tables double, and the index is
+/// at least a quarter full after that.
+pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<Slot>() + 4 * PAIR_BYTES as usize;
 
 /// See the module's comment.
 #[derive(Debug)]

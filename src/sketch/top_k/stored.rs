@@ -4,7 +4,7 @@
 //! chunked dump, which holds all but the bucket array. Both are read into `Parts`, and
 //! `Parts::validate` is the only way from there to a sketch.
 
-use super::heap::{Heap, copy_of, reserve_exact};
+use super::heap::{Heap, MAX_ELEMENT_BYTES, ask, copy_of, reserve_exact};
 use super::pairs::Pairs;
 use super::random::Random;
 use super::rows::fingerprint_of;
@@ -25,6 +25,11 @@ const HEADER_MARK: [u8; 8] = *b"TOPK\x01\0\0\0";
 const HEADER_BYTES: usize = 6 * 8;
 /// Bytes of an element in our header before its item: place, count, length of the item.
 const HEADER_ELEMENT_BYTES: usize = 4 + 4 + 8;
+
+/// Bytes that an element of our header takes at most while it is loaded, besides those of its item.
+const LOADED_ELEMENT_BYTES: usize = size_of::<Element>() + MAX_ELEMENT_BYTES;
+/// Bytes of the smallest block of most allocators.
+const ITEM_BLOCK_BYTES: usize = 16;
 
 /// What the stored forms hold. The shape is sound; the rest is as it was read.
 struct Parts {
@@ -227,7 +232,7 @@ impl TopK {
     }
 
     /// A sketch from the header of a chunked dump, with empty buckets for the chunks to fill. `allows`
-    /// is asked for the bytes of the bucket array and of the heap's, as by [`TopK::new`].
+    /// is asked for what [`TopK::new`] takes, and for the items.
     ///
     /// # Errors
     /// [`FormatError`]: anything but what [`TopK::header`] writes, or memory refused.
@@ -242,18 +247,21 @@ impl TopK {
         if random.is_none() {
             return Err(FormatError::Invalid("the random state is not sound"));
         }
-        let mut elements = Vec::new();
-        while !fields.rest().is_empty() {
-            let (place, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
-            let (item, rest) = usize::try_from(length)
-                .ok()
-                .and_then(|length| fields.rest().split_at_checked(length))
-                .ok_or(FormatError::Truncated)?;
-            let item = copy_of(item)?;
-            push(&mut elements, Element { place, count, item })?;
-            fields = Fields::new(rest);
+        let (mut count, mut item_bytes) = (0, 0);
+        for element in header_elements(fields.clone()) {
+            let (.., item) = element?;
+            count += 1;
+            item_bytes += item.len().max(ITEM_BLOCK_BYTES);
         }
         shape.ask_for_memory(allows)?;
+        ask(allows, (count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
+        let mut elements = Vec::new();
+        reserve_exact(&mut elements, count)?;
+        for element in header_elements(fields) {
+            let (place, count, item) = element?;
+            let item = copy_of(item)?;
+            elements.push(Element { place, count, item });
+        }
         let buckets = Buffer::zeroed(shape.bucket_count() * super::PAIR_BYTES)?;
         Parts {
             shape,
@@ -263,6 +271,23 @@ impl TopK {
         }
         .validate()
     }
+}
+
+/// Place, count and item of each element in our header. To be read up to the first error.
+fn header_elements(
+    mut fields: Fields<'_>,
+) -> impl Iterator<Item = Result<(u32, u32, &[u8]), FormatError>> {
+    std::iter::from_fn(move || (!fields.rest().is_empty()).then(|| header_element(&mut fields)))
+}
+
+fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), FormatError> {
+    let (place, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
+    let (item, rest) = usize::try_from(length)
+        .ok()
+        .and_then(|length| fields.rest().split_at_checked(length))
+        .ok_or(FormatError::Truncated)?;
+    *fields = Fields::new(rest);
+    Ok((place, count, item))
 }
 
 fn push(elements: &mut Vec<Element>, element: Element) -> Result<(), OutOfMemory> {

@@ -1,0 +1,216 @@
+//! `maxmemory` bounds what one command takes in all, however small its steps are.
+
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+fn number(server: &Server, field: &str) -> u64 {
+    let text = server.info(field);
+    text.and_then(|text| text.parse().ok()).expect("a number")
+}
+
+fn limit(connection: &mut Connection, bytes: u64) {
+    let reply = connection.send(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]);
+    assert!(reply.is_ok(), "{reply}");
+}
+
+/// A command with `count` arguments after its head.
+fn command(head: &[&str], count: usize, argument: impl Fn(usize) -> String) -> Vec<String> {
+    let head = head.iter().map(|&argument| argument.to_owned());
+    head.chain((0..count).map(argument)).collect()
+}
+
+/// How many elements of a reply are errors or -1.
+fn refused(reply: &Reply) -> usize {
+    let is_refused = |item: &&Reply| {
+        matches!(
+            item,
+            Reply::Error(_) | Reply::Boolean(false) | Reply::Integer(-1)
+        )
+    };
+    reply
+        .items()
+        .expect("an array")
+        .iter()
+        .filter(is_refused)
+        .count()
+}
+
+/// 24,582 equal items grow this filter 4,096 times, by 768 KiB each time, to 3.0 GiB.
+#[test]
+fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
+    for policy in ["noeviction", "allkeys-lru", "volatile-lru"] {
+        let mut primary = Options::new()
+            .arguments(&["--maxmemory", "100mb", "--maxmemory-policy", policy])
+            .start();
+        let mut replica = Server::start();
+        replica.replicate(&primary);
+        let mut connection = primary.resp2();
+        let value = "x".repeat(10_000);
+        for key in 0..2000 {
+            assert!(connection.send(&["SET", &key.to_string(), &value]).is_ok());
+        }
+        let reply = connection.call("CF.RESERVE k 524288 BUCKETSIZE 3 EXPANSION 1");
+        assert!(reply.is_ok(), "{reply}");
+        let before = number(&primary, "used_memory");
+        let insert = command(&["CF.INSERT", "k", "ITEMS"], 24_582, |_| "same".to_owned());
+        let reply = connection.send(&insert);
+        let refused = refused(&reply);
+        // Growth leaves as much free as it takes: of what is free, or of all where keys are evicted.
+        let growth = number(&primary, "used_memory") - before;
+        let most = match policy {
+            "noeviction" => (100 << 20) - before,
+            _ => 100 << 20,
+        };
+        assert!(growth <= most / 2 + (1 << 20), "{policy}: {growth}");
+        assert!(growth >= most / 2 - (2 << 20), "{policy}: {growth}");
+        assert!(refused > 20_000, "{policy}: {refused}");
+        let inserted = 24_582 - refused as i64;
+        assert_eq!(connection.call("CF.COUNT k same"), Reply::Integer(inserted));
+        assert_eq!(number(&primary, "bf_cuckoo_refusals"), refused as u64);
+        // No other key had to go.
+        assert_eq!(connection.call("DBSIZE"), Reply::Integer(2001));
+        // Only what went in was replicated.
+        primary.wait_for_replica(&replica);
+        assert_eq!(replica.call("CF.COUNT k same"), Reply::Integer(inserted));
+        let digest = "DEBUG DIGEST-VALUE k";
+        assert_eq!(replica.call(digest), connection.call(digest));
+    }
+}
+
+/// Each filter of the chain has half a megabyte.
+#[test]
+fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let reserved = connection.call("BF.RESERVE k 1e-250 3000 EXPANSION 1");
+    assert!(reserved.is_ok(), "{reserved}");
+    // As much as the arguments take, and 8 MiB.
+    let add = command(&["BF.MADD", "k"], 100_000, |item| item.to_string());
+    let most = number(&primary, "used_memory") + 100_000 * 24 + (8 << 20);
+    limit(&mut connection, most);
+    let reply = connection.send(&add);
+    let is_refusal = |item: &&Reply| item.to_string() == "-ERR problem inserting into filter";
+    let refused = reply.items().unwrap().iter().filter(is_refusal).count();
+    assert!((10_000..100_000).contains(&refused), "{refused}");
+    assert!(number(&primary, "used_memory") < most);
+    assert_eq!(number(&primary, "bf_bloom_refusals"), refused as u64);
+    primary.wait_for_replica(&replica);
+    let digest = "DEBUG DIGEST-VALUE k";
+    assert_eq!(replica.call(digest), connection.call(digest));
+}
+
+/// An item that enters takes some 200 bytes; one that replaces another takes the memory of that one.
+#[test]
+fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
+    let mut primary = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    for (key, k) in [("large", 100_000), ("small", 10)] {
+        let reserved = connection.call(&format!("TOPK.RESERVE {key} {k} 200000 3 0.9"));
+        assert!(reserved.is_ok(), "{reserved}");
+    }
+    // As much as the arguments take, and 5 MiB.
+    let item = |item| format!("{item:>0$}", 100 + item % 50);
+    let most = number(&primary, "used_memory") + 100_000 * 180 + (5 << 20);
+    limit(&mut connection, most);
+    let reply = connection.send(&command(&["TOPK.ADD", "large"], 100_000, item));
+    let refused = refused(&reply);
+    assert!((10_000..90_000).contains(&refused), "{refused}");
+    assert!(number(&primary, "used_memory") < most);
+    assert_eq!(number(&primary, "bf_topk_refusals"), refused as u64);
+    limit(
+        &mut connection,
+        number(&primary, "used_memory") + 100_000 * 180 + (5 << 20),
+    );
+    let reply = connection.send(&command(&["TOPK.ADD", "small"], 100_000, item));
+    assert_eq!(self::refused(&reply), 0);
+    primary.wait_for_replica(&replica);
+    for key in ["large", "small"] {
+        let digest = format!("DEBUG DIGEST-VALUE {key}");
+        assert_eq!(replica.call(&digest), connection.call(&digest));
+    }
+}
+
+/// The buffer of a digest doubles: here from 6.4 MB to 12.8 MB.
+#[test]
+fn samples_are_refused_where_the_buffer_has_no_memory() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let created = connection.call("TDIGEST.CREATE k COMPRESSION 1000000");
+    assert!(created.is_ok(), "{created}");
+    for _ in 0..8 {
+        let add = command(&["TDIGEST.ADD", "k"], 100_000, |sample| sample.to_string());
+        assert!(connection.send(&add).is_ok());
+    }
+    let grown = number(&server, "bf_tdigest_bytes");
+    let add = command(&["TDIGEST.ADD", "k"], 100_000, |sample| sample.to_string());
+    limit(&mut connection, number(&server, "used_memory") + (5 << 20));
+    let mut refusals = 0;
+    for _ in 0..10 {
+        let before = connection.call("TDIGEST.INFO k");
+        let reply = connection.send(&add[..1002]);
+        if reply.is_ok() {
+            continue;
+        }
+        assert_eq!(reply.to_string(), "-ERR T-Digest: allocation failed");
+        assert_eq!(connection.call("TDIGEST.INFO k"), before);
+        refusals += 1000;
+    }
+    assert!(refusals > 0);
+    assert_eq!(number(&server, "bf_tdigest_refusals"), refusals);
+    assert!(number(&server, "bf_tdigest_bytes") < grown + (5 << 20));
+}
+
+/// A server evicts between commands, and not between those of a transaction.
+#[test]
+fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"])
+        .start();
+    let mut connection = server.resp2();
+    assert!(connection.call("MULTI").is_ok());
+    for key in 0..10 {
+        connection.call(&format!("BF.RESERVE {key} 0.01 24000000"));
+    }
+    let reply = connection.call("EXEC");
+    let reserved = reply.items().expect("an array").iter();
+    assert_eq!(reserved.filter(|reply| reply.is_ok()).count(), 6);
+    assert!(number(&server, "used_memory_peak") < 200 << 20);
+}
+
+/// An item of a header takes some 150 bytes until it is in the heap, of which the number of elements
+/// announces 32.
+#[test]
+fn a_header_is_refused_where_its_items_have_no_memory() {
+    const ITEMS: u32 = 600_000;
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let reserved = connection.call(&format!("TOPK.RESERVE k {ITEMS} 1 1 0.9"));
+    assert!(reserved.is_ok(), "{reserved}");
+    let Reply::Array(dump) = connection.call("TOPK.SCANDUMP k 0") else {
+        panic!("no header");
+    };
+    let Reply::Bulk(mut header) = dump[1].clone() else {
+        panic!("no header");
+    };
+    for place in 0..ITEMS {
+        header.extend_from_slice(&place.to_le_bytes());
+        header.extend_from_slice(&1u32.to_le_bytes());
+        header.extend_from_slice(&3u64.to_le_bytes());
+        header.extend_from_slice(&place.to_le_bytes()[..3]);
+    }
+    assert_eq!(connection.call("DEL k"), Reply::Integer(1));
+    let load = [b"TOPK.LOADCHUNK", &b"k"[..], b"1", &header];
+    let used = number(&server, "used_memory") + header.len() as u64;
+    limit(&mut connection, used + (70 << 20));
+    let reply = connection.send(&load);
+    assert_eq!(reply.to_string(), "-ERR received bad data");
+    assert_eq!(connection.call("EXISTS k"), Reply::Integer(0));
+    limit(&mut connection, used + (160 << 20));
+    let reply = connection.send(&load);
+    assert!(reply.is_ok(), "{reply}");
+    assert!(number(&server, "used_memory_peak") < used + (160 << 20));
+}
