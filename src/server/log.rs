@@ -25,7 +25,7 @@ fn write(level: &CStr, text: &str) {
     let Some(log) = optional_api!(RedisModule_Log) else {
         return;
     };
-    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+    let text = CString::new(one_line(text)).unwrap_or_default();
     // SAFETY: a null context is allowed, and the kept one is never freed; the format takes one C
     // string, which lives until the return.
     unsafe {
@@ -36,6 +36,20 @@ fn write(level: &CStr, text: &str) {
             text.as_ptr(),
         );
     }
+}
+
+/// A text without control characters: each is escaped. What a client sent may be part of the text, and must not
+/// begin another line or control the terminal of who reads the log.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
 }
 
 /// A detail that is of use only when something is wrong: not logged at the server's default level.
@@ -108,6 +122,14 @@ impl Throttle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(
+            one_line("a\r\n1:M # b\0\x1b[2J\u{85} é"),
+            "a\\r\\n1:M # b\\u{0}\\u{1b}[2J\\u{85} é"
+        );
+    }
 
     #[test]
     fn one_line_a_second_passes_and_the_others_are_counted() {

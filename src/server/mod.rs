@@ -52,6 +52,7 @@ mod limit;
 pub mod log;
 pub mod memory;
 pub mod module;
+pub mod options;
 pub mod rdb;
 pub mod reply;
 pub mod stats;

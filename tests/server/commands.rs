@@ -7,6 +7,7 @@ use crate::support::abilities::proved;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 /// A family's prefix, category and commands, as the server is told of them.
 struct Family {
@@ -618,5 +619,151 @@ fn scripts_of_a_full_server_keep_to_what_they_promise() {
         assert_ne!(sample.view(&mut connection, key), before);
         connection.call("CONFIG SET maxmemory 0");
         proved("allow-oom", key);
+    }
+}
+
+/// Waits until the log may have another line about what clients send.
+fn wait_for_the_next_line() {
+    std::thread::sleep(Duration::from_millis(1050));
+}
+
+/// Lines of the log about arguments that were ignored.
+fn ignored_arguments(server: &Server) -> Vec<String> {
+    let log = server.log();
+    let lines = log.lines().filter_map(|line| line.split_once("<bf> "));
+    lines
+        .map(|(_, text)| text.to_owned())
+        .filter(|text| text.contains(" ignores the argument "))
+        .collect()
+}
+
+#[test]
+fn an_ignored_argument_is_named_in_the_log() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    connection.call("TDIGEST.CREATE source");
+    // Nothing is ignored here.
+    for command in [
+        "BF.RESERVE b1 0.01 100 nonscaling EXPANSION 0",
+        "BF.RESERVE b0 0.01 100 NONSCALING NONSCALING",
+        "CF.RESERVE c1 100 EXPANSION 2 BUCKETSIZE 4 MAXITERATIONS 9",
+        "TDIGEST.MERGE t1 1 source OVERRIDE COMPRESSION 10 OVERRIDE",
+        "BF.INSERT b2 NONSCALING EXPANSION 0 ITEMS NOSCALING",
+    ] {
+        let reply = connection.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
+    assert_eq!(ignored_arguments(&server), [""; 0]);
+    for (command, wanted) in [
+        (
+            "BF.RESERVE b3 0.01 100 NOSCALING",
+            "BF.RESERVE ignores the argument \"NOSCALING\"",
+        ),
+        (
+            "bf.reserve b4 0.01 100 EXPANSION 2 expansion",
+            "BF.RESERVE ignores the argument \"expansion\"",
+        ),
+        (
+            "CF.RESERVE c2 100 BUCKETSZE 4",
+            "CF.RESERVE ignores the argument \"BUCKETSZE\" and 1 more",
+        ),
+        (
+            "CF.RESERVE c3 100 EXPANSION 2 BUCKETSIZE 4 3 MAXITERATIONS 5 what",
+            "CF.RESERVE ignores the argument \"3\" and 1 more",
+        ),
+        (
+            "TDIGEST.MERGE t2 1 source OVERIDE COMPRESSION 10",
+            "TDIGEST.MERGE ignores the argument \"OVERIDE\"",
+        ),
+    ] {
+        let before = ignored_arguments(&server).len();
+        wait_for_the_next_line();
+        let reply = connection.call(command);
+        assert!(reply.is_ok(), "{command}: {reply}");
+        assert_eq!(ignored_arguments(&server)[before..], [wanted]);
+    }
+}
+
+/// Whatever RedisBloom ignores is known: an argument after those of a command is refused, one more of the repeated
+/// last argument, or named in the log.
+#[test]
+fn no_command_ignores_a_surplus_argument_silently() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut named = Vec::new();
+    for family in FAMILIES {
+        let reads = family.reads.iter().map(|&name| (name, None));
+        let writes = family.writes.iter().map(|write| (write.name, Some(write)));
+        for (name, write) in reads.chain(writes) {
+            let name = format!("{}{name}", family.prefix);
+            connection.call("FLUSHALL");
+            family.sample().build(&mut connection, "sample");
+            let arguments = match write {
+                Some(write) => write.arguments.replace("KEY", "sample"),
+                None => arguments(&mut connection, &name, [""; 3])[1..].join(" "),
+            };
+            let docs = connection.send(&["COMMAND", "DOCS", &name]);
+            let docs = docs.items().expect("docs")[1].clone();
+            let last = field(&docs, "arguments").and_then(Reply::items);
+            let last = last.and_then(<[_]>::last).expect("arguments").clone();
+            let is_repeated =
+                field(&last, "flags").is_some_and(|flags| flags.to_string().contains("multiple"));
+            // CF.RESERVE takes pairs only, and TDIGEST.MERGE ignores arguments beside one that it knows.
+            let surplus = format!("surplus-{name}");
+            for more in ["", &surplus, "OVERRIDE"] {
+                let key = if write.is_some() { "new" } else { "sample" };
+                let command = format!("{name} {key} {arguments} {surplus} {more}");
+                let words: Vec<_> = command.split_whitespace().collect();
+                let reply = connection.send(&words);
+                if matches!(reply, Reply::Error(_)) || is_repeated {
+                    continue;
+                }
+                connection.call("DEL new");
+                wait_for_the_next_line();
+                assert_eq!(connection.send(&words), reply);
+                connection.call("DEL new");
+                let lines = ignored_arguments(&server);
+                assert!(
+                    lines.iter().any(|line| line.contains(&surplus)),
+                    "{command}: {reply}"
+                );
+                named.push(name.clone());
+            }
+        }
+    }
+    named.dedup();
+    assert_eq!(named, ["bf.reserve", "cf.reserve", "tdigest.merge"]);
+}
+
+#[test]
+fn an_ignored_argument_cannot_write_lines_of_the_log() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let before = server.log().lines().count();
+    let argument = [
+        &b"x\r\n1:M 01 Jan 2030 00:00:00.000 # <bf> forged\x1b[2J\0"[..],
+        &[b'y'; 100_000],
+    ]
+    .concat();
+    let started = Instant::now();
+    for number in 0..500 {
+        let key = number.to_string();
+        let reserve = [b"BF.RESERVE", key.as_bytes(), b"0.01", b"10", &argument];
+        assert!(connection.send(&reserve).is_ok());
+    }
+    let seconds = started.elapsed().as_secs() as usize;
+    let log = server.log();
+    let lines: Vec<_> = log.lines().skip(before).collect();
+    // One line a second, and no more after these.
+    assert!((1..=seconds + 2).contains(&lines.len()), "{lines:?}");
+    for line in lines {
+        assert!(
+            line.contains(r#"<bf> BF.RESERVE ignores the argument "x\r\n1:M 01 Jan 2030 "#),
+            "{line}"
+        );
+        assert!(
+            line.len() < 300 && line.is_ascii() && !line.contains(char::is_control),
+            "{line}"
+        );
     }
 }

@@ -4,6 +4,7 @@ use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
+use crate::server::options::{MissingValue, Options};
 use crate::sketch::bloom::{self, Chain, Parameters, parts};
 use std::ffi::CStr;
 
@@ -39,10 +40,10 @@ fn reserve_parameters(call: &Call<'_>) -> Result<Parameters, Error> {
     if !CAPACITIES.contains(&capacity) {
         return Err(c"ERR capacity must be in the range [1, 1073741824]".into());
     }
-    let nonscaling = call.args_from(4).any(|word| word.is("NONSCALING"));
-    let mut words = call.args_from(4);
-    let given = if words.any(|word| word.is("EXPANSION")) {
-        let value = words.next().ok_or(c"ERR no expansion")?;
+    let mut options = Options::new(call, 4);
+    let nonscaling = options.flag("NONSCALING");
+    let value = options.value("EXPANSION");
+    let given = if let Some(value) = value.map_err(|MissingValue| c"ERR no expansion")? {
         let given = value.integer().ok_or(c"ERR bad expansion")?;
         if nonscaling && given != 0 {
             return Err(c"Nonscaling filters cannot expand".into());
@@ -54,6 +55,7 @@ fn reserve_parameters(call: &Call<'_>) -> Result<Parameters, Error> {
     } else {
         None
     };
+    options.warn_of_ignored();
     let expansion = given.unwrap_or_else(|| default_expansion(call, nonscaling));
     Ok(Parameters {
         capacity: capacity.unsigned_abs(),

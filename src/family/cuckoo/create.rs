@@ -2,8 +2,10 @@
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::{EXISTS, stats};
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
+use crate::server::options::Options;
 use crate::sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -17,61 +19,42 @@ pub struct Creation {
     pub parameters: Parameters,
 }
 
-/// An option of CF.RESERVE: its word, its range, and what is said of a value that is no integer or out
-/// of the range.
-struct Named {
-    word: &'static str,
+/// An option of CF.RESERVE: its range, and what is said of a value that is no integer or out of the range.
+struct Range {
     range: RangeInclusive<i64>,
     unparsable: &'static CStr,
     out_of_range: &'static CStr,
 }
 
-const MAX_ITERATIONS: Named = Named {
-    word: "MAXITERATIONS",
+const MAX_ITERATIONS: Range = Range {
     range: ITERATIONS,
     unparsable: c"Couldn't parse MAXITERATIONS",
     out_of_range: c"MAXITERATIONS: value must be in the range [1, 65535]",
 };
-const BUCKET_SIZE: Named = Named {
-    word: "BUCKETSIZE",
+const BUCKET_SIZE: Range = Range {
     range: BUCKET_SIZES,
     unparsable: c"Couldn't parse BUCKETSIZE",
     out_of_range: c"BUCKETSIZE: value must be in the range [1, 255]",
 };
-const EXPANSION: Named = Named {
-    word: "EXPANSION",
+const EXPANSION: Range = Range {
     range: EXPANSIONS,
     unparsable: c"Couldn't parse EXPANSION",
     out_of_range: c"EXPANSION: value must be in the range [0, 32768]",
 };
 
-impl Named {
-    /// The word before the option's value, if the option is given.
-    fn position(&self, call: &Call<'_>) -> Option<usize> {
-        let mut words = call.args_from(3);
-        Some(3 + words.position(|word| word.is(self.word))?)
-    }
-
-    /// The option's value, if it is given. Its type holds every number of the range.
-    fn value<N: TryFrom<i64>>(&self, call: &Call<'_>) -> Result<Option<N>, Error> {
-        let Some(position) = self.position(call) else {
-            return Ok(None);
-        };
-        if position + 1 == call.len() {
-            return Err(Error::WrongArity);
-        }
-        let value = call.arg(position + 1).integer().ok_or(self.unparsable)?;
+impl Range {
+    /// A value that is in the range. `N` holds every number of the range.
+    fn parse<N: TryFrom<i64>>(&self, value: Argument<'_>) -> Result<N, Error> {
+        let value = value.integer().ok_or(self.unparsable)?;
         let value = Some(value).filter(|value| self.range.contains(value));
         let value = value.and_then(|value| N::try_from(value).ok());
-        Ok(Some(value.ok_or(self.out_of_range)?))
+        value.ok_or(self.out_of_range.into())
     }
 }
 
 /// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    let options = [MAX_ITERATIONS, BUCKET_SIZE, EXPANSION];
-    let ends_early = |option: &Named| option.position(call) == Some(call.len() - 1);
-    if call.len() < 3 || call.len().is_multiple_of(2) || options.iter().any(ends_early) {
+    if call.len() < 3 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
     let creation = reserve_options(call)?;
@@ -90,21 +73,28 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn reserve_options(call: &Call<'_>) -> Result<Creation, Error> {
+    let mut options = Options::new(call, 3);
+    let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
+    // All are looked up before one is parsed: a missing value is found before an invalid one.
+    let max_iterations = value("MAXITERATIONS")?;
+    let bucket_size = value("BUCKETSIZE")?;
+    let expansion = value("EXPANSION")?;
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
-    if let Some(max_iterations) = MAX_ITERATIONS.value(call)? {
-        parameters.max_iterations = max_iterations;
+    if let Some(value) = max_iterations {
+        parameters.max_iterations = MAX_ITERATIONS.parse(value)?;
     }
-    if let Some(bucket_size) = BUCKET_SIZE.value(call)? {
-        parameters.bucket_size = bucket_size;
+    if let Some(value) = bucket_size {
+        parameters.bucket_size = BUCKET_SIZE.parse(value)?;
     }
-    if let Some(expansion) = EXPANSION.value(call)? {
-        parameters.expansion = expansion;
+    if let Some(value) = expansion {
+        parameters.expansion = EXPANSION.parse(value)?;
     }
     let smallest = config::smallest_capacity(parameters.bucket_size.into());
     if !(smallest..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
+    options.warn_of_ignored();
     Ok(Creation {
         capacity: capacity.unsigned_abs(),
         parameters,

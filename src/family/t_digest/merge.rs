@@ -3,6 +3,7 @@
 use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
 use crate::server::call::{Call, Error};
 use crate::server::key::{ReadKey, Slot};
+use crate::server::options::Options;
 use crate::sketch::t_digest::{DigestError, TDigest};
 
 /// TDIGEST.MERGE destination numkeys source [source …] [COMPRESSION compression] [OVERRIDE]
@@ -28,7 +29,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     // Looked at as a key to be written, so that a missing one counts as no failed read.
     let exists = call.write::<TDigest>(1).get().optional()?.is_some();
-    let options = Options::parse(call)?;
+    let options = MergeOptions::parse(call)?;
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
     let keys: Vec<ReadKey<TDigest>> = call.read_all(options.sources.chain(destination));
@@ -56,14 +57,14 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
 }
 
 /// What stands behind the destination.
-struct Options {
+struct MergeOptions {
     /// The words that name the sources; at least one.
     sources: std::ops::Range<usize>,
     compression: Option<i64>,
     overrides: bool,
 }
 
-impl Options {
+impl MergeOptions {
     /// The first word that names a source.
     const FIRST_SOURCE: usize = 3;
 
@@ -80,23 +81,20 @@ impl Options {
             .ok()
             .filter(|&count| count <= words)
             .ok_or(Error::WrongArity)?;
-        let mut options = Self {
-            sources: Self::FIRST_SOURCE..Self::FIRST_SOURCE + count,
-            compression: None,
-            overrides: false,
-        };
-        // Both are looked for anywhere behind the sources; words beside them mean nothing.
-        let rest = options.sources.end;
-        options.overrides = call.args_from(rest).any(|word| word.is("OVERRIDE"));
-        let mut words = call.args_from(rest);
-        if words.any(|word| word.is("COMPRESSION")) {
-            let value = words.next().ok_or(Error::WrongArity)?;
-            options.compression = Some(create::compression(value)?);
-        }
-        let is_option_missing = options.compression.is_none() && !options.overrides;
-        if is_option_missing && rest < call.len() {
+        let sources = Self::FIRST_SOURCE..Self::FIRST_SOURCE + count;
+        let mut options = Options::new(call, sources.end);
+        let overrides = options.flag("OVERRIDE");
+        let compression = options.value("COMPRESSION");
+        let compression = compression.map_err(|_| Error::WrongArity)?;
+        let compression = compression.map(create::compression).transpose()?;
+        if compression.is_none() && !overrides && sources.end < call.len() {
             return Err(WRONG_KEYWORD.into());
         }
-        Ok(options)
+        options.warn_of_ignored();
+        Ok(Self {
+            sources,
+            compression,
+            overrides,
+        })
     }
 }

@@ -1,0 +1,112 @@
+//! Options that are found anywhere among the arguments of a command, beside arguments that are ignored.
+//!
+//! RedisBloom accepts surplus and misspelled arguments of some commands, and so does Roughly. A warning in the
+//! log names the first of them, because the sender meant something by it.
+
+use super::argument::Argument;
+use super::call::Call;
+use super::log;
+
+/// Bytes of an ignored argument that the log shows.
+const MAX_SHOWN_BYTES: usize = 64;
+
+/// An option without its value: its keyword is the last argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingValue;
+
+/// The options of a running command.
+#[derive(Debug)]
+pub struct Options<'call, 'a> {
+    call: &'call Call<'a>,
+    first: usize,
+    /// Keywords that were looked up and have no value.
+    flags: Vec<&'static str>,
+    /// Positions of the keywords that were found and have a value after them.
+    keywords: Vec<usize>,
+}
+
+impl<'call, 'a> Options<'call, 'a> {
+    /// The options of `call` from argument number `first` on.
+    #[must_use]
+    pub fn new(call: &'call Call<'a>, first: usize) -> Self {
+        Self {
+            call,
+            first,
+            flags: Vec::new(),
+            keywords: Vec::new(),
+        }
+    }
+
+    /// Whether the keyword is given.
+    pub fn flag(&mut self, keyword: &'static str) -> bool {
+        self.flags.push(keyword);
+        self.call
+            .args_from(self.first)
+            .any(|argument| argument.is(keyword))
+    }
+
+    /// The argument after the first occurrence of the keyword, `None` if the keyword is not given.
+    ///
+    /// # Errors
+    /// [`MissingValue`] if there is no argument after it.
+    pub fn value(&mut self, keyword: &str) -> Result<Option<Argument<'a>>, MissingValue> {
+        let mut arguments = self.call.args_from(self.first);
+        let Some(position) = arguments.position(|argument| argument.is(keyword)) else {
+            return Ok(None);
+        };
+        self.keywords.push(self.first + position);
+        arguments.next().map(Some).ok_or(MissingValue)
+    }
+
+    /// Logs a warning, at most once a second, if an argument is neither an option that was looked up nor the
+    /// value of one.
+    pub fn warn_of_ignored(&self) {
+        let is_ignored = |(index, argument): &(usize, Argument<'_>)| {
+            let is_flag = self.flags.iter().any(|flag| argument.is(flag));
+            let is_value = |keyword: &usize| (*keyword..=keyword + 1).contains(index);
+            !is_flag && !self.keywords.iter().any(is_value)
+        };
+        let arguments = (self.first..).zip(self.call.args_from(self.first));
+        let mut ignored = arguments.filter(is_ignored);
+        let Some((_, argument)) = ignored.next() else {
+            return;
+        };
+        let command = self.call.arg(0).bytes().to_ascii_uppercase();
+        let command = command.escape_ascii();
+        let argument = shown(argument.bytes());
+        let more = match ignored.count() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        log::warning_of_input(&format!("{command} ignores the argument {argument}{more}"));
+    }
+}
+
+/// An argument as the log shows it: quoted and short. Bytes that are not printable ASCII are escaped, so that it
+/// cannot begin another line or control a terminal.
+fn shown(argument: &[u8]) -> String {
+    let start = &argument[..argument.len().min(MAX_SHOWN_BYTES)];
+    let dots = if start.len() < argument.len() {
+        "..."
+    } else {
+        ""
+    };
+    format!("\"{}\"{dots}", start.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn an_argument_is_shown_in_one_short_line_of_printable_characters() {
+        assert_eq!(shown(b"NOSCALING"), "\"NOSCALING\"");
+        assert_eq!(shown(b""), "\"\"");
+        let bytes = b"a\r\n\"b\" \\ \x1b[2J\0\xc3\xa9";
+        let text = r#""a\r\n\"b\" \\ \x1b[2J\x00\xc3\xa9""#;
+        assert_eq!(shown(bytes), text);
+        assert_eq!(shown(&[b'x'; 64]), format!("\"{}\"", "x".repeat(64)));
+        let long = format!("\"{}\"...", r"\xff".repeat(64));
+        assert_eq!(shown(&[0xff; 1000]), long);
+    }
+}
