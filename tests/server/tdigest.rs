@@ -442,6 +442,51 @@ const COMMANDS: [&str; 16] = [
     "loadchunk",
 ];
 
+/// What the page and COMMAND DOCS say, on samples that are few enough for exact answers.
+#[test]
+fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
+    let server = Server::start();
+    let mut connection = server.resp3();
+    for samples in [
+        &[3, 3, 3, 3, 5][..],
+        &[1, 2, 3, 4, 5],
+        &[7],
+        &[7, 7, 7],
+        &[4, 4, 4, 4, 3, 3, 3, 2, 2, 1],
+        &[-1, 8, 8, -1, 0, 8, 5, 5, 8, 8],
+    ] {
+        connection.call("DEL k");
+        ok(&mut connection, "TDIGEST.CREATE k");
+        let values = samples.iter().map(|&sample| f64::from(sample));
+        add(&mut connection, "k", values);
+        let all = samples.len() as i64;
+        let (min, max) = (samples.iter().min().unwrap(), samples.iter().max().unwrap());
+        for x in -2..10 {
+            let count = |which: fn(&i32, &i32) -> bool| {
+                samples.iter().filter(|sample| which(sample, &x)).count() as i64
+            };
+            let [below, equal, above] = [count(i32::lt), count(i32::eq), count(i32::gt)];
+            let rank = if x < *min { -1 } else { below + equal / 2 };
+            let revrank = if x > *max { -1 } else { above + equal / 2 };
+            let share = (below as f64 + equal as f64 / 2.0) / all as f64;
+            for (command, wanted) in [("RANK", rank), ("REVRANK", revrank)] {
+                let reply = connection.call(&format!("TDIGEST.{command} k {x}"));
+                let wanted = format!("*[:{wanted}]");
+                assert_eq!(reply.to_string(), wanted, "{command} {x} of {samples:?}");
+            }
+            let reply = connection.call(&format!("TDIGEST.CDF k {x}")).to_string();
+            let cdf = reply.trim_matches(['*', '[', ']', ',']);
+            let error = cdf.parse::<f64>().expect("a number") - share;
+            assert!(error.abs() < 1e-12, "{x} of {samples:?}: {cdf}");
+        }
+    }
+    for command in ["cdf", "rank", "revrank"] {
+        let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
+        let is_said = docs.to_string().contains("counting half of the equal ones");
+        assert!(is_said, "{docs}");
+    }
+}
+
 #[test]
 fn commands_are_described() {
     let server = Server::start();
@@ -451,7 +496,7 @@ fn commands_are_described() {
         let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
         for part in [
             "summary",
-            "$since $2.4.0",
+            "since",
             "complexity",
             "arguments",
             "$bf",

@@ -114,19 +114,19 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"tdigest.cdf",
         handler: handler(answers::cdf),
-        summary: c"Estimates the shares of the samples that lie below given values",
+        summary: c"Estimates the shares of the samples that are below given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
         handler: handler(answers::rank),
-        summary: c"Estimates how many samples lie below given values",
+        summary: c"Estimates how many samples are below given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
         handler: handler(answers::revrank),
-        summary: c"Estimates how many samples lie above given values",
+        summary: c"Estimates how many samples are above given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {

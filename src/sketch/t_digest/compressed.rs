@@ -254,8 +254,8 @@ impl Compressed {
         clamp(sum / count, self.min, self.max)
     }
 
-    /// How many samples are below `x`, estimated from [`Compressed::cdf`]: -2 when empty, -1 below
-    /// the minimum, all above the maximum.
+    /// How many samples are below `x`, counting half of those equal to it, estimated from [`Compressed::cdf`]: -2
+    /// when empty, -1 below the minimum, all above the maximum.
     #[must_use]
     pub fn rank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
@@ -270,7 +270,8 @@ impl Compressed {
         }
     }
 
-    /// How many samples are above `x`: -2 when empty, all below the minimum, -1 above the maximum.
+    /// How many samples are above `x`, counting half of those equal to it: -2 when empty, all below the minimum, -1
+    /// above the maximum.
     #[must_use]
     pub fn revrank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
