@@ -6,6 +6,7 @@ mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod info;
+mod merge;
 mod rewrite;
 mod stream;
 pub mod t_digest;

@@ -12,6 +12,7 @@ pub mod cuckoo;
 pub mod format;
 pub mod hash;
 pub mod math;
+pub mod merge;
 pub mod prefetch;
 pub mod rows;
 pub mod t_digest;

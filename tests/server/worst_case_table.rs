@@ -25,7 +25,8 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// What is run: `N` stands for 1,000 items that are there, `P` for as many pairs, `NEW` for 1,000 that are
-/// not, `CHUNK` for a chunk of 16 MiB of the key, `F` for 1,000 fractions.
+/// not, `CHUNK` for a chunk of 16 MiB of the key, `F` for 1,000 fractions, `KEY:n` for n keys of that name
+/// and a number, `n*KEY` for n times the key.
 const RUNS: &[(&str, &str)] = &[
     ("BF.RESERVE new 0.001 600000000", "1 GiB"),
     ("BF.ADD chain new", ""),
@@ -38,7 +39,10 @@ const RUNS: &[(&str, &str)] = &[
     ("BF.DEBUG chain", ""),
     ("BF.SCANDUMP bf 1", "16 MiB"),
     ("BF.LOADCHUNK bf CHUNK", "16 MiB"),
-    ("BF.MERGE new 2 bf bf", "two sources of 128 MiB"),
+    (
+        "BF.MERGE new 8 bf:8",
+        "8 sources of 127 MiB, a quarter of the limit",
+    ),
     ("CF.RESERVE new 1073741824", "1 GiB"),
     ("CF.ADD cf new", ""),
     ("CF.ADDNX cf other", ""),
@@ -57,7 +61,7 @@ const RUNS: &[(&str, &str)] = &[
     ("CMS.INITBYPROB new 0.000001 0.001", "80 MB"),
     ("CMS.INCRBY cms P", "1,000 items"),
     ("CMS.QUERY cms N", "1,000 items"),
-    ("CMS.MERGE cms 2 cms cms", "two sources"),
+    ("CMS.MERGE cms 8 cms:8", "8 sources, a quarter of the limit"),
     ("CMS.INFO cms", ""),
     ("CMS.SCANDUMP cms 1", "16 MiB"),
     ("CMS.LOADCHUNK cms CHUNK", "16 MiB"),
@@ -90,7 +94,10 @@ const RUNS: &[(&str, &str)] = &[
     ("TDIGEST.INFO td", ""),
     ("TDIGEST.SCANDUMP td 0", "the whole digest"),
     ("TDIGEST.LOADCHUNK loaded CHUNK", "the whole digest"),
-    ("TDIGEST.MERGE merged 2 td td", "two sources"),
+    (
+        "TDIGEST.MERGE merged 383 383*td",
+        "600,000 samples, compression 100,000, 383 times, the limit",
+    ),
     ("TDIGEST.RESET td", ""),
 ];
 
@@ -116,6 +123,25 @@ fn words(command: &str) -> Vec<Vec<u8>> {
 }
 
 fn fill(connection: &mut Connection) {
+    // Empty sources take address space only. The merges map it, which takes longer than reading it.
+    for source in 0..8 {
+        let sources = [
+            format!("BF.RESERVE bf:{source} 0.001 74000000 NONSCALING"),
+            format!("CMS.INITBYDIM cms:{source} 3355443 10"),
+        ];
+        for create in sources {
+            send(connection, &words(&create));
+        }
+    }
+    for command in [
+        "BF.MERGE union 8 bf:8",
+        "CMS.INITBYDIM sum 3355443 10",
+        "CMS.MERGE sum 8 cms:8",
+        "DEL union sum",
+    ] {
+        let command = words_of(connection, command);
+        send(connection, &command);
+    }
     for create in [
         "BF.RESERVE chain 0.0001 1000 EXPANSION 1",
         "BF.RESERVE bf 0.001 75000000",
@@ -166,7 +192,17 @@ fn words_of(connection: &mut Connection, run: &str) -> Vec<Vec<u8>> {
                 assert!(chunk.len() <= CHUNK && chunk.len() > 100_000, "{run}");
                 all.extend([next.to_string().into_bytes(), chunk.clone()]);
             }
-            word => all.push(word.as_bytes().to_vec()),
+            word => {
+                if let Some((key, count)) = word.split_once(':') {
+                    let count: usize = count.parse().expect("a number");
+                    all.extend((0..count).map(|n| format!("{key}:{n}").into_bytes()));
+                } else if let Some((count, key)) = word.split_once('*') {
+                    let count: usize = count.parse().expect("a number");
+                    all.extend(std::iter::repeat_n(key.as_bytes().to_vec(), count));
+                } else {
+                    all.push(word.as_bytes().to_vec());
+                }
+            }
         }
     }
     all

@@ -332,3 +332,81 @@ fn items_too_long_for_a_deep_sketch() {
         &with(&["CMS.INCRBY", "M", "I", "5"], &longest),
     );
 }
+
+/// A source that is named often is read once: 4,000 names of a source of 16 MiB would read 64 GiB.
+#[test]
+fn merges_of_a_source_that_is_named_often() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for create in [
+        "CMS.INITBYDIM s 4194304 1",
+        "CMS.INITBYDIM d 4194304 1",
+        "CMS.INCRBY s a 7",
+        "BF.RESERVE f 0.001 9000000",
+        "BF.ADD f a",
+    ] {
+        connection.call(create);
+    }
+    for (name, destination, source) in [("CMS.MERGE", "d", "s"), ("BF.MERGE", "u", "f")] {
+        let words = [&[name, destination, "4000"][..], &[source; 4000]].concat();
+        let reply = timed(&mut connection, &words);
+        assert!(reply.is_ok(), "{name}: {reply}");
+    }
+    let counted = connection.call("CMS.QUERY d a").to_string();
+    assert_eq!(counted, "*[:28000]");
+    assert_eq!(connection.call("BF.EXISTS u a"), Reply::Integer(1));
+}
+
+/// Merges read at most 4 GiB: more than two sources beyond that are refused before one is read. A merge of
+/// a destination and one source is never refused, so that a large merge can be made in steps.
+#[test]
+fn merges_of_many_large_sources() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    // Address space only: nothing is written to them.
+    for key in 0..33 {
+        let reserved = connection.call(&format!("BF.RESERVE f{key} 0.001 75000000"));
+        assert!(reserved.is_ok(), "{reserved}");
+        let created = connection.call(&format!("CMS.INITBYDIM s{key} 3355443 10"));
+        assert!(created.is_ok(), "{created}");
+    }
+    assert!(
+        connection
+            .call("TDIGEST.CREATE t COMPRESSION 100000")
+            .is_ok()
+    );
+    for first in (0..500_000).step_by(10_000) {
+        let samples = (first..first + 10_000).map(|sample| sample.to_string());
+        let head = ["TDIGEST.ADD".to_owned(), "t".to_owned()];
+        let add: Vec<_> = head.into_iter().chain(samples).collect();
+        assert!(timed(&mut connection, &add).is_ok());
+    }
+    let digest = connection.call("DEBUG DIGEST-VALUE t");
+    let merge = |name: &str, destination: &str, sources: &[String]| {
+        let head = [name, destination, &sources.len().to_string()].map(str::to_owned);
+        [&head[..], sources].concat()
+    };
+    let keys = |prefix: &str| {
+        (0..33)
+            .map(|key| format!("{prefix}{key}"))
+            .collect::<Vec<_>>()
+    };
+    let text = "too much work for one merge, merge fewer sources at a time";
+    for (name, destination, sources, prefix) in [
+        ("BF.MERGE", "f0", keys("f"), "ERR"),
+        ("CMS.MERGE", "s0", keys("s"), "CMS:"),
+        (
+            "TDIGEST.MERGE",
+            "t",
+            vec!["t".to_owned(); 1000],
+            "ERR T-Digest:",
+        ),
+    ] {
+        let reply = timed(&mut connection, &merge(name, destination, &sources));
+        assert_eq!(reply.to_string(), format!("-{prefix} {text}"));
+        let reply = timed(&mut connection, &merge(name, destination, &sources[..1]));
+        assert!(reply.is_ok(), "{name}: {reply}");
+    }
+    let merged = connection.call("DEBUG DIGEST-VALUE t");
+    assert_ne!(merged, digest);
+}

@@ -1,15 +1,19 @@
 //! The union of filters: BF.MERGE, which RedisBloom does not have.
 
 use super::{NOT_FOUND, create, stats};
+use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
 use crate::sketch::bloom::Chain;
 use crate::sketch::bloom::union::UnionError;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 
 /// The word of the first source.
 const FIRST_SOURCE: usize = 3;
+
+/// More than one merge may read.
+const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
 
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
@@ -58,7 +62,11 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let changed = destination
-        .unite(&others, &|bytes| call.allows_addition(bytes))
+        .unite_within(
+            &others,
+            &|bytes| call.allows_addition(bytes),
+            max_bytes(call),
+        )
         .map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters {
         keys.recount();
@@ -82,7 +90,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
     let allows = |bytes| call.allows_bytes(bytes);
     union
-        .unite(others, &allows)
+        .unite_within(others, &allows, max_bytes(call))
         .map_err(|error| error_text(call, error))?;
     Ok(union)
 }
@@ -93,6 +101,7 @@ fn error_text(call: &Call<'_>, error: UnionError) -> Error {
             stats().count_refusals(1);
             call.memory_error(create::NO_MEMORY)
         }
+        UnionError::TooMuchWork(_) => TOO_MUCH.into(),
         UnionError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
             .map_or_else(|_| create::NO_MEMORY.into(), Error::Made),
     }

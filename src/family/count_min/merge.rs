@@ -1,6 +1,7 @@
 //! Weighted sums of sketches: CMS.MERGE.
 
 use super::NOT_FOUND;
+use crate::family::merge::max_bytes;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::sketch::count_min::{CountMin, CountMinError, Weighted};
@@ -29,7 +30,8 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         }
         weighted.push(Weighted { sketch, weight });
     }
-    let changed = destination.merge(&weighted).map_err(error_text)?;
+    let changed = destination.merge_within(&weighted, max_bytes(call));
+    let changed = changed.map_err(error_text)?;
     drop(keys);
     if changed {
         call.replicate_verbatim();
@@ -68,6 +70,10 @@ fn error_text(error: CountMinError) -> Error {
     match error {
         CountMinError::OtherDimensions => c"CMS: width/depth is not equal".into(),
         CountMinError::OtherCellSize => c"CMS: cell size is not equal".into(),
+        CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to merge".into(),
+        CountMinError::TooMuchWork(_) => {
+            c"CMS: too much work for one merge, merge fewer sources at a time".into()
+        }
         _ => c"CMS: MERGE overflow".into(),
     }
 }

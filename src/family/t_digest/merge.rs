@@ -1,6 +1,7 @@
 //! One digest of several: TDIGEST.MERGE.
 
 use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
+use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
 use crate::server::key::{ReadKey, Slot};
 use crate::server::options::Options;
@@ -48,11 +49,14 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     if let Some(content) = content {
         operands.insert(0, content);
     }
-    TDigest::merge(compression, &operands, &|bytes| call.allows_bytes(bytes)).map_err(|error| {
-        match error {
-            DigestError::Overflow => OVERFLOW.into(),
-            _ => c"ERR T-Digest: allocation of destination digest failed".into(),
+    let allows = |bytes| call.allows_bytes(bytes);
+    let merged = TDigest::merge_within(compression, &operands, &allows, max_bytes(call));
+    merged.map_err(|error| match error {
+        DigestError::Overflow => OVERFLOW.into(),
+        DigestError::TooMuchWork(_) => {
+            c"ERR T-Digest: too much work for one merge, merge fewer sources at a time".into()
         }
+        _ => c"ERR T-Digest: allocation of destination digest failed".into(),
     })
 }
 

@@ -9,7 +9,9 @@ use super::filter::Filter;
 use super::{Allows, Chain, MAX_ITEMS, options};
 use crate::sketch::buffer::OutOfMemory;
 use crate::sketch::math;
+use crate::sketch::merge::{Distinct, TooMuchWork, check_work, with_capacity};
 use crate::sketch::prefetch::with_wide_vectors;
+use std::ptr;
 
 /// Why chains have no union.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +29,9 @@ pub enum UnionError {
     /// A chain with more filters needs memory that cannot be had.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
+    /// The union would read more than its limit.
+    #[error(transparent)]
+    TooMuchWork(#[from] TooMuchWork),
 }
 
 /// One filter's part of the union, before anything is changed.
@@ -58,6 +63,14 @@ impl Operands {
 }
 
 impl Chain {
+    /// As [`Chain::unite_within`], without a limit of the work.
+    ///
+    /// # Errors
+    /// As [`Chain::unite_within`].
+    pub fn unite(&mut self, others: &[&Chain], allows: Allows<'_>) -> Result<bool, UnionError> {
+        self.unite_within(others, allows, u64::MAX)
+    }
+
     /// Adds all items of `others`: afterwards an item is found that was found before or in one of them.
     /// Where the chains have not equally many filters, those that a shorter one lacks count as empty. Says
     /// whether the chain changed. With an error it did not.
@@ -69,16 +82,29 @@ impl Chain {
     /// least the largest and at most the sum of the operands' counts. A filter may so count more
     /// items than its capacity: its error rate is then above the one it was made for.
     ///
-    /// Cost: three passes over the bits of each operand.
+    /// Cost: three passes over the bits of each operand; of one that is named several times only once.
+    /// `max_bytes` limits the bits that are read, see [`check_work`].
     ///
     /// # Errors
     /// [`UnionError`].
-    pub fn unite(&mut self, others: &[&Chain], allows: Allows<'_>) -> Result<bool, UnionError> {
-        for other in others {
+    pub fn unite_within(
+        &mut self,
+        others: &[&Chain],
+        allows: Allows<'_>,
+        max_bytes: u64,
+    ) -> Result<bool, UnionError> {
+        let distinct = Distinct::of(others.iter().map(|&other| ptr::from_ref(other)))?;
+        let mut distinct_others = with_capacity(distinct.firsts.len())?;
+        distinct_others.extend(distinct.firsts.into_iter().map(|first| others[first]));
+        let others = distinct_others;
+        for other in &others {
             self.check_parameters(other)?;
         }
+        let bytes = others.iter().map(|other| other.bit_bytes());
+        let bytes = bytes.fold(self.bit_bytes(), u64::saturating_add);
+        check_work(1 + others.len(), bytes, max_bytes)?;
         let filters = self.filters.len();
-        if let Err(error) = self.lengthen(others, allows) {
+        if let Err(error) = self.lengthen(&others, allows) {
             self.filters.truncate(filters);
             return Err(error.into());
         }
@@ -312,6 +338,24 @@ mod tests {
         let refused = first.unite(&[&good], &|_| false);
         assert!(matches!(refused, Err(UnionError::OutOfMemory(_))));
         assert_eq!(parts_of(&first), before);
+    }
+
+    #[test]
+    fn a_chain_that_is_named_often_is_read_once() {
+        let [first, second] = [0..30, 20..90].map(|items| with_items(&SMALL, items));
+        let mut union = with_items(&SMALL, 80..100);
+        let mut often = union.try_clone().unwrap();
+        union.unite(&[&first, &second], &|_| true).unwrap();
+        let bytes = often.bit_bytes() + first.bit_bytes() + second.bit_bytes();
+        let before = parts_of(&often);
+        let others = [&first, &second, &second].repeat(10);
+        let refused = often.unite_within(&others, &|_| true, bytes - 1);
+        assert!(matches!(refused, Err(UnionError::TooMuchWork(_))));
+        assert_eq!(parts_of(&often), before);
+        assert_eq!(often.unite_within(&others, &|_| true, bytes), Ok(true));
+        assert_eq!(parts_of(&often), parts_of(&union));
+        // Two chains may always be united.
+        assert_eq!(often.unite_within(&[&first; 10], &|_| true, 0), Ok(false));
     }
 
     #[test]

@@ -4,10 +4,16 @@
 //! faults, so the sums are made twice: once to be checked, once to be written. Both passes work on
 //! blocks small enough for the first-level cache, source by source, so that the inner loops are over
 //! plain arrays, which the compiler vectorises, and the destination may be a source.
+//!
+//! A source that is named several times is read once, with the sum of its weights, unless partial sums
+//! might overflow: then all operands are summed in their order.
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
+use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::merge::{Distinct, check_work, with_capacity};
 use std::ops::Range;
+use std::ptr;
 
 /// Cells summed at a time: 4 KiB of sums.
 const BLOCK_CELLS: usize = 512;
@@ -37,24 +43,48 @@ impl CountMin {
         Ok(())
     }
 
+    /// As [`CountMin::merge_within`], without a limit of the work.
+    ///
+    /// # Errors
+    /// As [`CountMin::merge_within`].
+    pub fn merge(&mut self, sources: &[Weighted]) -> Result<bool, CountMinError> {
+        self.merge_within(sources, u64::MAX)
+    }
+
     /// Replaces every cell and the total by Σ weight × source; whether anything changed by it.
     ///
     /// The sums are made from the first source to the last in 64 bits with a sign, none of the products
     /// and partial sums may overflow, and what comes out must be in the range of a cell and of the
     /// total. The sketch's own counts only take part where it is a source. Cost: two passes over all
-    /// cells of all sources; nothing is allocated.
+    /// cells of the distinct sources; a third where a weight or the cells are large. `max_bytes` limits
+    /// what is read, see [`check_work`].
     ///
     /// # Errors
-    /// Those of [`CountMin::check_source`], [`CountMinError::MergeOverflow`].
-    pub fn merge(&mut self, sources: &[Weighted]) -> Result<bool, CountMinError> {
+    /// Those of [`CountMin::check_source`], [`CountMinError::MergeOverflow`],
+    /// [`CountMinError::TooMuchWork`], [`CountMinError::OutOfMemory`] for a list of the sources.
+    pub fn merge_within(
+        &mut self,
+        sources: &[Weighted],
+        max_bytes: u64,
+    ) -> Result<bool, CountMinError> {
         for sketch in sources.iter().filter_map(|source| source.sketch) {
             self.check_source(sketch)?;
         }
         let total = self
             .merged_total(sources)
             .ok_or(CountMinError::MergeOverflow)?;
-        let changed = with_cell!(self.shape.cell_size(), C => self.merge_cells::<C>(sources))
-            .ok_or(CountMinError::MergeOverflow)?;
+        let groups = Group::of(sources)?;
+        self.check_work(groups.len(), max_bytes)?;
+        let cell_size = self.shape.cell_size();
+        let changed = if with_cell!(cell_size, C => self.sums_fit::<C>(&groups, sources.len())) {
+            let mut distinct = with_capacity(groups.len())?;
+            distinct.extend(groups.iter().map(|group| group.sum));
+            with_cell!(cell_size, C => self.merge_cells::<C>(&distinct, true))
+        } else {
+            self.check_work(sources.len(), max_bytes)?;
+            with_cell!(cell_size, C => self.merge_cells::<C>(sources, false))
+        };
+        let changed = changed.ok_or(CountMinError::MergeOverflow)?;
         let changed = changed || total != self.total;
         self.total = total;
         Ok(changed)
@@ -69,15 +99,43 @@ impl CountMin {
         u64::try_from(sum).ok().filter(|&sum| sum <= MAX_TOTAL)
     }
 
+    /// Whether so many sources may be read.
+    fn check_work(&self, sources: usize, max_bytes: u64) -> Result<(), CountMinError> {
+        let bytes = (self.cells.len() as u64).saturating_mul(sources as u64);
+        Ok(check_work(sources, bytes, max_bytes)?)
+    }
+
+    /// Whether no product and no partial sum of the `operands` sources in these groups can overflow, in
+    /// whatever order they are added. Reads cells only where that may save reading some again.
+    fn sums_fit<C: Cell>(&self, groups: &[Group], operands: usize) -> bool {
+        let fit = |largest_count: &dyn Fn(&Group) -> u64| {
+            let products = groups
+                .iter()
+                .map(|group| group.weights.checked_mul(largest_count(group)));
+            let sum = products
+                .into_iter()
+                .try_fold(0u64, |sum, product| sum.checked_add(product?));
+            sum.is_some_and(|sum| sum <= i64::MAX.cast_unsigned())
+        };
+        let largest_count = |group: &Group| {
+            let cells = C::all(&group.sum.sketch.unwrap_or(self).cells);
+            cells.iter().map(|&cell| C::count(cell)).max().unwrap_or(0)
+        };
+        fit(&|_| C::MAX_COUNT) || groups.len() < operands && fit(&largest_count)
+    }
+
     /// Whether a cell changed; `None`, and no change, where a sum is out of range.
-    fn merge_cells<C: Cell>(&mut self, sources: &[Weighted]) -> Option<bool> {
+    fn merge_cells<C: Cell>(
+        &mut self,
+        sources: &[Weighted],
+        cannot_overflow: bool,
+    ) -> Option<bool> {
         let cell_count = C::all(&self.cells).len();
         let blocks = || {
             (0..cell_count)
                 .step_by(BLOCK_CELLS)
                 .map(|start| start..cell_count.min(start + BLOCK_CELLS))
         };
-        let cannot_overflow = sums_fit(sources, C::MAX_COUNT);
         let mut sums = [0; BLOCK_CELLS];
         for block in blocks() {
             let sums = &mut sums[..block.len()];
@@ -151,14 +209,34 @@ impl CountMin {
     }
 }
 
-/// Whether no product and no partial sum can overflow, whatever the cells hold.
-fn sums_fit(sources: &[Weighted], max_count: u64) -> bool {
-    sources
-        .iter()
-        .try_fold(0u64, |sum, source| {
-            sum.checked_add(source.weight.unsigned_abs().checked_mul(max_count)?)
-        })
-        .is_some_and(|sum| sum <= i64::MAX.cast_unsigned())
+/// All occurrences of a source.
+struct Group<'a> {
+    /// The source, with the sum of the weights. The sum wraps, which [`CountMin::sums_fit`] allows for
+    /// sources whose counts are all 0 only.
+    sum: Weighted<'a>,
+    /// The sum of the weights' magnitudes, saturating.
+    weights: u64,
+}
+
+impl<'a> Group<'a> {
+    fn of(sources: &[Weighted<'a>]) -> Result<Vec<Self>, OutOfMemory> {
+        let address = |source: &Weighted| source.sketch.map_or(ptr::null(), ptr::from_ref);
+        let distinct = Distinct::of(sources.iter().map(address))?;
+        let mut groups = with_capacity(distinct.firsts.len())?;
+        groups.extend(distinct.firsts.iter().map(|&first| Self {
+            sum: Weighted {
+                weight: 0,
+                ..sources[first]
+            },
+            weights: 0,
+        }));
+        for (source, number) in sources.iter().zip(distinct.numbers) {
+            let Self { sum, weights } = &mut groups[number];
+            sum.weight = sum.weight.wrapping_add(source.weight);
+            *weights = weights.saturating_add(source.weight.unsigned_abs());
+        }
+        Ok(groups)
+    }
 }
 
 #[cfg(test)]
@@ -261,6 +339,53 @@ mod tests {
         );
         assert_eq!(sketch, before);
         assert_eq!(sketch.merge(&[own(1)]), Ok(false));
+    }
+
+    #[test]
+    fn a_source_that_is_named_often_is_read_once_and_counted_as_often() {
+        for cell_size in ALL_SIZES {
+            let [first, second] = [1, 2].map(|count| counted(cell_size, count));
+            let bytes = first.cells.len() as u64;
+            let sources = [
+                other(&first, 1),
+                other(&second, -1),
+                own(1),
+                other(&second, 2),
+            ]
+            .repeat(10);
+            let mut sketch = counted(cell_size, 3);
+            let refused = sketch.merge_within(&sources, 3 * bytes - 1);
+            assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
+            assert_eq!(sketch, counted(cell_size, 3));
+            assert_eq!(sketch.merge_within(&sources, 3 * bytes), Ok(true));
+            assert_eq!((sketch.query(b"a"), sketch.total()), (60, 60));
+        }
+    }
+
+    #[test]
+    fn a_source_is_read_as_often_as_it_is_named_where_partial_sums_may_overflow() {
+        let large = counted(CellSize::Eight, 1 << 62);
+        let small = counted(CellSize::Eight, 1);
+        let bytes = large.cells.len() as u64;
+        let pair = [other(&large, 1), other(&large, -1)];
+        let sources = [&pair.repeat(10)[..], &[other(&small, 5)]].concat();
+        let mut sketch = counted(CellSize::Eight, 7);
+        let refused = sketch.merge_within(&sources, 21 * bytes - 1);
+        assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
+        assert_eq!(sketch, counted(CellSize::Eight, 7));
+        assert_eq!(sketch.merge_within(&sources, 21 * bytes), Ok(true));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (5, 5));
+    }
+
+    #[test]
+    fn a_merge_of_two_sources_has_no_limit() {
+        let source = counted(CellSize::Four, 3);
+        let mut sketch = counted(CellSize::Four, 4);
+        assert_eq!(
+            sketch.merge_within(&[own(1), other(&source, 1)], 0),
+            Ok(true)
+        );
+        assert_eq!(sketch.query(b"a"), 7);
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub use shape::{Shape, dimensions_for};
 pub use stored::LoadChunkError;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
+use super::merge::TooMuchWork;
 use super::rows::{self, Columns, SHALLOW_ROWS, item_bytes};
 
 /// The greatest total that a sketch counts to.
@@ -70,6 +71,9 @@ pub enum CountMinError {
     /// not fit in 64 bits with a sign.
     #[error("the merged counts would be outside their range")]
     MergeOverflow,
+    /// A merge would read more than its limit.
+    #[error(transparent)]
+    TooMuchWork(#[from] TooMuchWork),
 }
 
 /// A count-min sketch.

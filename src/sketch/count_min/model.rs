@@ -176,7 +176,7 @@ proptest! {
         shape in shape(),
         wide in any::<bool>(),
         increments in prop::collection::vec(increments(), 3),
-        sources in prop::collection::vec((0usize..3, amount()), 0..5),
+        sources in prop::collection::vec((0usize..3, amount()), 0..12),
     ) {
         // Some with more cells than are summed at a time.
         let shape = (if wide { 1100 / shape.1 + shape.0 } else { shape.0 }, shape.1, shape.2);
@@ -205,16 +205,19 @@ proptest! {
         shape in shape(),
         counts in prop::collection::vec(prop::collection::vec((item(), 0i64..9), 0..20), 3),
         weights in prop::array::uniform3(-1i64..4),
+        repeats in 1usize..5,
     ) {
         let mut sketches: Vec<_> = counts.iter().map(|some| counted(shape, some)).collect();
         let (model, mut sketch) = sketches.remove(0);
         let [own, first, second] = weights;
-        let merged = model.merge(&[
+        let operands = [
             (&sketches[0].0, first), (&model, own), (&sketches[1].0, second), (&sketches[0].0, 1),
-        ]);
+        ];
+        let merged = model.merge(&operands.repeat(repeats));
         let other = |i: usize, weight| Weighted { sketch: Some(&sketches[i].1), weight };
         let own = Weighted { sketch: None, weight: own };
-        let done = sketch.merge(&[other(0, first), own, other(1, second), other(0, 1)]);
+        let operands = [other(0, first), own, other(1, second), other(0, 1)];
+        let done = sketch.merge(&operands.repeat(repeats));
         prop_assert_eq!(done.map(|_| ()), merged.as_ref().map(|_| ()).map_err(|&error| error));
         prop_assert_eq!(values(&sketch), merged.unwrap_or(model).values(shape.2));
     }

@@ -3,21 +3,38 @@
 use super::centroid::{in_order, joined, make_room, round_weights, stored_weight};
 use super::{Centroid, Compressed, DigestError, TDigest, Unmerged, try_push};
 use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::merge::{Distinct, check_work, with_capacity};
+use std::ptr;
 
 impl TDigest {
-    /// A new digest of the given compression of all that `operands` hold, in their order. A digest
-    /// may stand among them several times. For each operand the nodes so far are compressed, unless
-    /// none is new, and then the centroids of its compressed form are appended as samples are;
-    /// those of the last one stay unmerged (spec: t-digest.md, "Merge"). Cost: one pass over each
-    /// operand's nodes, and a compression an operand or more where the capacity is reached.
+    /// As [`TDigest::merge_within`], without a limit of the work.
     ///
     /// # Errors
-    /// As [`TDigest::new`], whose `allows` it takes; [`DigestError::Overflow`];
-    /// [`DigestError::OutOfMemory`]. The operands stay as they were in any case.
+    /// As [`TDigest::merge_within`].
     pub fn merge(
         compression: i64,
         operands: &[&TDigest],
         allows: &dyn Fn(u64) -> bool,
+    ) -> Result<Self, DigestError> {
+        Self::merge_within(compression, operands, allows, u64::MAX)
+    }
+
+    /// A new digest of the given compression of all that `operands` hold, in their order. A digest
+    /// may stand among them several times. For each operand the nodes so far are compressed, unless
+    /// none is new, and then the centroids of its compressed form are appended as samples are;
+    /// those of the last one stay unmerged (spec: t-digest.md, "Merge"). Cost: one pass over each
+    /// distinct operand's nodes, and a compression an operand or more where the capacity is reached.
+    /// `max_bytes` limits the nodes that are passed over, see [`check_work`].
+    ///
+    /// # Errors
+    /// As [`TDigest::new`], whose `allows` it takes; [`DigestError::Overflow`];
+    /// [`DigestError::TooMuchWork`]; [`DigestError::OutOfMemory`]. The operands stay as they were in any
+    /// case.
+    pub fn merge_within(
+        compression: i64,
+        operands: &[&TDigest],
+        allows: &dyn Fn(u64) -> bool,
+        max_bytes: u64,
     ) -> Result<Self, DigestError> {
         operands
             .iter()
@@ -28,15 +45,48 @@ impl TDigest {
             run: Vec::new(),
             run_weight: 0,
         };
-        for operand in operands {
-            match operand.compressed.get() {
-                Some(compressed) => merging.append(operand, compressed)?,
-                // Not kept: it would cost memory in every source.
-                None => merging.append(operand, &operand.compress()?)?,
+        let bytes = work_bytes(operands, &merging.result);
+        check_work(operands.len(), bytes, max_bytes)?;
+        let distinct = Distinct::of(operands.iter().map(|&operand| ptr::from_ref(operand)))?;
+        let mut occurrences = with_capacity(distinct.firsts.len())?;
+        occurrences.resize(distinct.firsts.len(), 0);
+        for &number in &distinct.numbers {
+            occurrences[number] += 1;
+        }
+        // Only those of digests that stand among the operands again. None is kept in its digest: it would
+        // cost memory in every source.
+        let mut kept = with_capacity(distinct.firsts.len())?;
+        kept.resize_with(distinct.firsts.len(), || None);
+        for (operand, number) in operands.iter().zip(distinct.numbers) {
+            if let Some(compressed) = operand.compressed.get().or(kept[number].as_ref()) {
+                merging.append(operand, compressed)?;
+                continue;
+            }
+            let compressed = operand.compress()?;
+            merging.append(operand, &compressed)?;
+            if occurrences[number] > 1 {
+                let bytes = compressed.block_bytes() as u64;
+                if !allows(bytes) {
+                    return Err(OutOfMemory { bytes }.into());
+                }
+                kept[number] = Some(compressed);
             }
         }
         Ok(merging.finish()?)
     }
+}
+
+/// Bytes of the nodes that a merge passes over: of each operand its own, and those that the result has
+/// about.
+fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
+    let compression = u64::from(result.compression);
+    let (mut nodes, mut merged) = (0u64, 0u64);
+    for operand in operands {
+        let own = (operand.centroids.len() + operand.samples.borrow().len()) as u64;
+        nodes = nodes.saturating_add(own + merged.min(compression));
+        merged = merged.saturating_add(own);
+    }
+    nodes.saturating_mul(size_of::<Centroid>() as u64)
 }
 
 /// A merge under way.

@@ -27,6 +27,7 @@ pub use compressed::Compressed;
 pub use stored::ENCODING_VERSION;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::merge::TooMuchWork;
 use centroid::{in_order, joined, make_room, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
@@ -46,6 +47,9 @@ pub enum DigestError {
     /// The weights would sum to more than 2^63 - 1.
     #[error("the weights overflow")]
     Overflow,
+    /// A merge would read more than its limit.
+    #[error(transparent)]
+    TooMuchWork(#[from] TooMuchWork),
     /// The memory was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

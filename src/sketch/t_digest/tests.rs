@@ -569,3 +569,42 @@ fn memory_is_asked_for_before_it_is_taken() {
     }
     assert!(refusals >= 3, "{refusals}");
 }
+
+#[test]
+fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
+    let mut uniform = Uniform(11);
+    let [left, right] = [400, 700]
+        .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
+    let copies: Vec<_> = (0..10).map(|_| left.try_clone().unwrap()).collect();
+    let apart = copies.iter().flat_map(|copy| [copy, &right]);
+    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), &|_| true).unwrap();
+    let asked = std::cell::Cell::new(0);
+    let allows = |_| {
+        asked.set(asked.get() + 1);
+        true
+    };
+    let merged = TDigest::merge(30, &[&left, &right].repeat(10), &allows).unwrap();
+    assert_eq!(merged, expected);
+    assert_eq!(merged.figures(), expected.figures());
+    assert_eq!(merged.observations(), 11_000);
+    // For the result, and for the compressed forms of both.
+    assert_eq!(asked.get(), 3);
+    assert!(!left.is_compressed() && !right.is_compressed());
+    let refused = TDigest::merge(30, &[&left, &left], &|bytes| bytes > 1000);
+    assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
+}
+
+#[test]
+fn a_merge_that_passes_over_too_many_nodes_is_refused() {
+    let one = digest_of(20, &[1.0, 2.0, 3.0]);
+    let merge = |operands: &[&TDigest], max_bytes| {
+        TDigest::merge_within(20, operands, &|_| true, max_bytes)
+            .map(|merged| merged.observations())
+    };
+    // Three nodes of each operand, and 0, 3 and 6 before it.
+    let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
+    assert_eq!(merge(&[&one; 3], bytes), Ok(9));
+    let refused = merge(&[&one; 3], bytes - 1);
+    assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
+    assert_eq!(merge(&[&one; 2], 0), Ok(6));
+}

@@ -1,0 +1,108 @@
+//! What the merges of all families share: sources that are named several times, and a limit of the work.
+
+use super::buffer::OutOfMemory;
+
+/// Bytes that one merge may read, as [`check_work`] counts them.
+pub const MAX_BYTES: u64 = 1 << 32;
+
+/// A merge would read more than its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the merge would read {bytes} bytes")]
+pub struct TooMuchWork {
+    /// What it would read.
+    pub bytes: u64,
+}
+
+/// Whether a merge may read `bytes` bytes of so many operands. A destination and one source may always be
+/// merged, whatever their size: a larger merge can be split into such.
+///
+/// # Errors
+/// [`TooMuchWork`] if there are more than two operands and more than `max_bytes` to read.
+pub fn check_work(operands: usize, bytes: u64, max_bytes: u64) -> Result<(), TooMuchWork> {
+    if operands > 2 && bytes > max_bytes {
+        return Err(TooMuchWork { bytes });
+    }
+    Ok(())
+}
+
+/// Which of several operands are the same.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Distinct {
+    /// Of each distinct operand the number of its first occurrence, in their order.
+    pub firsts: Vec<usize>,
+    /// Of each operand its number among the distinct ones.
+    pub numbers: Vec<usize>,
+}
+
+impl Distinct {
+    /// Compares the operands by `keys`, which are equal for the same operand. Cost: a sort of the keys.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] for the lists.
+    pub fn of<K: Ord>(keys: impl ExactSizeIterator<Item = K>) -> Result<Self, OutOfMemory> {
+        let operands = keys.len();
+        let mut sorted = with_capacity(operands)?;
+        let mut firsts = with_capacity(operands)?;
+        let mut numbers = with_capacity(operands)?;
+        sorted.extend(keys.zip(0..));
+        sorted.sort_unstable();
+        let same = || sorted.chunk_by(|(one, _), (other, _)| one == other);
+        firsts.extend(same().map(|same| same[0].1));
+        firsts.sort_unstable();
+        numbers.resize(operands, 0);
+        for same in same() {
+            let number = firsts.partition_point(|&first| first < same[0].1);
+            for (_, occurrence) in same {
+                numbers[*occurrence] = number;
+            }
+        }
+        Ok(Self { firsts, numbers })
+    }
+}
+
+/// An empty vector with room for `len` elements, whose number a user chose.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| OutOfMemory {
+        bytes: (len as u64).saturating_mul(size_of::<T>() as u64),
+    })?;
+    Ok(vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn operands_are_numbered_in_the_order_of_their_first_occurrences() {
+        let distinct = Distinct::of([7, 3, 7, 7, 1, 3].into_iter()).unwrap();
+        assert_eq!(distinct.firsts, [0, 1, 4]);
+        assert_eq!(distinct.numbers, [0, 1, 0, 0, 2, 1]);
+        let none = Distinct::of([0; 0].into_iter()).unwrap();
+        assert_eq!((none.firsts.len(), none.numbers.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_limit_holds_for_more_than_two_operands() {
+        assert_eq!(check_work(2, u64::MAX, 10), Ok(()));
+        assert_eq!(check_work(3, 10, 10), Ok(()));
+        assert_eq!(check_work(3, 11, 10), Err(TooMuchWork { bytes: 11 }));
+        assert_eq!(check_work(usize::MAX, u64::MAX, u64::MAX), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_operand_has_the_number_of_its_first_occurrence(keys: Vec<u8>) {
+            let distinct = Distinct::of(keys.iter()).unwrap();
+            prop_assert!(distinct.firsts.is_sorted());
+            for (occurrence, number) in distinct.numbers.into_iter().enumerate() {
+                let first = keys.iter().position(|key| *key == keys[occurrence]);
+                prop_assert_eq!(Some(distinct.firsts[number]), first);
+            }
+        }
+    }
+}
