@@ -17,6 +17,44 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
+/// Room for elements in a growing vector of `len`, which never has more than `most`: the next power of two.
+///
+/// It depends on these two numbers only, not on how the vector grew. So a copy of a sketch, and the sketch as it is
+/// loaded from a file, take the memory that the original takes.
+pub fn capacity_for(len: usize, most: usize) -> usize {
+    match len {
+        0 => 0,
+        _ => len.next_power_of_two().min(most).max(len),
+    }
+}
+
+/// Makes sure that `vec` has room for `len` elements without another allocation: [`capacity_for`] of them, where it
+/// must grow.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, most: usize) -> Result<(), OutOfMemory> {
+    if len <= vec.capacity() {
+        return Ok(());
+    }
+    let capacity = capacity_for(len, most);
+    vec.try_reserve_exact(capacity - vec.len())
+        .map_err(|_| OutOfMemory {
+            bytes: (capacity as u64).saturating_mul(size_of::<T>() as u64),
+        })
+}
+
+/// Gives back the room that is left after elements were removed, down to [`capacity_for`]. Without memory for the
+/// smaller block the larger one stays.
+pub fn shrink<T>(vec: &mut Vec<T>, most: usize) {
+    let capacity = capacity_for(vec.len(), most);
+    let mut smaller = Vec::new();
+    if capacity < vec.capacity() && smaller.try_reserve_exact(capacity).is_ok() {
+        smaller.append(vec);
+        *vec = smaller;
+    }
+}
+
 /// A block of bytes of fixed length on the heap, zeroed when made.
 ///
 /// Zeroed memory comes from the allocator's `alloc_zeroed`, so the pages of a large buffer are not
@@ -111,6 +149,29 @@ mod tests {
         for len in [u64::MAX, i64::MAX as u64, 1 << 62] {
             assert_eq!(Buffer::zeroed(len), Err(OutOfMemory { bytes: len }));
         }
+    }
+
+    #[test]
+    fn a_vector_has_the_capacity_of_its_length_however_it_grew() {
+        for most in [1, 3, 100, 128] {
+            let mut one_by_one = Vec::new();
+            for len in 1..=most {
+                reserve_for(&mut one_by_one, len, most).unwrap();
+                one_by_one.push(len);
+                let mut at_once: Vec<usize> = Vec::new();
+                reserve_for(&mut at_once, len, most).unwrap();
+                assert_eq!(one_by_one.capacity(), capacity_for(len, most));
+                assert_eq!(at_once.capacity(), capacity_for(len, most));
+                let mut shrunk = Vec::with_capacity(most);
+                shrunk.extend_from_slice(&one_by_one);
+                shrink(&mut shrunk, most);
+                assert_eq!(shrunk, one_by_one);
+                assert_eq!(shrunk.capacity(), capacity_for(len, most));
+            }
+            assert_eq!(one_by_one.capacity(), most);
+        }
+        assert_eq!(capacity_for(0, 100), 0);
+        assert_eq!(capacity_for(5, 3), 5);
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod hostile;
 mod key_limit;
 mod kills;
 mod memory_limits;
+mod memory_usage;
 mod migration;
 mod notifications;
 mod persistence;

@@ -138,7 +138,7 @@ fn add_each<const N: usize>(
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
             let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
             let fits = !is_limited || {
-                let more = sketch.growth(item.len());
+                let more = sketch.growth(item, hash);
                 more == 0 || call.allows_in_key(so_far + more)
             };
             // What expelled items took counts no more.

@@ -95,19 +95,25 @@ impl Chain {
             options: options::NO_ROUNDING | options::HASH_64_BITS | nonscaling,
             expansion: parameters.expansion,
         };
-        chain.push(shape, allows)?;
+        chain.push_empty(shape, allows)?;
         Ok(chain)
     }
 
-    fn push(&mut self, shape: Shape, allows: Allows<'_>) -> Result<(), Error> {
-        let refused = OutOfMemory {
-            bytes: shape.bytes(),
-        };
-        if !allows(refused.bytes) {
-            return Err(refused.into());
+    /// Appends an empty filter.
+    fn push_empty(&mut self, shape: Shape, allows: Allows<'_>) -> Result<(), Error> {
+        let bytes = shape.bytes();
+        if !allows(bytes) {
+            return Err(OutOfMemory { bytes }.into());
         }
-        self.filters.try_reserve_exact(1).map_err(|_| refused)?;
-        self.filters.push(Filter::new(shape)?);
+        Ok(self.push(Filter::new(shape)?)?)
+    }
+
+    /// Appends a filter. The list has no room to spare, so that a loaded chain takes what the saved one took.
+    fn push(&mut self, filter: Filter) -> Result<(), OutOfMemory> {
+        self.filters.try_reserve_exact(1).map_err(|_| OutOfMemory {
+            bytes: ((self.filters.len() + 1) * size_of::<Filter>()) as u64,
+        })?;
+        self.filters.push(filter);
         Ok(())
     }
 
@@ -280,7 +286,7 @@ impl Chain {
             Sizing::PowerOfTwo
         };
         let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
-        self.push(shape, allows)
+        self.push_empty(shape, allows)
     }
 
     fn chunk_lengths(&self) -> impl Iterator<Item = usize> {

@@ -114,15 +114,6 @@ impl FilterParts {
     }
 }
 
-/// Appends a filter to a chain that is being loaded.
-fn push(chain: &mut Chain, filter: Filter) -> Result<(), FormatError> {
-    chain.filters.try_reserve(1).map_err(|_| OutOfMemory {
-        bytes: size_of::<Filter>() as u64,
-    })?;
-    chain.filters.push(filter);
-    Ok(())
-}
-
 /// Checks that a chain's count is the sum of its filters' counts, and fits a reply.
 fn validate_items(
     items: u64,
@@ -163,7 +154,7 @@ pub fn load(source: &mut impl Source, encoding_version: u32) -> Result<Chain, Fo
     for _ in 0..filters {
         let (parts, bits) = load_filter(source, encoding_version)?;
         let filter = Filter::with_bits(parts.validate()?, parts.items, bits);
-        push(&mut chain, filter)?;
+        chain.push(filter)?;
     }
     validate_items(chain.items, chain.filters.iter().map(Filter::items))?;
     Ok(chain)
@@ -261,10 +252,7 @@ pub fn load_header(header: &[u8], allows: Allows<'_>) -> Result<Chain, FormatErr
     for parts in header_filters(fields, filters) {
         let parts = parts?;
         let bits = Buffer::zeroed(parts.bytes)?;
-        push(
-            &mut chain,
-            Filter::with_bits(parts.validate()?, parts.items, bits),
-        )?;
+        chain.push(Filter::with_bits(parts.validate()?, parts.items, bits))?;
     }
     Ok(chain)
 }

@@ -1,7 +1,7 @@
 //! A filter as its keeper sees it: heap blocks, copies, a digest.
 
-use super::CuckooFilter;
-use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::{CuckooFilter, MAX_SUB_FILTERS};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory, reserve_for};
 
 impl Blocks for CuckooFilter {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
@@ -32,10 +32,7 @@ impl CuckooFilter {
     /// [`OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut sub_filters = Vec::new();
-        let len = self.sub_filters.len();
-        sub_filters
-            .try_reserve_exact(len)
-            .map_err(|_| OutOfMemory { bytes: len as u64 })?;
+        reserve_for(&mut sub_filters, self.sub_filters.len(), MAX_SUB_FILTERS)?;
         for sub_filter in &self.sub_filters {
             sub_filters.push(sub_filter.try_clone()?);
         }

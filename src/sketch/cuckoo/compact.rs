@@ -23,9 +23,10 @@
 //! The long ones are those in which half a million fingerprints and more move, or are offered to many
 //! full sub-filters; where little is left to do, most took 0.1 to 5 ms.
 
-use super::CuckooFilter;
 use super::sub_filter::SubFilter;
 use super::vacancies::{BLOCK_SLOTS, Vacancies};
+use super::{CuckooFilter, MAX_SUB_FILTERS};
+use crate::sketch::buffer::shrink;
 
 /// How far a compaction goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,7 @@ impl CuckooFilter {
                 changed = true;
             }
         }
+        shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
         self.deletes = 0;
         changed
     }

@@ -33,7 +33,7 @@ pub use batch::BLOCK_ITEMS;
 pub use parts::{ENCODING_VERSION, HEADER_BYTES};
 pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
 
-use super::buffer::OutOfMemory;
+use super::buffer::{OutOfMemory, reserve_for};
 use compact::Reach;
 use item::HashedItem;
 use shape::Shape;
@@ -245,7 +245,7 @@ impl CuckooFilter {
         let bytes = size.map_or(u64::MAX, |(_, bytes)| bytes);
         let refused = OutOfMemory { bytes };
         let (num_buckets, _) = size.filter(|_| allows(bytes)).ok_or(refused)?;
-        self.sub_filters.try_reserve(1).map_err(|_| refused)?;
+        reserve_for(&mut self.sub_filters, index + 1, MAX_SUB_FILTERS)?;
         let sub_filter = SubFilter::zeroed(num_buckets, self.shape.parameters.bucket_size)?;
         self.sub_filters.push(sub_filter);
         Ok(&mut self.sub_filters[index])

@@ -5,7 +5,7 @@
 use super::CuckooFilter;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::SubFilter;
-use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::buffer::{OutOfMemory, capacity_for, reserve_for};
 use crate::sketch::format::chunks::{ChunkError, chunk_at, place_for};
 use crate::sketch::format::{Fields, FormatError, Sink, Source};
 
@@ -148,8 +148,7 @@ impl CuckooFilter {
                 .ok_or(FormatError::Invalid(
                     "a sub-filter's slots are not of its size",
                 ))?;
-            let bytes = size_of::<SubFilter>() as u64;
-            (filter.sub_filters.try_reserve(1)).map_err(|_| OutOfMemory { bytes })?;
+            reserve_for(&mut filter.sub_filters, index + 1, MAX_SUB_FILTERS)?;
             filter.sub_filters.push(sub_filter);
         }
         Ok(filter)
@@ -183,7 +182,8 @@ impl CuckooFilter {
             sub_filters,
         } = Parts::decode_header(header)?.validate()?;
         let shape = filter.shape;
-        let list_bytes = (sub_filters * size_of::<SubFilter>()) as u64;
+        let list_len = capacity_for(sub_filters, MAX_SUB_FILTERS);
+        let list_bytes = (list_len * size_of::<SubFilter>()) as u64;
         let bytes = (0..sub_filters).try_fold(list_bytes, |sum, index| {
             sum.checked_add(shape.slots_of(index)?)
         });
@@ -193,7 +193,7 @@ impl CuckooFilter {
         if bytes.is_none() || !allows(refused.bytes) {
             return Err(refused.into());
         }
-        (filter.sub_filters.try_reserve_exact(sub_filters)).map_err(|_| refused)?;
+        reserve_for(&mut filter.sub_filters, sub_filters, MAX_SUB_FILTERS)?;
         for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
             let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;
             filter.sub_filters.push(sub_filter);

@@ -15,17 +15,36 @@ pub struct Centroid {
 }
 
 /// The nodes of two sorted runs in stable order: among equal means the earlier run's come first.
-pub(super) fn in_order<'a>(
+pub(super) fn in_order<'a, T: Copy + Into<Centroid>>(
     earlier: &'a [Centroid],
-    later: impl Iterator<Item = Centroid> + 'a,
+    later: &'a [T],
 ) -> impl Iterator<Item = Centroid> + 'a {
-    let mut earlier = earlier.iter().copied().peekable();
-    let mut later = later.peekable();
-    std::iter::from_fn(move || match (earlier.peek(), later.peek()) {
-        (Some(first), Some(second)) if second.mean < first.mean => later.next(),
-        (Some(_), _) => earlier.next(),
-        (None, _) => later.next(),
+    let (mut earlier, mut later) = (earlier.iter(), later.iter());
+    std::iter::from_fn(move || {
+        let first = earlier.as_slice().first().copied();
+        let second: Option<Centroid> = later.as_slice().first().map(|&node| node.into());
+        match (first, second) {
+            (Some(first), Some(second)) if second.mean < first.mean => {
+                later.next();
+                Some(second)
+            }
+            (Some(first), _) => {
+                earlier.next();
+                Some(first)
+            }
+            (None, second) => {
+                later.next();
+                second
+            }
+        }
     })
+}
+
+impl From<f64> for Centroid {
+    /// A node of one sample.
+    fn from(mean: f64) -> Self {
+        Self { mean, weight: 1 }
+    }
 }
 
 /// Joins neighbours among nodes that come in order, as far as the scale function allows (Dunning &

@@ -1,7 +1,7 @@
 //! One digest of several.
 
 use super::centroid::{in_order, joined, make_room, round_weights, stored_weight};
-use super::{Centroid, Compressed, DigestError, TDigest, Unmerged, try_push};
+use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged, try_push};
 use crate::sketch::buffer::OutOfMemory;
 use crate::sketch::merge::{Distinct, check_work, with_capacity};
 use std::ptr;
@@ -91,7 +91,7 @@ fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
 
 /// A merge under way.
 struct Merging {
-    /// Holds what has been compressed.
+    /// Holds what has been compressed, all of it as centroids.
     result: TDigest,
     /// The centroids of the present operand that came after the last compression, in order.
     run: Vec<Centroid>,
@@ -130,7 +130,7 @@ impl Merging {
         let result = &mut self.result;
         result.weight += std::mem::take(&mut self.run_weight);
         let mut centroids = joined(
-            in_order(&result.centroids, self.run.iter().copied()),
+            in_order(&result.centroids, &self.run),
             result.centroids.len() + self.run.len(),
             result.weight,
             result.compression,
@@ -148,9 +148,8 @@ impl Merging {
         let mut result = self.result;
         let mut centroids = Vec::new();
         super::try_reserve(&mut centroids, result.centroids.len() + self.run.len())?;
-        centroids.extend(in_order(&result.centroids, self.run.iter().copied()));
-        result.centroids = centroids;
-        result.weight += self.run_weight;
+        centroids.extend(in_order(&result.centroids, &self.run));
+        result.set_nodes(Layout::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {
             nodes: self.run.len(),
             weight: self.run_weight,

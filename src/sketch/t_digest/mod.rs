@@ -10,9 +10,10 @@
 //! writes applied to it, and equal on a primary, on its replica and after a reload. merge.rs makes
 //! one digest of several, stored.rs has the stored forms.
 //!
-//! Memory follows the data: 8 bytes a buffered sample, 16 a centroid, 16 more a centroid of the
-//! kept compressed form, and nothing in advance. Creation asks whether all of it is available, and
-//! additions ask for what they take.
+//! Memory follows the data: 8 bytes per node of one sample, whether or not a compression has seen it, in a block of a
+//! power of two of them; 16 bytes per other node; and 16 per centroid of the kept compressed form. Apart from the
+//! latter it depends on the state only, so that a copy and a loaded digest take what the original takes. Creation
+//! asks whether all of it is available, and additions ask for what they take.
 
 mod centroid;
 mod compressed;
@@ -86,7 +87,7 @@ pub struct Figures {
     pub memory_usage: u64,
 }
 
-/// The part of the centroids that no compression has seen yet. Only INFO shows it.
+/// The nodes that no compression has seen yet. Only INFO shows them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unmerged {
     nodes: usize,
@@ -96,7 +97,7 @@ struct Unmerged {
 /// A t-digest. See the [module](self).
 ///
 /// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are
-/// equal) centroids before buffered samples, and those in order of arrival.
+/// equal) those that a compression has seen before the others, and those in order of arrival.
 #[derive(Debug)]
 pub struct TDigest {
     /// From 1 to [`MAX_COMPRESSION`].
@@ -106,13 +107,15 @@ pub struct TDigest {
     max: f64,
     /// Compressions since the creation or the last reset.
     compressions: i64,
-    /// In order; beside merged ones those that the last operand of a merge brought.
+    /// The nodes of several samples, in order, and those of one sample that precede one of these with the same mean.
+    /// The block has no room to spare.
     centroids: Vec<Centroid>,
     /// Sum of the centroids' weights. With the samples at most 2^63 - 1.
     weight: i64,
-    unmerged: Unmerged,
-    /// In a cell because a read sorts it in place, which changes no state: see [`Samples`].
+    /// Among equal means they follow the centroids. In a cell because a read sorts them in place, which changes no
+    /// state: see [`Samples`].
     samples: RefCell<Samples>,
+    unmerged: Unmerged,
     /// The compressed form of this state. Every write empties it.
     compressed: OnceCell<Compressed>,
 }
@@ -183,17 +186,14 @@ impl TDigest {
             .ok()
             .and_then(|count| self.observations().checked_add(count))
             .ok_or(DigestError::Overflow)?;
-        let most = self.capacity();
         let present = self.samples.get_mut().len();
         if values.len() <= self.room(self.centroids.len(), present) {
-            let after = self.samples.get_mut().bytes_with(values.len(), most);
-            self.ask(
-                after + self.centroids.capacity() * size_of::<Centroid>(),
-                allows,
-            )?;
-            let samples = self.samples.get_mut();
-            samples.reserve(values.len(), most)?;
-            samples.append(values);
+            if !self.samples.get_mut().has_room(values.len()) {
+                self.reserve_samples(values.len(), allows)?;
+            }
+            self.samples.get_mut().append(values);
+            self.unmerged.nodes += values.len();
+            self.unmerged.weight += values.len() as i64;
         } else {
             self.add_with_compression(values, allows)?;
         }
@@ -209,6 +209,22 @@ impl TDigest {
         Ok(())
     }
 
+    /// Makes room in the block of the samples, which are few enough that no compression is due.
+    #[cold]
+    fn reserve_samples(
+        &mut self,
+        more: usize,
+        allows: &dyn Fn(u64) -> bool,
+    ) -> Result<(), OutOfMemory> {
+        let most = self.most_samples();
+        let after = self.samples.get_mut().bytes_with(more, most);
+        self.ask(
+            after + self.centroids.capacity() * size_of::<Centroid>(),
+            allows,
+        )?;
+        self.samples.get_mut().reserve(more, most)
+    }
+
     /// Adds more samples than there is room for. All is made beside the old state and put in its
     /// place at the end, so that a refused allocation changes nothing.
     fn add_with_compression(
@@ -217,15 +233,16 @@ impl TDigest {
         allows: &dyn Fn(u64) -> bool,
     ) -> Result<(), OutOfMemory> {
         let most = self.capacity();
-        let mut samples = self.samples.get_mut().try_clone(values.len(), most)?;
-        let mut centroids: Option<Vec<Centroid>> = None;
+        let more = values.len().min(most);
+        let mut samples = self.samples.get_mut().try_clone(more, most)?;
+        let mut merged: Option<Vec<Centroid>> = None;
         let mut weight = self.weight;
         let mut compressions = self.compressions;
         loop {
-            let present = centroids.as_deref().unwrap_or(&self.centroids);
+            let present = merged.as_deref().unwrap_or(&self.centroids);
             let room = self.room(present.len(), samples.len());
             // A compression may leave no room below the capacity less one; one more node fits then.
-            let room = room.max(usize::from(centroids.is_some() && samples.len() == 0));
+            let room = room.max(usize::from(merged.is_some() && samples.len() == 0));
             let (now, later) = values.split_at(room.min(values.len()));
             samples.append(now);
             values = later;
@@ -235,7 +252,7 @@ impl TDigest {
             samples.sort();
             weight += samples.len() as i64;
             let mut joined = joined(
-                in_order(present, samples.as_centroids()),
+                in_order(present, samples.values()),
                 present.len() + samples.len(),
                 weight,
                 self.compression,
@@ -243,22 +260,28 @@ impl TDigest {
             make_room(&mut joined, most);
             weight = round_weights(&mut joined, weight);
             compressions = compressions.saturating_add(1);
-            centroids = Some(joined);
+            merged = Some(joined);
             samples.clear();
         }
-        let nodes = centroids.as_ref().unwrap_or(&self.centroids).capacity();
-        self.ask(
-            samples.block_bytes() + nodes * size_of::<Centroid>(),
-            allows,
-        )?;
-        if let Some(centroids) = centroids {
-            self.centroids = centroids;
-            self.unmerged = Unmerged::default();
-        }
-        self.weight = weight;
+        let present = merged.as_deref().unwrap_or(&self.centroids);
+        let mut layout = Layout::of(present, samples.len(), most)?;
+        layout.samples.append(samples.values());
+        self.ask(layout.block_bytes(), allows)?;
+        self.set_nodes(layout);
         self.compressions = compressions;
-        self.samples = RefCell::new(samples);
+        self.unmerged = Unmerged {
+            nodes: samples.len(),
+            weight: samples.len() as i64,
+        };
         Ok(())
+    }
+
+    /// Puts these nodes in place of the present ones. All of them count as merged.
+    fn set_nodes(&mut self, layout: Layout) {
+        self.weight = layout.centroids.iter().map(|node| node.weight).sum();
+        self.centroids = layout.centroids;
+        self.samples = RefCell::new(layout.samples);
+        self.unmerged = Unmerged::default();
     }
 
     /// Asks `allows` for what the blocks take more if they take `after` bytes after a write, which leaves
@@ -335,6 +358,11 @@ impl TDigest {
         capacity(self.compression) as usize
     }
 
+    /// Samples it may hold beside its centroids.
+    fn most_samples(&self) -> usize {
+        self.capacity().saturating_sub(self.centroids.len())
+    }
+
     /// Samples seen: the sum of all weights.
     #[must_use]
     pub fn observations(&self) -> i64 {
@@ -344,16 +372,17 @@ impl TDigest {
     /// What INFO shows.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        let samples = self.samples.borrow().len();
+        let nodes = self.centroids.len() + self.samples.borrow().len();
+        let observations = self.observations();
         let capacity = capacity(self.compression);
         Figures {
             compression: self.compression,
             capacity,
-            merged_nodes: self.centroids.len() - self.unmerged.nodes,
-            unmerged_nodes: self.unmerged.nodes + samples,
-            merged_weight: self.weight - self.unmerged.weight,
-            unmerged_weight: self.unmerged.weight + samples as i64,
-            observations: self.observations(),
+            merged_nodes: nodes - self.unmerged.nodes,
+            unmerged_nodes: self.unmerged.nodes,
+            merged_weight: observations - self.unmerged.weight,
+            unmerged_weight: self.unmerged.weight,
+            observations,
             total_compressions: self.compressions,
             memory_usage: 80 + 16 * u64::from(capacity),
         }
@@ -376,7 +405,7 @@ impl TDigest {
     fn compress(&self) -> Result<Compressed, OutOfMemory> {
         let samples = self.sorted_samples();
         Compressed::new(
-            in_order(&self.centroids, samples.as_centroids()),
+            in_order(&self.centroids, samples.values()),
             self.centroids.len() + samples.len(),
             self,
         )
@@ -398,7 +427,7 @@ impl TDigest {
         let mut centroids = Vec::new();
         try_reserve(&mut centroids, self.centroids.len())?;
         centroids.extend_from_slice(&self.centroids);
-        let samples = self.samples.borrow().try_clone(0, self.capacity())?;
+        let samples = self.samples.borrow().try_clone(0, self.most_samples())?;
         Ok(Self {
             centroids,
             samples: RefCell::new(samples),
@@ -415,10 +444,54 @@ impl TDigest {
         feed(&self.min.to_le_bytes());
         feed(&self.max.to_le_bytes());
         let samples = self.sorted_samples();
-        for node in in_order(&self.centroids, samples.as_centroids()) {
+        for node in in_order(&self.centroids, samples.values()) {
             feed(&node.mean.to_le_bytes());
             feed(&node.weight.to_le_bytes());
         }
+    }
+}
+
+/// The nodes as a digest holds them. Which of them are centroids and which samples follows from the nodes alone.
+struct Layout {
+    centroids: Vec<Centroid>,
+    samples: Samples,
+}
+
+impl Layout {
+    /// The layout of nodes in stable order, with room for `more` samples, in a digest of this capacity. A node of one
+    /// sample becomes a sample, unless a heavier node of the same mean follows: samples come after the centroids of
+    /// the same mean. Cost: two passes over the nodes.
+    fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {
+        let reversed = || {
+            let mut mean_of_heavier = f64::NAN;
+            nodes.iter().rev().map(move |node| {
+                if node.weight > 1 {
+                    mean_of_heavier = node.mean;
+                }
+                let is_sample = node.weight == 1 && node.mean != mean_of_heavier;
+                (is_sample, *node)
+            })
+        };
+        let samples_len = reversed().filter(|&(is_sample, _)| is_sample).count();
+        let centroids_len = nodes.len() - samples_len;
+        let (mut centroids, mut samples) = (Vec::new(), Samples::default());
+        try_reserve(&mut centroids, centroids_len)?;
+        samples.reserve(samples_len + more, capacity.saturating_sub(centroids_len))?;
+        for (is_sample, node) in reversed() {
+            if is_sample {
+                samples.append(&[node.mean]);
+            } else {
+                centroids.push(node);
+            }
+        }
+        centroids.reverse();
+        samples.reverse();
+        Ok(Self { centroids, samples })
+    }
+
+    /// Bytes asked for of all blocks.
+    fn block_bytes(&self) -> usize {
+        self.centroids.capacity() * size_of::<Centroid>() + self.samples.block_bytes()
     }
 }
 
@@ -436,9 +509,9 @@ impl PartialEq for TDigest {
         let bits = |node: Centroid| (node.mean.to_bits(), node.weight);
         let (ours, theirs) = (self.sorted_samples(), other.sorted_samples());
         head(self) == head(other)
-            && in_order(&self.centroids, ours.as_centroids())
+            && in_order(&self.centroids, ours.values())
                 .map(bits)
-                .eq(in_order(&other.centroids, theirs.as_centroids()).map(bits))
+                .eq(in_order(&other.centroids, theirs.values()).map(bits))
     }
 }
 

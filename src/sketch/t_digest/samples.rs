@@ -1,7 +1,6 @@
-//! The buffer of samples that no compression has seen: plain doubles of weight 1.
+//! The nodes of one sample each: plain doubles.
 
-use super::{Centroid, try_reserve};
-use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+use crate::sketch::buffer::{BlockMover, BlockVisitor, OutOfMemory, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
 /// Samples in order of arrival, or already in stable order as far as a read or a compression has
@@ -28,36 +27,37 @@ impl Samples {
         self.sorted == self.values.len()
     }
 
-    /// The samples as nodes, in the order they lie in.
-    pub(super) fn as_centroids(&self) -> impl Iterator<Item = Centroid> + '_ {
-        self.values.iter().map(|&mean| Centroid { mean, weight: 1 })
+    /// The samples, in the order they lie in.
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether `more` samples can be appended without an allocation.
+    pub(super) fn has_room(&self, more: usize) -> bool {
+        self.values.capacity() - self.values.len() >= more
     }
 
     /// Makes sure that `more` samples can be appended without an allocation, of which there are
-    /// never more than `most`. The block doubles, as far as `most`.
+    /// never more than `most`.
     pub(super) fn reserve(&mut self, more: usize, most: usize) -> Result<(), OutOfMemory> {
-        let more = self.capacity_with(more, most) - self.values.len();
-        try_reserve(&mut self.values, more)
+        let len = self.values.len() + more;
+        reserve_for(&mut self.values, len, most)
     }
 
     /// Bytes of the block after [`Samples::reserve`] with these.
     pub(super) fn bytes_with(&self, more: usize, most: usize) -> usize {
-        self.capacity_with(more, most) * size_of::<f64>()
-    }
-
-    /// Samples that the block has room for once `more` can be appended.
-    fn capacity_with(&self, more: usize, most: usize) -> usize {
-        let len = self.values.len();
-        if self.values.capacity() - len >= more {
-            self.values.capacity()
-        } else {
-            (2 * len).min(most).max(len + more)
-        }
+        capacity_for(self.values.len() + more, most) * size_of::<f64>()
     }
 
     /// Appends samples; the room for them was reserved.
     pub(super) fn append(&mut self, values: &[f64]) {
         self.values.extend_from_slice(values);
+    }
+
+    /// Reverses samples that were appended from the last to the first in stable order.
+    pub(super) fn reverse(&mut self) {
+        self.values.reverse();
+        self.sorted = self.values.len();
     }
 
     /// Forgets all samples and keeps the block.
@@ -68,9 +68,8 @@ impl Samples {
 
     /// A copy with room for `more` further samples, as far as `most` in all.
     pub(super) fn try_clone(&self, more: usize, most: usize) -> Result<Self, OutOfMemory> {
-        let len = self.values.len();
         let mut values = Vec::new();
-        try_reserve(&mut values, len.saturating_add(more).min(most).max(len))?;
+        reserve_for(&mut values, self.values.len() + more, most)?;
         values.extend_from_slice(&self.values);
         Ok(Self {
             values,

@@ -5,7 +5,7 @@
 //! stored as doubles, so those above 2^53 are rounded to what doubles hold already when nodes are joined.
 
 use super::{
-    Centroid, MAX_COMPRESSION, TDigest, capacity,
+    Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
     centroid::{in_order, stored_weight},
     try_push,
 };
@@ -115,7 +115,7 @@ impl Parts {
         if !means_in_order {
             return Err(FormatError::Invalid("the means are not in order"));
         }
-        let weight = total(&mut centroids)
+        total(&mut centroids)
             .filter(|&weight| {
                 (weight as f64 - header.weight).abs() <= header.weight * SUM_TOLERANCE
             })
@@ -135,8 +135,7 @@ impl Parts {
             digest.max = header.max;
         }
         digest.compressions = header.compressions;
-        digest.centroids = centroids;
-        digest.weight = weight;
+        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
         Ok(digest)
     }
 }
@@ -182,7 +181,7 @@ impl TDigest {
     /// over the nodes; no memory.
     pub fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
-        let nodes = || in_order(&self.centroids, samples.as_centroids());
+        let nodes = || in_order(&self.centroids, samples.values());
         let count = self.centroids.len() + samples.len();
         sink.write_double(f64::from(self.compression));
         sink.write_double(self.min);

@@ -480,6 +480,48 @@ fn the_bytes_of_the_blocks_follow_reads_and_writes() {
     assert_eq!(filled.block_bytes(), 0);
 }
 
+/// Bytes of the blocks that hold the state.
+fn state_bytes(digest: &TDigest) -> usize {
+    digest.centroids.capacity() * size_of::<Centroid>() + digest.samples.borrow().block_bytes()
+}
+
+#[test]
+fn the_memory_of_a_digest_follows_from_its_state() {
+    let mut uniform = Uniform(15);
+    let mut next = move |below: f64| (uniform.next().unwrap() * below) as usize;
+    for (compression, kinds) in [(1, 3.0), (5, 4.0), (20, 7.0), (100, 1e9), (200, 40.0)] {
+        let mut digest = digest(compression);
+        let mut other = digest_of(10, &[0.0; 50]);
+        for _ in 0..400 {
+            let count = [1, 1, 1, 7, 60, 900][next(6.0)];
+            let values: Vec<f64> = (0..count)
+                // Few kinds: many nodes of equal mean, some of them heavier; zeros of both signs.
+                .map(|_| (next(kinds) as f64 - 2.0) * -1.0)
+                .collect();
+            match next(40.0) {
+                0 => digest.reset(),
+                1 | 2 => {
+                    let merged =
+                        TDigest::merge(compression, &[&digest, &other], &|_| true).unwrap();
+                    other = std::mem::replace(&mut digest, merged);
+                    if other.observations() > 1 << 40 {
+                        other.reset();
+                        digest.reset();
+                    }
+                }
+                3 => drop(digest.compressed().unwrap()),
+                _ => digest.add(&values).unwrap(),
+            }
+            let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+            let copied = digest.try_clone().unwrap();
+            for same in [&loaded, &copied] {
+                assert_eq!(fed(same), fed(&digest));
+                assert_eq!(state_bytes(same), state_bytes(&digest));
+            }
+        }
+    }
+}
+
 #[test]
 fn moved_blocks_hold_what_they_held() {
     let mut moved = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());

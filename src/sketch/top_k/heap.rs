@@ -9,7 +9,9 @@
 
 use super::index::Index;
 use super::pairs::{PAIR_BYTES, Pairs};
-use crate::sketch::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use crate::sketch::buffer::{
+    BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory, capacity_for, reserve_for,
+};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
 
@@ -72,7 +74,7 @@ impl Heap {
     /// A copy in memory of its own.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut slots = Vec::new();
-        reserve_exact(&mut slots, self.slots.len())?;
+        reserve_for(&mut slots, self.slots.len(), self.len())?;
         for slot in &self.slots {
             slots.push(Slot {
                 item: copy_of(&slot.item)?,
@@ -96,6 +98,13 @@ impl Heap {
     /// How many elements hold an item (of whatever count).
     pub fn occupied(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Whether the root holds no item. Then any item that is not in the heap enters it, in a slot of its own. It is so
+    /// until the heap is full, or until the root is an item with count 0.
+    #[inline]
+    pub fn has_vacant_root(&self) -> bool {
+        self.elements.get(0).1 == 0
     }
 
     /// Count of the root: what an item needs to enter.
@@ -137,8 +146,8 @@ impl Heap {
         (&self.slots[marked as usize - 1].item, count)
     }
 
-    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes. `allows`
-    /// is asked before each block; `changes` is shown those that go and come.
+    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes that is not in the
+    /// heap. `allows` is asked before each block; `changes` is shown those that go and come.
     #[inline]
     pub fn reserve(
         &mut self,
@@ -154,11 +163,8 @@ impl Heap {
             changes.came.visit(&self.spare);
             reserved?;
         }
-        if self.slots.len() < self.elements.len() {
-            if self.slots.len() == self.slots.capacity() {
-                self.reserve_slots(allows, changes)?;
-            }
-            self.index.reserve_one(allows, changes)?;
+        if self.has_vacant_root() {
+            self.reserve_slot(allows, changes)?;
         }
         Ok(())
     }
@@ -166,19 +172,29 @@ impl Heap {
     /// Bytes that [`Heap::reserve`] would take more than it gives back, for an item of `item_len` bytes.
     pub fn growth(&self, item_len: usize) -> u64 {
         let mut bytes = item_len.saturating_sub(self.spare.capacity());
-        if self.slots.len() < self.elements.len() {
-            if self.slots.len() == self.slots.capacity() {
-                bytes += self.more_slots() * size_of::<Slot>();
-            }
-            bytes += self.index.growth();
+        if self.has_vacant_root() {
+            let more_slots = self.next_slots().saturating_sub(self.slots.capacity());
+            bytes += more_slots * size_of::<Slot>() + self.index.growth();
         }
         bytes as u64
     }
 
-    /// Slots that are made at a time: as many as there are, as far as there are elements.
-    fn more_slots(&self) -> usize {
-        let most = self.elements.len() - self.slots.len();
-        self.slots.len().max(4).min(most)
+    /// Slots that there is room for once there is one more.
+    fn next_slots(&self) -> usize {
+        capacity_for(self.slots.len() + 1, self.len())
+    }
+
+    /// Gets the memory for one more slot and its entry in the index.
+    #[inline]
+    fn reserve_slot(
+        &mut self,
+        allows: &dyn Fn(u64) -> bool,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
+        if self.slots.len() == self.slots.capacity() {
+            self.reserve_slots(allows, changes)?;
+        }
+        self.index.reserve_one(allows, changes)
     }
 
     #[cold]
@@ -187,11 +203,11 @@ impl Heap {
         allows: &dyn Fn(u64) -> bool,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let more = self.more_slots();
-        let slots = self.slots.len() as u64 + more as u64;
+        let slots = self.next_slots() as u64;
         ask(allows, slots.saturating_mul(size_of::<Slot>() as u64))?;
         changes.gone.visit(&self.slots);
-        let reserved = reserve_exact(&mut self.slots, more);
+        let (len, most) = (self.slots.len() + 1, self.len());
+        let reserved = reserve_for(&mut self.slots, len, most);
         changes.came.visit(&self.slots);
         reserved
     }
@@ -256,7 +272,7 @@ impl Heap {
             self.elements.set(held, (held_count.max(count), marked));
             return Ok(());
         }
-        self.reserve(0, &|_| true, &mut BlockChanges::<()>::default())?;
+        self.reserve_slot(&|_| true, &mut BlockChanges::<()>::default())?;
         let slot = self.push_slot(item, fingerprint, place);
         self.elements.set(place as usize, (count, slot + 1));
         Ok(())

@@ -269,11 +269,14 @@ impl TopK {
         hash
     }
 
-    /// Bytes that the sketch would take more to add an item of `item_len` bytes; none where it has taken
-    /// them before. Cost: nothing to speak of.
+    /// Bytes that the sketch would take more to add an item with its hash ([`TopK::hash`]); none where it has
+    /// taken them before. Cost: a hash look-up at most.
     #[must_use]
-    pub fn growth(&self, item_len: usize) -> u64 {
-        self.heap.growth(item_len)
+    pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
+        if self.heap.has_vacant_root() && self.heap.find(item, hash.fingerprint).is_some() {
+            return 0;
+        }
+        self.heap.growth(item.len())
     }
 
     /// Adds `increment` occurrences of an item, with all the memory that the allocator gives.
@@ -303,7 +306,16 @@ impl TopK {
         allows: &dyn Fn(u64) -> bool,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        self.heap.reserve(item.len(), allows, changes)?;
+        // Looked up before the memory is reserved while every item that is not in the heap enters it, so that the others
+        // take none.
+        let has_vacant_root = self.heap.has_vacant_root();
+        let mut place = None;
+        if has_vacant_root {
+            place = self.heap.find(item, hash.fingerprint);
+        }
+        if place.is_none() {
+            self.heap.reserve(item.len(), allows, changes)?;
+        }
         let random_before = self.random;
         let met = match increment {
             1 if self.decay.is_chance() => self.count_once(item, hash),
@@ -313,7 +325,10 @@ impl TopK {
         let mut expelled = None;
         let heap = &mut self.heap;
         if met.largest >= heap.root_count() {
-            if let Some(place) = heap.find(item, hash.fingerprint) {
+            if !has_vacant_root {
+                place = heap.find(item, hash.fingerprint);
+            }
+            if let Some(place) = place {
                 changed |= heap.set_count(place, met.largest);
             } else {
                 expelled = heap.replace_root(item, hash.fingerprint, met.largest, changes);

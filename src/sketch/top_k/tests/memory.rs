@@ -1,7 +1,7 @@
 //! Memory: asked for before it is taken, accounted for, and no more than the items need.
 
 use super::super::{TopK, TopKError};
-use super::sketch;
+use super::{saved, sketch};
 use crate::sketch::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -157,6 +157,31 @@ fn bytes(sketch: &TopK) -> u64 {
     bytes.0
 }
 
+/// Only items, and the buffer for the next one, may have room to spare that a copy lacks.
+#[test]
+fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
+    for k in [1u64, 3, 50] {
+        let mut sketch = sketch(k, 8, 3, 0.9);
+        for number in 0..300u32 {
+            // Some items come again.
+            let number = number * 7 % 101;
+            let item = vec![b'x'; number as usize];
+            sketch.add(&item, number % 5 + 1).unwrap();
+            let loaded = TopK::load(&mut saved(&sketch), 0).unwrap();
+            let copied = sketch.try_clone().unwrap();
+            let besides_items = |sketch: &TopK| bytes(sketch) - sketch.heap.item_bytes() as u64;
+            for same in [&loaded, &copied] {
+                assert_eq!(same, &sketch);
+                assert!(bytes(same) <= bytes(&sketch), "k {k}");
+                assert_eq!(besides_items(same), besides_items(&sketch), "k {k}");
+            }
+            if number % 13 == 0 {
+                sketch = copied;
+            }
+        }
+    }
+}
+
 /// Items of all lengths, until all slots are taken and long after.
 #[test]
 fn the_growth_is_what_an_item_takes_at_most() {
@@ -165,7 +190,8 @@ fn the_growth_is_what_an_item_takes_at_most() {
     for number in 0..1000u32 {
         let item = vec![b'x'; (number * 7919 % 300) as usize];
         let item = [&item[..], &number.to_le_bytes()].concat();
-        let (before, growth) = (bytes(&sketch), sketch.growth(item.len()));
+        let growth = sketch.growth(&item, &sketch.hash(&item));
+        let before = bytes(&sketch);
         sketch.add(&item, number % 50 + 1).unwrap();
         assert!(bytes(&sketch) <= before + growth, "item {number}");
         grown += u32::from(bytes(&sketch) == before + growth && growth > 0);
