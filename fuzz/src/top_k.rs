@@ -53,7 +53,7 @@ fn is_sound(sketch: &TopK) {
     assert!(list.len() <= sketch.k() as usize);
     assert!(distinct.into_iter().all(|item| sketch.query(item)));
     let mut values = Values::default();
-    sketch.save(&mut values).expect("little memory");
+    sketch.save(&mut values);
     let again = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
     assert!(again == *sketch);
     let mut copy =
@@ -125,7 +125,7 @@ pub fn commands(bytes: &[u8]) {
             }
             230..=239 => {
                 let mut values = Values::default();
-                sketch.save(&mut values).expect("little memory");
+                sketch.save(&mut values);
                 sketch = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
             }
             _ => is_sound(&sketch),
@@ -142,7 +142,7 @@ pub fn commands(bytes: &[u8]) {
 pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
     let sketch = TopK::load(&mut values.clone(), ENCODING_VERSION).expect("a golden payload");
     let mut stream = Output::values(0);
-    sketch.save(&mut stream).expect("little memory");
+    sketch.save(&mut stream);
     let mut chunked = Output::header(&sketch.header().expect("little memory"));
     chunked.bytes.extend_from_slice(sketch.bucket_bytes());
     vec![stream.bytes, chunked.bytes]

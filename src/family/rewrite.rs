@@ -2,11 +2,16 @@
 //! above that (spec: server.md, "Replication and AOF").
 
 use crate::server::aof::AofWriter;
+use crate::sketch::buffer::OutOfMemory;
+use crate::sketch::format::dump::DumpWriter;
 use std::ffi::CStr;
 
 /// The largest payload that goes into one RESTORE: well below what a server takes as one word
 /// (proto-max-bulk-len, 512 MB unless set otherwise), so that it loads where that was lowered.
 pub const RESTORE_BYTES: u64 = 64 << 20;
+
+/// Bytes of a payload beside the arrays of a value, at most: its type, numbers and footer.
+const NUMBER_BYTES: u64 = 100;
 
 /// Takes the commands that make a value again.
 pub trait Emit {
@@ -20,20 +25,28 @@ impl Emit for AofWriter {
     }
 }
 
-/// Writes a value as one RESTORE of what `restore` makes, where its payload has no more than
-/// `most_restored` bytes ([`RESTORE_BYTES`], but in tests); else as what `chunks` writes.
+/// Writes a value as one RESTORE of what `save` writes, where its payload has no more than `most_restored` bytes
+/// ([`RESTORE_BYTES`], but in tests) and there is memory for it; else as what `chunks` writes. `payload_bytes` may leave
+/// out the numbers.
+///
+/// # Errors
+/// [`OutOfMemory`] of `chunks`.
 pub fn restore_or_chunks(
     out: &mut impl Emit,
+    type_id: u64,
     payload_bytes: u64,
     most_restored: u64,
-    restore: impl FnOnce() -> Vec<u8>,
-    chunks: impl FnOnce(&mut dyn Emit),
-) {
-    if payload_bytes <= most_restored {
-        out.emit(c"RESTORE", 0, &restore());
-    } else {
-        chunks(out);
+    save: impl FnOnce(&mut DumpWriter),
+    chunks: impl FnOnce(&mut dyn Emit) -> Result<(), OutOfMemory>,
+) -> Result<(), OutOfMemory> {
+    if payload_bytes <= most_restored
+        && let Ok(mut payload) = DumpWriter::with_capacity(type_id, payload_bytes + NUMBER_BYTES)
+    {
+        save(&mut payload);
+        out.emit(c"RESTORE", 0, &payload.finish());
+        return Ok(());
     }
+    chunks(out)
 }
 
 /// What was emitted, for tests.
@@ -59,11 +72,16 @@ mod tests {
             let mut recorder = Recorder::default();
             restore_or_chunks(
                 &mut recorder,
+                0,
                 bytes,
                 10,
-                || vec![1],
-                |out| out.emit(c"CHUNK", 7, &[2]),
-            );
+                |_| {},
+                |out| {
+                    out.emit(c"CHUNK", 7, &[2]);
+                    Ok(())
+                },
+            )
+            .unwrap();
             let [(emitted, ..)] = &recorder.0[..] else {
                 panic!("{recorder:?}");
             };

@@ -4,6 +4,7 @@
 //! benches and fuzz targets that link the library run without a server. Where the server's functions
 //! would end the process for lack of memory, this one answers null, so that callers can refuse.
 
+use super::fault;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
@@ -30,6 +31,9 @@ fn natural_size(layout: Layout) -> usize {
 }
 
 fn try_alloc(size: usize) -> *mut u8 {
+    if fault::refuses_memory() {
+        return ptr::null_mut();
+    }
     let function = optional_api!(RedisModule_TryAlloc).or(optional_api!(RedisModule_Alloc));
     // SAFETY: both take any size.
     function.map_or(ptr::null_mut(), |alloc| unsafe { alloc(size).cast() })
@@ -53,6 +57,9 @@ fn can_be_had(size: usize) -> bool {
 }
 
 fn try_calloc(size: usize) -> *mut u8 {
+    if fault::refuses_memory() {
+        return ptr::null_mut();
+    }
     if let Some(calloc) = optional_api!(RedisModule_TryCalloc) {
         // SAFETY: takes any size.
         return unsafe { calloc(1, size).cast() };
@@ -65,6 +72,9 @@ fn try_calloc(size: usize) -> *mut u8 {
 }
 
 fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
+    if fault::refuses_memory() {
+        return ptr::null_mut();
+    }
     if let Some(realloc) = optional_api!(RedisModule_TryRealloc) {
         // SAFETY: `block` is one of the server's allocator.
         return unsafe { realloc(block.cast(), size).cast() };

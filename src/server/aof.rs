@@ -1,5 +1,6 @@
 //! AOF rewrite: the commands that make a key again.
 
+use super::fault;
 use redis_module::raw;
 use std::ffi::{CStr, c_longlong};
 
@@ -23,6 +24,10 @@ impl AofWriter {
     /// `command key number bytes`: the form of LOADCHUNK (iterator, chunk) and of RESTORE (time to
     /// live, payload).
     pub fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+        fault::point(match number {
+            0 | 1 => "aof_rewrite first",
+            _ => "aof_rewrite second",
+        });
         // SAFETY: the format takes the key, a long long and a buffer with its length, in this order;
         // all live until the return.
         unsafe {

@@ -3,9 +3,12 @@
 use super::allocator::NATURAL_ALIGNMENT;
 use super::aof::AofWriter;
 use super::defrag;
+use super::fault;
 use super::guard::guarded;
+use super::log;
 use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
+use super::save;
 use super::stats::Stats;
 use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
@@ -53,11 +56,14 @@ pub trait DataType: Blocks + Send + Sized + 'static {
     /// Why the data are refused; the text goes to the log.
     fn load(reader: &mut RdbReader, encoding_version: u32) -> Result<Self, String>;
 
-    /// Writes the value.
+    /// Writes the value. Takes no memory.
     fn save(&self, writer: &mut RdbWriter);
 
     /// Writes the commands that make the value again.
-    fn rewrite(&self, aof: &mut AofWriter);
+    ///
+    /// # Errors
+    /// Why they could not be written; the text goes to the log, and the rewrite fails.
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String>;
 
     /// A copy of its own, or `None` where memory is short.
     fn try_copy(&self) -> Option<Self>;
@@ -234,11 +240,15 @@ unsafe extern "C" fn rdb_load<T: DataType>(
 }
 
 unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
-    guarded("rdb_save", || {
+    let saved = guarded("rdb_save", || {
         // SAFETY: the stream is this callback's, the value a `Held<T>`.
         let (value, mut writer) = unsafe { (held::<T>(value), RdbWriter::new(io)) };
-        value.value.save(&mut writer);
+        fault::without_memory("rdb_save memory", || value.value.save(&mut writer));
     });
+    if saved.is_none() {
+        // SAFETY: as above.
+        guarded("a failed save", || unsafe { save::fail_rdb(io) });
+    }
 }
 
 unsafe extern "C" fn aof_rewrite<T: DataType>(
@@ -246,11 +256,17 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
     key: *mut raw::RedisModuleString,
     value: *mut c_void,
 ) {
-    guarded("aof_rewrite", || {
+    let rewritten = guarded("aof_rewrite", || {
         // SAFETY: stream and key are this callback's, the value a `Held<T>`.
         let (value, mut writer) = unsafe { (held::<T>(value), AofWriter::new(io, key)) };
-        value.value.rewrite(&mut writer);
+        let rewrite = || value.value.rewrite(&mut writer);
+        fault::without_memory("aof_rewrite memory", rewrite)
+            .inspect_err(|why| log::warning(&format!("cannot rewrite a key: {why}")))
     });
+    if !matches!(rewritten, Some(Ok(()))) {
+        // SAFETY: as above.
+        guarded("a failed rewrite", || unsafe { save::fail_aof(io) });
+    }
 }
 
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {

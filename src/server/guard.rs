@@ -1,6 +1,24 @@
 //! Panics end here: unwinding never crosses into the server.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    /// Where the last panic of this thread was raised, as `file:line:column`.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Replaces Rust's report of a panic on the standard error stream: [`guarded`] writes the place to the log.
+///
+/// For the report's backtrace (`RUST_BACKTRACE`), Rust frees memory that the C library allocated. Valkey 8.1 and later
+/// load modules so that the two use different allocators, which ends the process.
+pub fn replace_report() {
+    panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        // An error means that the thread is ending.
+        let _ = PLACE.try_with(|last| last.set(place));
+    }));
+}
 
 /// Runs `body`; a panic in it is logged and answered with `None`.
 pub fn guarded<R>(what: &str, body: impl FnOnce() -> R) -> Option<R> {
@@ -14,7 +32,8 @@ pub fn guarded<R>(what: &str, body: impl FnOnce() -> R) -> Option<R> {
                 .copied()
                 .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("no message");
-            super::log::warning(&format!("internal error in {what}: {text}"));
+            let place = PLACE.take().unwrap_or_default();
+            super::log::warning(&format!("internal error in {what}: {text} ({place})"));
             None
         }
     }

@@ -45,6 +45,7 @@ pub mod config;
 pub mod datatype;
 mod decimal;
 pub mod defrag;
+mod fault;
 mod guard;
 pub mod info;
 pub mod key;
@@ -55,6 +56,7 @@ pub mod module;
 pub mod options;
 pub mod rdb;
 pub mod reply;
+mod save;
 pub mod stats;
 
 #[cold]

@@ -4,10 +4,11 @@ use super::argument::Argument;
 use super::command::{self, Command};
 use super::config::{self, Setting};
 use super::datatype::{self, DataType};
-use super::guard::guarded;
+use super::guard::{self, guarded};
 use super::info::InfoWriter;
 use super::limit;
 use super::log;
+use super::save;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::slice;
@@ -125,6 +126,8 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
+        // SAFETY: see above.
+        unsafe { save::watch_files(ctx) };
         log_missing();
         let mut all_categories = true;
         for family in self.families {
@@ -184,6 +187,7 @@ impl Module {
         if initialised != raw::REDISMODULE_OK as c_int {
             return refused;
         }
+        guard::replace_report();
         let loaded = guarded("loading", || {
             let len = usize::try_from(argc).unwrap_or(0);
             // SAFETY: argv holds argc strings, valid until the return; it may be null where there are

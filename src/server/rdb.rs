@@ -1,5 +1,6 @@
 //! The value streams of RDB files, DUMP payloads and full synchronisations.
 
+use super::fault;
 use super::log::line_of_input;
 use redis_module::raw;
 use std::ffi::CString;
@@ -92,7 +93,7 @@ impl RdbReader {
     }
 }
 
-/// Writes values. Errors are the server's affair.
+/// Writes values. The server notices errors of the stream itself.
 #[derive(Debug)]
 pub struct RdbWriter {
     io: *mut raw::RedisModuleIO,
@@ -107,18 +108,21 @@ impl RdbWriter {
 
     /// An unsigned integer.
     pub fn unsigned(&mut self, value: u64) {
+        fault::point("rdb_save integer");
         // SAFETY: the stream is the running callback's; so in all methods here.
         unsafe { api!(RedisModule_SaveUnsigned)(self.io, value) }
     }
 
     /// A double.
     pub fn double(&mut self, value: f64) {
+        fault::point("rdb_save double");
         // SAFETY: see above.
         unsafe { api!(RedisModule_SaveDouble)(self.io, value) }
     }
 
     /// A string of bytes.
     pub fn bytes(&mut self, value: &[u8]) {
+        fault::point("rdb_save bytes");
         // A slice's pointer may dangle where it is empty; the server gets a null one instead.
         let start = if value.is_empty() {
             ptr::null()

@@ -22,6 +22,7 @@ mod documents;
 mod encodings;
 mod every_type;
 mod expiry;
+mod failed_saves;
 mod frozen;
 mod golden_dumps;
 mod golden_transcripts;

@@ -3,39 +3,16 @@
 
 use crate::samples::SAMPLES;
 use crate::state::State;
+use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-/// The compiled module. Compiled once per run, with the C compiler of `scripts/install.sh build`.
-fn handler_module() -> &'static Path {
-    static MODULE: OnceLock<PathBuf> = OnceLock::new();
-    MODULE.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/modules/handler.c");
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Test programs may run side by side, so the module gets its name when it is complete.
-        let partial = directory.join(format!("handler-{}.so", std::process::id()));
-        let status = Command::new("cc")
-            .args([
-                "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o",
-            ])
-            .args([&partial, &source])
-            .status()
-            .expect("cc, which scripts/install.sh build installs");
-        assert!(status.success(), "cc {}", source.display());
-        let module = directory.join("handler.so");
-        std::fs::rename(&partial, &module).expect("the compiled module");
-        module
-    })
-}
-
 fn start() -> Server {
-    let module = handler_module().to_str().expect("a UTF-8 path");
-    Options::new().arguments(&["--loadmodule", module]).start()
+    Options::new()
+        .arguments(&["--loadmodule", handler::module()])
+        .start()
 }
 
 /// Runs `handler` on every event of this name until [`replies`].

@@ -5,6 +5,7 @@
 
 pub mod abilities;
 pub mod damage;
+pub mod handler;
 pub mod resp;
 pub mod server;
 pub mod stop;

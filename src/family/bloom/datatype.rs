@@ -26,13 +26,13 @@ impl DataType for Chain {
         parts::save(self, writer);
     }
 
-    fn rewrite(&self, aof: &mut AofWriter) {
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String> {
         if !parts::has_header(self) {
             // Found in the oldest files only; small enough for one command.
             let mut dump = DumpWriter::new(type_id(b"MBbloom--", 4));
             parts::save(self, &mut dump);
             aof.emit(c"RESTORE", 0, &dump.finish());
-            return;
+            return Ok(());
         }
         aof.emit(c"BF.LOADCHUNK", 1, &parts::header(self));
         let mut iterator = 1;
@@ -40,6 +40,7 @@ impl DataType for Chain {
             aof.emit(c"BF.LOADCHUNK", next, chunk);
             iterator = next;
         }
+        Ok(())
     }
 
     fn try_copy(&self) -> Option<Self> {

@@ -4,6 +4,7 @@ use crate::family::rewrite::{self, Emit, RESTORE_BYTES};
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
+use crate::sketch::buffer::OutOfMemory;
 use crate::sketch::count_min::CountMin;
 use crate::sketch::count_min::stored::{ENCODING_VERSION, NEWEST_ENCODING_VERSION, TYPE_NAME};
 use crate::sketch::format::FormatError;
@@ -34,8 +35,8 @@ impl DataType for CountMin {
         CountMin::save(self, writer);
     }
 
-    fn rewrite(&self, aof: &mut AofWriter) {
-        rewrite_in(self, aof, RESTORE_BYTES, CHUNK_BYTES);
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String> {
+        rewrite_in(self, aof, RESTORE_BYTES, CHUNK_BYTES).map_err(|refused| refused.to_string())
     }
 
     fn try_copy(&self) -> Option<Self> {
@@ -49,21 +50,24 @@ impl DataType for CountMin {
 
 /// Writes the sketch as one RESTORE where its cells have no more than `most_restored` bytes, else as
 /// chunks of `chunk_bytes`.
-fn rewrite_in(sketch: &CountMin, out: &mut impl Emit, most_restored: u64, chunk_bytes: usize) {
+fn rewrite_in(
+    sketch: &CountMin,
+    out: &mut impl Emit,
+    most_restored: u64,
+    chunk_bytes: usize,
+) -> Result<(), OutOfMemory> {
+    let id = type_id(TYPE_NAME, ENCODING_VERSION);
     let cell_bytes = sketch.shape().bytes().unwrap_or(u64::MAX);
-    let restore = || {
-        let mut dump = DumpWriter::new(type_id(TYPE_NAME, ENCODING_VERSION));
-        sketch.save(&mut dump);
-        dump.finish()
-    };
-    rewrite::restore_or_chunks(out, cell_bytes, most_restored, restore, |out| {
+    let save = |payload: &mut DumpWriter| sketch.save(payload);
+    rewrite::restore_or_chunks(out, id, cell_bytes, most_restored, save, |out| {
         out.emit(c"CMS.LOADCHUNK", 1, &sketch.header());
         let mut iterator = 1;
         while let Some((chunk, next)) = sketch.chunk_at(iterator, chunk_bytes) {
             out.emit(c"CMS.LOADCHUNK", next, chunk);
             iterator = next;
         }
-    });
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -107,7 +111,7 @@ mod tests {
                 (0, 1 + bytes.div_ceil(100)),
             ] {
                 let mut recorder = Recorder::default();
-                rewrite_in(&sketch, &mut recorder, most_restored, 100);
+                rewrite_in(&sketch, &mut recorder, most_restored, 100).unwrap();
                 assert_eq!(recorder.0.len() as u64, commands);
                 assert_eq!(made(&recorder.0), sketch);
             }
@@ -123,7 +127,7 @@ mod tests {
         ] {
             let sketch = CountMin::new(width, 1, CellSize::Four, &|_| true).unwrap();
             let mut recorder = Recorder::default();
-            rewrite_in(&sketch, &mut recorder, RESTORE_BYTES, CHUNK_BYTES);
+            rewrite_in(&sketch, &mut recorder, RESTORE_BYTES, CHUNK_BYTES).unwrap();
             assert_eq!(recorder.0[0].0, command);
             assert_eq!(recorder.0.len(), commands);
         }

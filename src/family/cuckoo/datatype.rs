@@ -27,13 +27,14 @@ impl DataType for CuckooFilter {
         CuckooFilter::save(self, writer);
     }
 
-    fn rewrite(&self, aof: &mut AofWriter) {
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String> {
         aof.emit(c"CF.LOADCHUNK", 1, &self.header());
         let mut iterator = 1;
         while let Some((chunk, next)) = self.chunk(iterator, CHUNK_BYTES) {
             aof.emit(c"CF.LOADCHUNK", next, chunk);
             iterator = next;
         }
+        Ok(())
     }
 
     fn try_copy(&self) -> Option<Self> {

@@ -7,7 +7,6 @@ use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
 use crate::sketch::format::dump::{DumpWriter, type_id};
 use crate::sketch::t_digest::{self, TDigest};
-use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(TDigest::NAME);
@@ -28,25 +27,15 @@ impl DataType for TDigest {
         TDigest::save(self, writer);
     }
 
-    fn rewrite(&self, aof: &mut AofWriter) {
-        let restore = || {
-            let mut dump = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
-            TDigest::save(self, &mut dump);
-            dump.finish()
-        };
-        restore_or_chunks(
-            aof,
-            self.payload_bytes(),
-            RESTORE_BYTES,
-            restore,
-            |out| match self.to_chunk() {
-                Ok(chunk) => out.emit(c"TDIGEST.LOADCHUNK", ONLY_CHUNK, &chunk),
-                // A rewrite that lacks this key must not pass for a good one.
-                Err(refused) => handle_alloc_error(
-                    Layout::array::<u8>(refused.bytes as usize).unwrap_or(Layout::new::<u8>()),
-                ),
-            },
-        );
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String> {
+        let id = type_id(b"TDIS-TYPE", 0);
+        let save = |payload: &mut DumpWriter| TDigest::save(self, payload);
+        let rewritten =
+            restore_or_chunks(aof, id, self.payload_bytes(), RESTORE_BYTES, save, |out| {
+                out.emit(c"TDIGEST.LOADCHUNK", ONLY_CHUNK, &self.to_chunk()?);
+                Ok(())
+            });
+        rewritten.map_err(|refused| refused.to_string())
     }
 
     fn try_copy(&self) -> Option<Self> {

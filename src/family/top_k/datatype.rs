@@ -3,10 +3,8 @@
 use crate::family::rewrite::{Emit, RESTORE_BYTES, restore_or_chunks};
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
-use crate::server::log;
 use crate::server::rdb::{RdbReader, RdbWriter};
 use crate::sketch::buffer::OutOfMemory;
-use crate::sketch::format::Sink;
 use crate::sketch::format::chunks::CHUNK_BYTES;
 use crate::sketch::format::dump::{DumpWriter, type_id};
 use crate::sketch::top_k::{TopK, stored};
@@ -27,11 +25,11 @@ impl DataType for TopK {
     }
 
     fn save(&self, writer: &mut RdbWriter) {
-        save_or_abort(self, writer);
+        TopK::save(self, writer);
     }
 
-    fn rewrite(&self, aof: &mut AofWriter) {
-        rewrite(self, aof, RESTORE_BYTES);
+    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String> {
+        rewrite(self, aof, RESTORE_BYTES).map_err(|refused| refused.to_string())
     }
 
     fn try_copy(&self) -> Option<Self> {
@@ -45,36 +43,21 @@ impl DataType for TopK {
 
 /// Writes the commands that make a sketch again: one RESTORE if its payload has no more than
 /// `most_restored` bytes, else its header and its chunks.
-fn rewrite(sketch: &TopK, aof: &mut impl Emit, most_restored: u64) {
-    let restore = || {
-        #[allow(clippy::cast_possible_truncation)] // 0
-        let version = stored::ENCODING_VERSION as u16;
-        let mut dump = DumpWriter::new(type_id(b"TopK-TYPE", version));
-        save_or_abort(sketch, &mut dump);
-        dump.finish()
-    };
+fn rewrite(sketch: &TopK, aof: &mut impl Emit, most_restored: u64) -> Result<(), OutOfMemory> {
+    #[allow(clippy::cast_possible_truncation)] // 0
+    let id = type_id(b"TopK-TYPE", stored::ENCODING_VERSION as u16);
+    let payload_bytes = sketch.payload_bytes();
+    let save = |payload: &mut DumpWriter| sketch.save(payload);
     let chunks = |aof: &mut dyn Emit| {
-        aof.emit(c"TOPK.LOADCHUNK", 1, &taken(sketch.header()));
+        aof.emit(c"TOPK.LOADCHUNK", 1, &sketch.header()?);
         let mut iterator = 1;
         while let Some((next, chunk)) = sketch.chunk(iterator, CHUNK_BYTES) {
             aof.emit(c"TOPK.LOADCHUNK", next, chunk);
             iterator = next;
         }
+        Ok(())
     };
-    restore_or_chunks(aof, sketch.payload_bytes(), most_restored, restore, chunks);
-}
-
-fn save_or_abort(sketch: &TopK, sink: &mut impl Sink) {
-    taken(sketch.save(sink));
-}
-
-/// What needed memory to be saved. Without it the process ends, as the server's own does that takes
-/// memory for the same bytes next: a file that lacks a key must not look whole.
-fn taken<T>(saved: Result<T, OutOfMemory>) -> T {
-    saved.unwrap_or_else(|refused| {
-        log::warning(&format!("cannot save a top-k: {refused}"));
-        std::process::abort()
-    })
+    restore_or_chunks(aof, id, payload_bytes, most_restored, save, chunks)
 }
 
 #[cfg(test)]
@@ -96,7 +79,7 @@ mod tests {
     fn a_small_sketch_is_rewritten_as_one_restore() {
         let sketch = sample();
         let mut recorder = Recorder::default();
-        rewrite(&sketch, &mut recorder, RESTORE_BYTES);
+        rewrite(&sketch, &mut recorder, RESTORE_BYTES).expect("memory");
         let [(command, time_to_live, payload)] = &recorder.0[..] else {
             panic!("{recorder:?}");
         };
@@ -111,7 +94,7 @@ mod tests {
     fn a_large_sketch_is_rewritten_in_chunks() {
         let sketch = sample();
         let mut recorder = Recorder::default();
-        rewrite(&sketch, &mut recorder, sketch.payload_bytes() - 1);
+        rewrite(&sketch, &mut recorder, sketch.payload_bytes() - 1).expect("memory");
         assert!(
             recorder
                 .0

@@ -8,7 +8,7 @@
 //! stream in memory, read from a payload or written by a sketch: tests and fuzz targets use it.
 
 use super::{FormatError, Sink, Source};
-use crate::sketch::buffer::Buffer;
+use crate::sketch::buffer::{Buffer, OutOfMemory};
 use crc::{CRC_64_REDIS, Crc, Table};
 use std::collections::VecDeque;
 
@@ -53,9 +53,24 @@ impl DumpWriter {
     /// An empty payload of the type with this id (see [`type_id`]).
     #[must_use]
     pub fn new(type_id: u64) -> Self {
-        let mut writer = Self {
-            payload: vec![MODULE_VALUE],
-        };
+        Self::with_payload(type_id, Vec::new())
+    }
+
+    /// As [`DumpWriter::new`], with memory for a payload of so many bytes.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses it.
+    pub fn with_capacity(type_id: u64, bytes: u64) -> Result<Self, OutOfMemory> {
+        let refused = OutOfMemory { bytes };
+        let capacity = usize::try_from(bytes).map_err(|_| refused)?;
+        let mut payload = Vec::new();
+        payload.try_reserve_exact(capacity).map_err(|_| refused)?;
+        Ok(Self::with_payload(type_id, payload))
+    }
+
+    fn with_payload(type_id: u64, payload: Vec<u8>) -> Self {
+        let mut writer = Self { payload };
+        writer.payload.push(MODULE_VALUE);
         writer.length(type_id);
         writer
     }

@@ -9,6 +9,7 @@
 
 use super::index::Index;
 use super::pairs::{PAIR_BYTES, Pairs};
+use super::records::Records;
 use crate::sketch::buffer::{
     BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory, capacity_for, reserve_for,
 };
@@ -26,10 +27,18 @@ const FINGERPRINTED: u32 = 4096;
 /// An item of the heap.
 #[derive(Debug)]
 struct Slot {
-    item: Vec<u8>,
+    /// The item and a NUL, as it is saved.
+    terminated: Vec<u8>,
     fingerprint: u32,
     /// Its place in the heap array.
     place: u32,
+}
+
+impl Slot {
+    #[inline]
+    fn item(&self) -> &[u8] {
+        unterminated(&self.terminated)
+    }
 }
 
 /// An element of the heap that holds an item.
@@ -55,8 +64,9 @@ pub(super) struct Heap {
     index: Index,
     /// What items are tagged with in the index instead of their fingerprints.
     tags: Option<RandomState>,
-    /// Takes the next item; then holds the one that it expelled.
+    /// Takes the next item and its NUL; then holds the one that it expelled.
     spare: Vec<u8>,
+    records: Records,
 }
 
 impl Heap {
@@ -68,6 +78,7 @@ impl Heap {
             index: Index::default(),
             tags: (k > FINGERPRINTED).then(RandomState::new),
             spare: Vec::new(),
+            records: Records::new(k)?,
         })
     }
 
@@ -77,7 +88,7 @@ impl Heap {
         reserve_for(&mut slots, self.slots.len(), self.len())?;
         for slot in &self.slots {
             slots.push(Slot {
-                item: copy_of(&slot.item)?,
+                terminated: copy_of(&slot.terminated)?,
                 ..*slot
             });
         }
@@ -87,6 +98,9 @@ impl Heap {
             index: self.index.try_clone()?,
             tags: self.tags.clone(),
             spare: Vec::new(),
+            // As many as there are elements, which is k.
+            #[allow(clippy::cast_possible_truncation)]
+            records: Records::new(self.elements.len() as u32)?,
         })
     }
 
@@ -117,7 +131,7 @@ impl Heap {
     /// of [`FINGERPRINTED`] elements at most.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
-        let is_wanted = |slot: u32| self.slots[slot as usize].item == item;
+        let is_wanted = |slot: u32| self.slots[slot as usize].item() == item;
         self.index
             .find(self.tag(item, fingerprint), is_wanted)
             .map(|slot| self.slots[slot as usize].place as usize)
@@ -136,14 +150,27 @@ impl Heap {
             place: slot.place,
             fingerprint: slot.fingerprint,
             count,
-            item: &slot.item,
+            item: slot.item(),
         })
+    }
+
+    /// What is saved of the item at `place`: the item, if there is one, and a NUL.
+    pub fn terminated(&self, place: usize) -> &[u8] {
+        match self.elements.get(place).1.checked_sub(1) {
+            Some(slot) => &self.slots[slot as usize].terminated,
+            None => &[0],
+        }
+    }
+
+    /// Memory for the elements in their stored form.
+    pub fn records(&self) -> &Records {
+        &self.records
     }
 
     /// Item and count of the element at `place`, which holds an item.
     pub fn item_at(&self, place: usize) -> (&[u8], u32) {
         let (count, marked) = self.elements.get(place);
-        (&self.slots[marked as usize - 1].item, count)
+        (self.slots[marked as usize - 1].item(), count)
     }
 
     /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes that is not in the
@@ -155,11 +182,12 @@ impl Heap {
         allows: &dyn Fn(u64) -> bool,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        if self.spare.capacity() < item_len || self.spare.capacity() > SPARE_BYTES {
-            ask(allows, item_len as u64)?;
+        let terminated_len = item_len + 1;
+        if self.spare.capacity() < terminated_len || self.spare.capacity() > SPARE_BYTES {
+            ask(allows, terminated_len as u64)?;
             changes.gone.visit(&self.spare);
             self.spare = Vec::new();
-            let reserved = reserve_exact(&mut self.spare, item_len);
+            let reserved = reserve_exact(&mut self.spare, terminated_len);
             changes.came.visit(&self.spare);
             reserved?;
         }
@@ -171,7 +199,7 @@ impl Heap {
 
     /// Bytes that [`Heap::reserve`] would take more than it gives back, for an item of `item_len` bytes.
     pub fn growth(&self, item_len: usize) -> u64 {
-        let mut bytes = item_len.saturating_sub(self.spare.capacity());
+        let mut bytes = (item_len + 1).saturating_sub(self.spare.capacity());
         if self.has_vacant_root() {
             let more_slots = self.next_slots().saturating_sub(self.slots.capacity());
             bytes += more_slots * size_of::<Slot>() + self.index.growth();
@@ -235,18 +263,19 @@ impl Heap {
     ) -> Option<&[u8]> {
         self.spare.clear();
         self.spare.extend_from_slice(item);
+        self.spare.push(0);
         self.trim_spare(changes);
         let marked = self.elements.get(0).1;
         let (slot, was_occupied) = match marked.checked_sub(1) {
             None => {
-                let item = std::mem::take(&mut self.spare);
-                (self.push_slot(item, fingerprint, 0), false)
+                let terminated = std::mem::take(&mut self.spare);
+                (self.push_slot(terminated, fingerprint, 0), false)
             }
             Some(number) => {
                 let slot = &mut self.slots[number as usize];
-                std::mem::swap(&mut slot.item, &mut self.spare);
+                std::mem::swap(&mut slot.terminated, &mut self.spare);
                 let tags = &self.tags;
-                let tag_before = tag(tags, &self.spare, slot.fingerprint);
+                let tag_before = tag(tags, unterminated(&self.spare), slot.fingerprint);
                 self.index.remove(tag_before, number);
                 slot.fingerprint = fingerprint;
                 self.index.insert(tag(tags, item, fingerprint), number);
@@ -255,25 +284,25 @@ impl Heap {
         };
         self.elements.set(0, (count, slot + 1));
         self.sift_down(0);
-        was_occupied.then_some(&self.spare)
+        was_occupied.then(|| unterminated(&self.spare))
     }
 
-    /// Puts an item into the element at `place`, which holds none, without sifting. An item that is in
-    /// the heap already stays where it is, with the larger count.
+    /// Puts an item, which comes with a NUL behind it, into the element at `place`, which holds none, without
+    /// sifting. An item that is in the heap already stays where it is, with the larger count.
     pub fn put(
         &mut self,
         place: u32,
-        item: Vec<u8>,
+        terminated: Vec<u8>,
         fingerprint: u32,
         count: u32,
     ) -> Result<(), OutOfMemory> {
-        if let Some(held) = self.find(&item, fingerprint) {
+        if let Some(held) = self.find(unterminated(&terminated), fingerprint) {
             let (held_count, marked) = self.elements.get(held);
             self.elements.set(held, (held_count.max(count), marked));
             return Ok(());
         }
         self.reserve_slot(&|_| true, &mut BlockChanges::<()>::default())?;
-        let slot = self.push_slot(item, fingerprint, place);
+        let slot = self.push_slot(terminated, fingerprint, place);
         self.elements.set(place as usize, (count, slot + 1));
         Ok(())
     }
@@ -326,13 +355,13 @@ impl Heap {
         self.index.bytes()
     }
 
-    fn push_slot(&mut self, item: Vec<u8>, fingerprint: u32, place: u32) -> u32 {
+    fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, place: u32) -> u32 {
         // Fewer slots than k, which fits 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let slot = self.slots.len() as u32;
-        let tag = self.tag(&item, fingerprint);
+        let tag = self.tag(unterminated(&terminated), fingerprint);
         self.slots.push(Slot {
-            item,
+            terminated,
             fingerprint,
             place,
         });
@@ -401,15 +430,16 @@ impl Heap {
     }
 }
 
-/// Blocks 0 to 3 are the arrays and the spare memory; block 4 + i is that of the item in slot i.
+/// Blocks 0 to 4 are the arrays and the spare memory; block 5 + i is that of the item in slot i.
 impl Blocks for Heap {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.elements.visit(visitor);
         visitor.visit(&self.slots);
         self.index.visit(visitor);
         visitor.visit(&self.spare);
+        self.records.visit(visitor);
         for slot in &self.slots {
-            visitor.visit(&slot.item);
+            visitor.visit(&slot.terminated);
         }
     }
 
@@ -419,8 +449,9 @@ impl Blocks for Heap {
             1 => mover.relocate(&mut self.slots),
             2 => self.index.relocate(mover),
             3 => mover.relocate(&mut self.spare),
-            _ => match self.slots.get_mut(index - 4) {
-                Some(slot) => mover.relocate(&mut slot.item),
+            4 => self.records.relocate(mover),
+            _ => match self.slots.get_mut(index - 5) {
+                Some(slot) => mover.relocate(&mut slot.terminated),
                 None => return false,
             },
         }
@@ -455,6 +486,21 @@ pub(super) fn reserve_exact<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutO
     })
 }
 
+/// An item without the NUL behind it.
+#[inline]
+fn unterminated(terminated: &[u8]) -> &[u8] {
+    &terminated[..terminated.len() - 1]
+}
+
+/// A copy of an item with a NUL behind it, without room to spare.
+pub(super) fn terminated_copy_of(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = Vec::new();
+    reserve_exact(&mut copy, item.len() + 1)?;
+    copy.extend_from_slice(item);
+    copy.push(0);
+    Ok(copy)
+}
+
 /// A copy of `bytes` without room to spare.
 pub(super) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = Vec::new();
@@ -467,7 +513,9 @@ pub(super) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
 impl Heap {
     /// Bytes held for items, spare ones included.
     pub fn item_bytes(&self) -> usize {
-        let items: usize = self.slots.iter().map(|slot| slot.item.capacity()).sum();
+        let items: usize = (self.slots.iter())
+            .map(|slot| slot.terminated.capacity())
+            .sum();
         items + self.spare.capacity()
     }
 }

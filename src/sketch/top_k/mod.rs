@@ -19,6 +19,7 @@ mod heap;
 mod index;
 mod pairs;
 mod random;
+mod records;
 mod rows;
 pub mod stored;
 #[cfg(test)]
@@ -165,9 +166,10 @@ impl TopK {
     /// An empty sketch of the `k` most frequent items with `depth` rows of `width` buckets (all in
     /// [1, 2^32 - 1]) and a decay in (0, 1].
     ///
-    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing); 24 an
-    /// element while it is saved; and for each item that enters the heap its bytes, 32 for its slot
-    /// and 16 to 32 for its index entry. `allows` is asked for the sum of the former three.
+    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing), and 24 more an
+    /// element, for saving, where k is above 43,690; and for each item that enters the heap its bytes and one
+    /// more, 32 for its slot and 16 to 32 for its index entry. `allows` is asked for 8 bytes a bucket and 32 an
+    /// element.
     ///
     /// # Errors
     /// See [`TopKError`], in the order of its variants.

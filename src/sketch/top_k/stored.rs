@@ -4,9 +4,10 @@
 //! chunked dump, which holds all but the bucket array. Both are read into `Parts`, and
 //! `Parts::validate` is the only way from there to a sketch.
 
-use super::heap::{Heap, MAX_ELEMENT_BYTES, ask, copy_of, reserve_exact};
+use super::heap::{Heap, MAX_ELEMENT_BYTES, ask, reserve_exact, terminated_copy_of};
 use super::pairs::Pairs;
 use super::random::Random;
+use super::records::Record;
 use super::rows::fingerprint_of;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::sketch::buffer::{Buffer, OutOfMemory};
@@ -44,7 +45,8 @@ struct Parts {
 struct Element {
     place: u32,
     count: u32,
-    item: Vec<u8>,
+    /// The item and a NUL.
+    terminated: Vec<u8>,
 }
 
 impl Parts {
@@ -65,14 +67,19 @@ impl Parts {
         }
         let mut heap = Heap::new(shape.k)?;
         let mut next_place = 0;
-        for Element { place, count, item } in self.elements {
+        for element in self.elements {
+            let Element {
+                place,
+                count,
+                terminated,
+            } = element;
             if place < next_place || place >= shape.k {
                 return Err(FormatError::Invalid("a heap element is out of place"));
             }
             // Below k, so this does not overflow.
             next_place = place + 1;
-            let fingerprint = fingerprint_of(&item);
-            heap.put(place, item, fingerprint, count)?;
+            let fingerprint = fingerprint_of(&terminated[..terminated.len() - 1]);
+            heap.put(place, terminated, fingerprint, count)?;
         }
         let buckets = Pairs::from(self.buckets);
         if let Some(random) = self.random {
@@ -139,8 +146,13 @@ impl TopK {
             if item.is_empty() && fingerprint != fingerprint_of_empty {
                 continue;
             }
-            let item = copy_of(item)?;
-            push(&mut elements, Element { place, count, item })?;
+            let terminated = terminated_copy_of(item)?;
+            let element = Element {
+                place,
+                count,
+                terminated,
+            };
+            push(&mut elements, element)?;
         }
         Parts {
             shape,
@@ -163,45 +175,36 @@ impl TopK {
         FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
     }
 
-    /// Writes the RDB values.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if there is none for 24 bytes a heap element and the longest item; nothing has
-    /// been written then.
-    pub fn save(&self, sink: &mut (impl Sink + ?Sized)) -> Result<(), OutOfMemory> {
-        let mut records = Buffer::zeroed(u64::from(self.k()) * RECORD_BYTES as u64)?;
-        let longest = self.heap.iter().map(|element| element.item.len()).max();
-        let mut terminated = Vec::new();
-        reserve_exact(&mut terminated, longest.unwrap_or(0) + 1)?;
-
-        let places = records.as_chunks_mut::<RECORD_BYTES>().0;
-        for element in self.heap.iter() {
-            let record = &mut places[element.place as usize];
-            // Nobody reads the length: an item's own buffer tells it.
-            #[allow(clippy::cast_possible_truncation)]
-            let length = element.item.len() as u32;
-            record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
-            record[4..8].copy_from_slice(&length.to_le_bytes());
-            record[16..20].copy_from_slice(&element.count.to_le_bytes());
-        }
-        places[0][8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
-
+    /// Writes the RDB values. Takes no memory.
+    pub fn save(&self, sink: &mut (impl Sink + ?Sized)) {
         let shape = self.shape();
         sink.write_unsigned(shape.k.into());
         sink.write_unsigned(shape.width.into());
         sink.write_unsigned(shape.depth.into());
         sink.write_double(shape.decay);
         sink.write_bytes(self.buckets.bytes());
-        sink.write_bytes(&records);
+        let records = self.heap.records();
+        records.write(|place| self.record(place), |bytes| sink.write_bytes(bytes));
         for place in 0..self.heap.len() {
-            terminated.clear();
-            if let Some(element) = self.heap.element(place) {
-                terminated.extend_from_slice(element.item);
-            }
-            terminated.push(0);
-            sink.write_bytes(&terminated);
+            sink.write_bytes(self.heap.terminated(place));
         }
-        Ok(())
+    }
+
+    /// The element at this place of the heap in the RDB format.
+    fn record(&self, place: usize) -> Record {
+        let mut record = [0; RECORD_BYTES];
+        if let Some(element) = self.heap.element(place) {
+            // Nobody reads the length: an item's own buffer has it.
+            #[allow(clippy::cast_possible_truncation)]
+            let length = element.item.len() as u32;
+            record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
+            record[4..8].copy_from_slice(&length.to_le_bytes());
+            record[16..20].copy_from_slice(&element.count.to_le_bytes());
+        }
+        if place == 0 {
+            record[8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
+        }
+        record
     }
 
     /// The header of a chunked dump: all but the bucket array ([`TopK::bucket_bytes`]).
@@ -251,7 +254,7 @@ impl TopK {
         for element in header_elements(fields.clone()) {
             let (.., item) = element?;
             count += 1;
-            item_bytes += item.len().max(ITEM_BLOCK_BYTES);
+            item_bytes += (item.len() + 1).max(ITEM_BLOCK_BYTES);
         }
         shape.ask_for_memory(allows)?;
         ask(allows, (count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
@@ -259,8 +262,12 @@ impl TopK {
         reserve_exact(&mut elements, count)?;
         for element in header_elements(fields) {
             let (place, count, item) = element?;
-            let item = copy_of(item)?;
-            elements.push(Element { place, count, item });
+            let terminated = terminated_copy_of(item)?;
+            elements.push(Element {
+                place,
+                count,
+                terminated,
+            });
         }
         let buckets = Buffer::zeroed(shape.bucket_count() * super::PAIR_BYTES)?;
         Parts {

@@ -1,10 +1,12 @@
-// A module that runs a command whenever a keyspace event of a given name occurs, from inside the notification.
-// tests/server/notifications.rs compiles and loads it.
+// A module for tests of what other modules can do. tests/support/handler.rs compiles it.
+//
+// It runs a command whenever a keyspace event of a given name occurs, from inside the notification:
 //
 //   HANDLER.ON event command [argument ...]   the argument KEY stands for the key of the event
 //   HANDLER.OFF                               array of the replies since HANDLER.ON, in RESP2
 //   HANDLER.DELETE key                        deletes the key, and overwrites the memory that this frees
 //   HANDLER.SET key text                      the same, then sets the key to a string
+//   HANDLER.SAVE file                         has the server write an RDB file (servers since Redis 7.2)
 //
 // The handler does not run for events that occur while it runs. It declares the few functions of the module
 // API that it uses, so that no header is needed.
@@ -16,6 +18,7 @@ typedef struct RedisModuleCtx RedisModuleCtx;
 typedef struct RedisModuleString RedisModuleString;
 typedef struct RedisModuleCallReply RedisModuleCallReply;
 typedef struct RedisModuleKey RedisModuleKey;
+typedef struct RedisModuleRdbStream RedisModuleRdbStream;
 typedef int (*Command)(RedisModuleCtx *, RedisModuleString **, int);
 typedef int (*Notification)(RedisModuleCtx *, int type, const char *event, RedisModuleString *key);
 
@@ -45,6 +48,10 @@ static void (*CloseKey)(RedisModuleKey *);
 static int (*DeleteKey)(RedisModuleKey *);
 static int (*StringSet)(RedisModuleKey *, RedisModuleString *);
 static int (*Replicate)(RedisModuleCtx *, const char *, const char *, ...);
+static int (*ReplyWithError)(RedisModuleCtx *, const char *);
+static RedisModuleRdbStream *(*RdbStreamCreateFromFile)(const char *);
+static void (*RdbStreamFree)(RedisModuleRdbStream *);
+static int (*RdbSave)(RedisModuleCtx *, RedisModuleRdbStream *, int);
 
 // Fixed storage: the handler takes no memory of its own.
 static char event_name[MAX_TEXT];
@@ -153,6 +160,16 @@ static int set_key(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return ReplyWithSimpleString(ctx, "OK");
 }
 
+static int save(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+    if (argc != 2) return WrongArity(ctx);
+    if (!RdbSave) return ReplyWithError(ctx, "ERR this server has no RdbSave");
+    size_t length;
+    RedisModuleRdbStream *file = RdbStreamCreateFromFile(StringPtrLen(argv[1], &length));
+    int saved = RdbSave(ctx, file, 0);
+    RdbStreamFree(file);
+    return saved == OK ? ReplyWithSimpleString(ctx, "OK") : ReplyWithError(ctx, "ERR not saved");
+}
+
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv;
     (void)argc;
@@ -178,10 +195,16 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     API(DeleteKey);
     API(StringSet);
     API(Replicate);
+    API(ReplyWithError);
+    // Missing functions stay null.
+    GetApi("RedisModule_RdbStreamCreateFromFile", &RdbStreamCreateFromFile);
+    GetApi("RedisModule_RdbStreamFree", &RdbStreamFree);
+    GetApi("RedisModule_RdbSave", &RdbSave);
     SetModuleAttribs(ctx, "handler", 1, API_VERSION);
     if (CreateCommand(ctx, "handler.on", on, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.off", off, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.delete", delete_key, "write", 1, 1, 1) != OK) return ERR;
+    if (CreateCommand(ctx, "handler.save", save, "", 0, 0, 0) != OK) return ERR;
     if (CreateCommand(ctx, "handler.set", set_key, "write", 1, 1, 1) != OK) return ERR;
     return SubscribeToKeyspaceEvents(ctx, ALL_EVENTS, on_event);
 }

@@ -1,5 +1,6 @@
 //! Memory: asked for before it is taken, accounted for, and no more than the items need.
 
+use super::super::records::MAX_SHARED;
 use super::super::{TopK, TopKError};
 use super::{saved, sketch};
 use crate::sketch::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
@@ -45,14 +46,48 @@ fn every_block_is_visited_once() {
     for item in [&b"a"[..], b"", b"b"] {
         sketch.add(item, 1).unwrap();
     }
-    // Also slots, index, and the two items that have bytes.
+    // Also slots, index, and three items with their NULs.
     let visited = blocks(&sketch);
-    assert_eq!(visited.len(), 6);
-    assert_eq!(visited.iter().collect::<HashSet<_>>().len(), 6);
+    assert_eq!(visited.len(), 7);
+    assert_eq!(visited.iter().collect::<HashSet<_>>().len(), 7);
     // Also the memory of the item that was expelled.
     assert_eq!(sketch.add(b"long", 5).unwrap().expelled, Some(&b"a"[..]));
     sketch.add(b"x", 6).unwrap();
-    assert_eq!(blocks(&sketch).len(), 7);
+    assert_eq!(blocks(&sketch).len(), 8);
+}
+
+/// A heap that is too large for the shared records has a block of its own for them, in a copy as well.
+#[test]
+fn a_large_heap_keeps_memory_for_its_records() {
+    for (k, records) in [(MAX_SHARED as u64, 0), (MAX_SHARED as u64 + 1, 1)] {
+        let mut large = sketch(k, 8, 7, 0.9);
+        assert_eq!(blocks(&large).len(), 2 + records);
+        assert_eq!(blocks(&large.try_clone().unwrap()).len(), 2 + records);
+        let mut mover = MovesAll::default();
+        let mut index = 0;
+        while large.relocate_block(index, &mut mover) {
+            index += 1;
+        }
+        assert_eq!(mover.moves, 2 + records);
+        // Saved twice: the second time the records hold what the first left.
+        for item in [&b"a"[..], b"b"] {
+            large.add(item, 3).unwrap();
+            assert_eq!(TopK::load(&mut saved(&large), 0).unwrap(), large);
+        }
+    }
+}
+
+/// What a save leaves in the shared records is not part of the next.
+#[test]
+fn records_of_another_sketch_are_overwritten() {
+    let mut full = sketch(100, 8, 7, 0.9);
+    let empty = sketch(50, 8, 7, 0.9);
+    let before = saved(&empty);
+    for number in 0..100u32 {
+        full.add(&number.to_le_bytes(), number + 1).unwrap();
+    }
+    assert_eq!(TopK::load(&mut saved(&full), 0).unwrap(), full);
+    assert_eq!(saved(&empty), before);
 }
 
 #[test]

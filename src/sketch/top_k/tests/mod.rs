@@ -18,7 +18,7 @@ fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
 /// The RDB values of a sketch.
 fn saved(sketch: &TopK) -> Values {
     let mut values = Values::default();
-    sketch.save(&mut values).unwrap();
+    sketch.save(&mut values);
     values
 }
 

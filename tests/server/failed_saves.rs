@@ -1,0 +1,291 @@
+//! Values that cannot be saved: nothing that lacks one looks complete, and the old files stay.
+//!
+//! The servers run the module as `cargo test` builds it, with debug assertions: only there faults can be injected
+//! (src/server/fault.rs).
+
+use crate::samples::{SAMPLES, Sample, dump};
+use crate::state::State;
+use crate::support::handler;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the value is cut off: at its first number, at its first double, at its first array.
+const RDB_FAULTS: [&str; 3] = ["rdb_save integer", "rdb_save double", "rdb_save bytes"];
+
+/// The module that is built along with the tests.
+fn module_with_faults() -> PathBuf {
+    let program = std::env::current_exe().expect("the path of this program");
+    let module = program.with_file_name("libroughly.so");
+    assert!(module.is_file(), "no {}", module.display());
+    module
+}
+
+fn start(arguments: &[&str]) -> Server {
+    let module = module_with_faults();
+    let module = module.to_str().expect("a UTF-8 path");
+    Options::new()
+        .without_module()
+        .arguments(arguments)
+        .arguments(&["--loadmodule", module])
+        .environment("RUST_BACKTRACE", "1")
+        .start()
+}
+
+/// Faults that happen from now on, and no others.
+fn inject(server: &Server, faults: &[&str]) {
+    fs::write(server.dir().join("roughly-faults"), faults.join("\n")).expect("a written file");
+}
+
+/// All files below a directory that the server saved, with their contents.
+fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|kind| kind == "rdb") {
+            let content = fs::read(&path).expect("a file");
+            found.push((path, content));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_error(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(_))
+}
+
+/// Runs BGSAVE to its end; says whether it succeeded.
+fn save_in_background(server: &mut Server) -> bool {
+    let reply = server.call("BGSAVE");
+    assert!(!is_error(&reply), "{reply}");
+    server.wait_until("BGSAVE to end", |server| {
+        server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
+    });
+    server.info("rdb_last_bgsave_status").as_deref() == Some("ok")
+}
+
+/// Rewrites the AOF; says whether that succeeded.
+fn rewrite(server: &mut Server) -> bool {
+    let reply = server.call("BGREWRITEAOF");
+    assert!(!is_error(&reply), "{reply}");
+    server.wait_until("the rewrite to end", |server| {
+        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
+            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
+    });
+    server.info("aof_last_bgrewrite_status").as_deref() == Some("ok")
+}
+
+/// For each type alone, the faults that its values meet.
+fn for_each_fault(
+    server: &mut Server,
+    check: impl Fn(&mut Server, &mut Connection, &'static str, &str),
+) {
+    let mut connection = server.resp2();
+    let mut met = 0;
+    for sample in SAMPLES {
+        inject(server, &[]);
+        connection.call("FLUSHALL");
+        Sample::run(&mut connection, sample.build, "key");
+        let whole = dump(&mut connection, "key");
+        for fault in RDB_FAULTS {
+            inject(server, &[]);
+            assert!(connection.call("SAVE").is_ok());
+            inject(server, &[fault]);
+            if dump(&mut connection, "key") != whole {
+                check(server, &mut connection, sample.type_name, fault);
+                met += 1;
+            }
+        }
+    }
+    // All but three of the fifteen: cuckoo filters and count-min sketches have no doubles, t-digests no arrays.
+    assert_eq!(met, 12);
+}
+
+#[test]
+fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
+    let mut server = start(&[]);
+    for_each_fault(&mut server, |server, connection, name, fault| {
+        let before = files(server.dir());
+        assert_eq!(before.len(), 1, "{name}, {fault}");
+        let state = |connection: &mut Connection| {
+            inject(server, &[]);
+            let state = State::of(connection);
+            inject(server, &[fault]);
+            state
+        };
+        let held = state(connection);
+        assert!(connection.call("SET marker 1").is_ok());
+        assert!(is_error(&connection.call("SAVE")), "{name}, {fault}");
+        assert_eq!(files(server.dir()), before, "{name}, {fault}");
+        assert!(
+            is_error(&connection.call("DEBUG RELOAD")),
+            "{name}, {fault}"
+        );
+        assert!(
+            is_error(&connection.call("SHUTDOWN SAVE")),
+            "{name}, {fault}"
+        );
+        assert_eq!(files(server.dir()), before, "{name}, {fault}");
+        connection.call("DEL marker");
+        state(connection).assert_same(&held, fault);
+    });
+    // The faults over, all is saved again.
+    inject(&server, &[]);
+    let held = State::of(&mut server.resp2());
+    assert!(server.call("DEBUG RELOAD").is_ok());
+    State::of(&mut server.resp2()).assert_same(&held, "after DEBUG RELOAD");
+    assert!(server.call("SAVE").is_ok());
+    server.kill_and_restart();
+    State::of(&mut server.resp2()).assert_same(&held, "after a restart");
+}
+
+/// A file that another module has the server write under its final name cannot be kept from that name.
+#[test]
+fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
+    let mut server = start(&["--loadmodule", handler::module()]);
+    let mut connection = server.resp2();
+    Sample::run(&mut connection, SAMPLES[0].build, "key");
+    let reply = connection.call("HANDLER.SAVE whole.rdb");
+    if reply.to_string() == "-ERR this server has no RdbSave" {
+        let version = server.version();
+        assert!(!version.is_valkey() && !version.is_redis_at_least(7, 2));
+        return;
+    }
+    assert!(reply.is_ok(), "{reply}");
+    inject(&server, &["rdb_save bytes"]);
+    let reply = connection.try_send(&["HANDLER.SAVE", "partial.rdb"]);
+    assert!(reply.is_err(), "{reply:?}");
+    server.wait_until("the server to end", |server| !server.is_running());
+    assert!(
+        server
+            .log()
+            .contains("cannot be removed: ending the process")
+    );
+    // A complete file ends with an opcode of 255 and eight bytes of checksum.
+    let ends = |name: &str| {
+        let content = fs::read(server.dir().join(name)).unwrap_or_default();
+        content.iter().rev().nth(8) == Some(&255)
+    };
+    assert!(ends("whole.rdb") && !ends("partial.rdb"));
+}
+
+#[test]
+fn a_child_that_cannot_save_a_value_ends_with_an_error() {
+    let mut server = start(&[]);
+    for_each_fault(&mut server, |server, connection, name, fault| {
+        let before = files(server.dir());
+        assert!(connection.call("SET marker 1").is_ok());
+        assert!(!save_in_background(server), "{name}, {fault}");
+        assert_eq!(files(server.dir()), before, "{name}, {fault}");
+        inject(server, &[]);
+        assert!(save_in_background(server), "{name}, {fault}");
+    });
+}
+
+#[test]
+fn a_payload_that_lacks_a_value_is_refused() {
+    let mut server = start(&[]);
+    let target = Server::start();
+    let port = target.port();
+    for_each_fault(&mut server, |_, connection, name, fault| {
+        let Reply::Bulk(payload) = connection.call("DUMP key") else {
+            panic!("{name}, {fault}");
+        };
+        let restore: [&[u8]; 4] = [b"RESTORE", b"copy", b"0", &payload];
+        let reply = target.resp2().send(&restore).to_string();
+        assert_eq!(reply, "-ERR Bad data format", "{name}, {fault}");
+        let reply = connection.call(&format!("MIGRATE 127.0.0.1 {port} key 0 5000"));
+        assert!(reply.to_string().contains("Bad data format"), "{reply}");
+        assert_eq!(target.call("DBSIZE"), Reply::Integer(0));
+        assert_eq!(connection.call("EXISTS key"), Reply::Integer(1));
+    });
+}
+
+#[test]
+fn a_replica_takes_nothing_of_a_synchronization_that_lacks_a_value() {
+    for diskless in ["yes", "no"] {
+        let primary = start(&["--repl-diskless-sync", diskless]);
+        let mut connection = primary.resp2();
+        for sample in SAMPLES {
+            Sample::run(&mut connection, sample.build, sample.type_name);
+        }
+        let held = State::of(&mut connection);
+        inject(&primary, &["rdb_save double"]);
+        let mut replica = Server::start();
+        assert!(replica.call("SET own 1").is_ok());
+        replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
+        let failed = "this child process ends with an error";
+        replica.wait_until("two failed synchronizations", |_| {
+            primary.log().matches(failed).count() >= 2
+        });
+        assert_eq!(replica.info("master_link_status").as_deref(), Some("down"));
+        assert_eq!(
+            replica.call("DBSIZE"),
+            Reply::Integer(1),
+            "diskless: {diskless}"
+        );
+        inject(&primary, &[]);
+        replica.wait_until("the replica to be in step", |server| {
+            server.info("master_link_status").as_deref() == Some("up")
+        });
+        State::of(&mut replica.resp2()).assert_same(&held, diskless);
+    }
+}
+
+#[test]
+fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
+    let without_preamble: &[&str] = &[
+        "aof_rewrite first",
+        "aof_rewrite second",
+        "aof_rewrite memory",
+    ];
+    for (preamble, faults) in [("no", without_preamble), ("yes", &RDB_FAULTS)] {
+        let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
+        let mut server = start(&arguments);
+        let mut connection = server.resp2();
+        for sample in SAMPLES {
+            Sample::run(&mut connection, sample.build, sample.type_name);
+        }
+        let held = State::of(&mut connection);
+        for fault in faults {
+            inject(&server, &[fault]);
+            assert!(!rewrite(&mut server), "preamble {preamble}, {fault}");
+            inject(&server, &[]);
+            server.kill_and_restart();
+            State::of(&mut server.resp2()).assert_same(&held, fault);
+        }
+        assert!(rewrite(&mut server), "preamble {preamble}");
+        server.kill_and_restart();
+        State::of(&mut server.resp2()).assert_same(&held, "after a rewrite");
+    }
+}
+
+/// The allocator refuses every byte while a value is saved, also to a top-k that has more elements than share a
+/// buffer, and one with a long item.
+#[test]
+fn saving_takes_no_memory() {
+    let mut server = start(&[]);
+    let mut connection = server.resp2();
+    for sample in SAMPLES {
+        Sample::run(&mut connection, sample.build, sample.type_name);
+    }
+    assert!(connection.call("TOPK.RESERVE large 50000").is_ok());
+    for first in (0..2000).step_by(100) {
+        let items = (first..first + 100).map(|n: u32| format!(" item:{n}"));
+        connection.call(&format!("TOPK.ADD large{}", items.collect::<String>()));
+    }
+    assert!(connection.call("TOPK.RESERVE long 3").is_ok());
+    connection.call(&format!("TOPK.ADD long {}", "x".repeat(3 << 20)));
+    let held = State::of(&mut connection);
+    inject(&server, &["rdb_save memory"]);
+    State::of(&mut connection).assert_same(&held, "without memory");
+    assert!(connection.call("SAVE").is_ok());
+    assert!(save_in_background(&mut server));
+    inject(&server, &[]);
+    server.kill_and_restart();
+    State::of(&mut server.resp2()).assert_same(&held, "after a restart");
+}
