@@ -7,6 +7,7 @@ use std::slice;
 
 /// An argument of a command, of the load line or of CONFIG SET. Lives as long as the call.
 #[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
 pub struct Argument<'a> {
     string: *mut raw::RedisModuleString,
     call: PhantomData<&'a ()>,

@@ -6,6 +6,7 @@ use super::memory;
 use redis_module::raw;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString, c_int};
+use std::ops::Range;
 use std::slice;
 
 /// What a handler may end with instead of a reply.
@@ -31,7 +32,7 @@ impl From<&'static CStr> for Error {
 #[derive(Debug)]
 pub struct Call<'a> {
     ctx: *mut raw::RedisModuleCtx,
-    args: &'a [*mut raw::RedisModuleString],
+    args: &'a [Argument<'a>],
     /// Replies still owed to the client: one at first, and for each array its elements. What a
     /// panicking handler leaves unpaid is paid with errors, so that the client is never left waiting.
     owed: usize,
@@ -63,8 +64,8 @@ impl<'a> Call<'a> {
         let len = usize::try_from(argc).unwrap_or(0);
         Self {
             ctx,
-            // SAFETY: by the promise above; argv holds argc pointers.
-            args: unsafe { slice::from_raw_parts(argv, len) },
+            // SAFETY: by the promise above; argv holds argc pointers, and an argument is such a pointer.
+            args: unsafe { slice::from_raw_parts(argv.cast(), len) },
             owed: 1,
             open: None,
             taken: Cell::new(0),
@@ -130,8 +131,17 @@ impl<'a> Call<'a> {
     #[inline]
     #[must_use]
     pub fn arg(&self, index: usize) -> Argument<'a> {
-        // SAFETY: the string belongs to the running command and is valid for 'a (see `new`).
-        unsafe { Argument::new(self.args[index]) }
+        self.args[index]
+    }
+
+    /// The words of these numbers.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    #[must_use]
+    pub fn arguments(&self, range: Range<usize>) -> &'a [Argument<'a>] {
+        &self.args[range]
     }
 
     /// The words from number `first` on.
@@ -139,9 +149,7 @@ impl<'a> Call<'a> {
         &self,
         first: usize,
     ) -> impl ExactSizeIterator<Item = Argument<'a>> + Clone + use<'a> {
-        let rest = self.args.get(first..).unwrap_or(&[]);
-        // SAFETY: as in `arg`.
-        rest.iter().map(|&string| unsafe { Argument::new(string) })
+        self.args.get(first..).unwrap_or(&[]).iter().copied()
     }
 
     fn flags(&self) -> c_int {
@@ -196,6 +204,13 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn allows_addition(&self, bytes: u64) -> bool {
         self.allows_to_grow(bytes, 0)
+    }
+
+    /// Whether so many bytes may be taken that the command frees again. Only the machine and its control
+    /// group limit them: a command without deny-oom works when memory is full.
+    #[must_use]
+    pub fn allows_temporary(&self, bytes: u64) -> bool {
+        bytes < memory::LOOKED_AT_BYTES || bytes <= memory::most_bytes(self.ctx, true, 0)
     }
 
     fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
@@ -290,10 +305,32 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Replicates another command: `name`, the key in word 1, a `keyword` where there is one, and words of
+    /// this command. Without words it replicates nothing.
+    pub fn replicate_items(&self, name: &CStr, keyword: Option<&CStr>, items: &[Argument<'_>]) {
+        if items.is_empty() {
+            return;
+        }
+        let (ctx, name, key) = (self.ctx, name.as_ptr(), self.args[1].as_raw());
+        let (strings, len) = (items.as_ptr(), items.len());
+        let replicate = api!(RedisModule_Replicate);
+        // SAFETY: the formats take a string "s", a text "c", and a vector of strings and its length "v"; an
+        // argument is a pointer to a string, and the server takes its own references.
+        unsafe {
+            match keyword {
+                None => replicate(ctx, name, c"sv".as_ptr(), key, strings, len),
+                Some(keyword) => {
+                    let keyword = keyword.as_ptr();
+                    replicate(ctx, name, c"scv".as_ptr(), key, keyword, strings, len)
+                }
+            }
+        };
+    }
+
     /// Tells the server that the key in word `key` changed: WATCH, client-side caching, and a keyspace
     /// event of this name (class module and generic).
     pub fn signal_changed(&mut self, key: usize, event: &CStr) {
-        let key = self.args[key];
+        let key = self.args[key].as_raw();
         let class = raw::REDISMODULE_NOTIFY_MODULE | raw::REDISMODULE_NOTIFY_GENERIC;
         // SAFETY: the context and the key's name are the running command's.
         unsafe {

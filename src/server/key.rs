@@ -6,6 +6,7 @@ use super::limit;
 use super::memory::Weighed;
 use crate::blocks::BlockChanges;
 use redis_module::raw;
+use std::collections::TryReserveError;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -155,16 +156,21 @@ impl<T: DataType> Opened<T> {
     /// opened and closed once before. Nothing can run the second time: the clock stands still during a
     /// command, a missing key is not opened again, and to open a key for writing does not report it as
     /// missing.
-    fn all(call: &Call<'_>, indexes: impl Iterator<Item = usize> + Clone) -> Vec<Self> {
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    fn all(
+        call: &Call<'_>,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<Self>, TryReserveError> {
         let read = |index| Self::new(call, index, raw::REDISMODULE_READ);
-        let found: Vec<bool> = (indexes.clone())
-            .map(|index| !read(index).key.is_null())
-            .collect();
+        let found = indexes.clone().map(|index| !read(index).key.is_null());
+        let found = try_collect(found)?;
         let opened = indexes.zip(found).map(|(index, found)| match found {
             true => Self::new(call, index, FOR_WRITING),
             false => Self::missing(),
         });
-        opened.collect()
+        try_collect(opened)
     }
 
     /// Puts a value into a key that is open for writing, and closes it.
@@ -445,20 +451,20 @@ pub struct MergeKeys<T: DataType> {
 impl<T: DataType> MergeKeys<T> {
     /// What is at the destination, and at each source; a source that is the destination itself is found
     /// as `None`.
-    #[allow(clippy::type_complexity)]
-    pub fn get(&mut self) -> (Slot<&mut T>, Vec<Slot<Option<&T>>>) {
+    pub fn get(&mut self) -> (Slot<&mut T>, impl Iterator<Item = Slot<Option<&T>>>) {
         let destination = self.destination.value();
-        let sources = self.sources.iter().map(|source| match source.value() {
+        let own = match destination {
+            Slot::Found(held) => held,
+            Slot::Missing | Slot::WrongType => ptr::null_mut(),
+        };
+        let sources = self.sources.iter().map(move |source| match source.value() {
             Slot::Missing => Slot::Missing,
             Slot::WrongType => Slot::WrongType,
-            Slot::Found(held) if matches!(destination, Slot::Found(same) if same == held) => {
-                Slot::Found(None)
-            }
+            Slot::Found(held) if held == own => Slot::Found(None),
             // SAFETY: the value lives while the key is open, no key is open besides these (see OPEN),
             // `self` is borrowed, and the destination is another value.
             Slot::Found(held) => Slot::Found(Some(unsafe { &(*held).value })),
         });
-        let sources = sources.collect();
         let destination = match destination {
             Slot::Missing => Slot::Missing,
             Slot::WrongType => Slot::WrongType,
@@ -491,18 +497,18 @@ impl Call<'_> {
 
     /// Opens the keys in these words for reading.
     ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
     /// # Panics
     /// If a [`WriteKey`] is open.
-    #[must_use]
     pub fn read_all<T: DataType>(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Vec<ReadKey<T>> {
+    ) -> Result<Vec<ReadKey<T>>, TryReserveError> {
         Reading::check();
-        let opened = Opened::all(self, indexes).into_iter();
-        opened
-            .map(|opened| ReadKey(opened, Reading::begin()))
-            .collect()
+        let opened = Opened::all(self, indexes)?.into_iter();
+        try_collect(opened.map(|opened| ReadKey(opened, Reading::begin())))
     }
 
     /// Opens the key in word `index` for writing, alone: a command that reads other keys does so
@@ -526,19 +532,36 @@ impl Call<'_> {
     /// Opens the key in word `destination` for writing and those in the words `sources` for reading,
     /// for a value that is made from others in place.
     ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
     /// # Panics
     /// If another key is open.
-    #[must_use]
-    pub fn merge<T: DataType>(&self, destination: usize, sources: Range<usize>) -> MergeKeys<T> {
+    pub fn merge<T: DataType>(
+        &self,
+        destination: usize,
+        sources: Range<usize>,
+    ) -> Result<MergeKeys<T>, TryReserveError> {
         Writing::check();
         // Opened before the others, so that it has been deleted if it has expired: see `Opened::all`.
         drop(Opened::<T>::new(self, destination, FOR_WRITING));
-        let sources = Opened::all(self, sources);
+        let sources = Opened::all(self, sources)?;
         let destination = Opened::new(self, destination, FOR_WRITING);
-        MergeKeys {
+        Ok(MergeKeys {
             destination,
             sources,
             _writing: Writing::begin(),
-        }
+        })
     }
+}
+
+/// A vector of what `elements` yields, whose number a user chose.
+fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, TryReserveError> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(elements.size_hint().0)?;
+    for element in elements {
+        vec.try_reserve(1)?;
+        vec.push(element);
+    }
+    Ok(vec)
 }

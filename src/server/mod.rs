@@ -36,6 +36,7 @@ macro_rules! optional_api {
     }};
 }
 
+pub mod accepted;
 pub mod allocator;
 pub mod aof;
 pub mod argument;

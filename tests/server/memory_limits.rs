@@ -51,6 +51,8 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         }
         let reply = connection.call("CF.RESERVE k 524288 BUCKETSIZE 3 EXPANSION 1");
         assert!(reply.is_ok(), "{reply}");
+        // What waits to be sent to the replica counts as used.
+        primary.wait_for_replica(&replica);
         let before = number(&primary, "used_memory");
         let insert = command(&["CF.INSERT", "k", "ITEMS"], 24_582, |_| "same".to_owned());
         let reply = connection.send(&insert);

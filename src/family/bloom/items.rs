@@ -2,6 +2,7 @@
 
 use super::create::{self, InsertOptions};
 use super::{NOT_FOUND, config, stats};
+use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
@@ -79,21 +80,19 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// What adding several items came to.
-#[derive(Default)]
-struct Outcome {
+struct Outcome<'a> {
     /// New items.
     added: u64,
     /// Items that were refused.
     refused: u64,
     /// Filters that were made on the way.
     growths: usize,
-    /// The words of the items that were not refused, kept only once one was: who receives the command
-    /// may have the memory that was missing here, and must not have to answer its primary with an error.
-    sent: Option<Vec<usize>>,
+    /// Those of the items that are replicated.
+    accepted: Accepted<'a>,
 }
 
 /// Adds the items from word `first` on, and replies with an array of what became of each.
-fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
+fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<'a> {
     let items = call.len() - first;
     let filters = chain.filters().len();
     // The array ends at the first item that a full filter without growth refuses. The length is left
@@ -104,21 +103,26 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
     } else {
         call.reply_array(items);
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome {
+        added: 0,
+        refused: 0,
+        growths: 0,
+        accepted: Accepted::new(c"BF.MADD"),
+    };
     let mut additions = Additions::new(call.args_from(first).map(Argument::bytes), chain);
     let mut word = first;
     while let Some(added) = additions.add_next(&|bytes| call.allows_growth(bytes)) {
         reply_item(call, added);
         match added {
             Ok(new) => {
-                outcome.added += u64::from(new);
-                if let (true, Some(sent)) = (new, &mut outcome.sent) {
-                    sent.push(word);
+                if new {
+                    outcome.added += 1;
+                    outcome.accepted.accept(call, word..word + 1);
                 }
             }
             Err(error) => {
                 outcome.refused += 1;
-                outcome.sent.get_or_insert_with(|| (first..word).collect());
+                outcome.accepted.refuse(call, first..word);
                 if error == bloom::Error::Full {
                     break;
                 }
@@ -134,7 +138,7 @@ fn add_all(call: &mut Call<'_>, chain: &mut Chain, first: usize) -> Outcome {
 }
 
 /// Counts, replicates, stores and signals what a command did.
-fn finish(call: &mut Call<'_>, mut entry: Entry<Chain>, outcome: &Outcome, event: &CStr) {
+fn finish<'a>(call: &mut Call<'a>, mut entry: Entry<Chain>, outcome: &Outcome<'a>, event: &CStr) {
     let created = entry.is_new();
     if outcome.growths > 0 {
         stats().count_growths(outcome.growths as u64);
@@ -143,14 +147,7 @@ fn finish(call: &mut Call<'_>, mut entry: Entry<Chain>, outcome: &Outcome, event
     stats().count_items(outcome.added);
     stats().count_refusals(outcome.refused);
     if outcome.added > 0 {
-        match &outcome.sent {
-            None => call.replicate_verbatim(),
-            Some(sent) => {
-                let words = sent.iter().map(|&word| call.arg(word).bytes());
-                let words: Vec<_> = std::iter::once(call.arg(1).bytes()).chain(words).collect();
-                call.replicate(c"BF.MADD", &words);
-            }
-        }
+        outcome.accepted.replicate(call);
     }
     entry.store();
     if created || outcome.added > 0 {

@@ -3,9 +3,9 @@
 use super::{NOT_FOUND, create, stats};
 use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
-use crate::server::key::ReadKey;
 use crate::sketch::bloom::Chain;
 use crate::sketch::bloom::union::UnionError;
+use crate::sketch::merge::with_capacity;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
@@ -53,10 +53,11 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 
 /// Adds the sources to the filter that is there; says whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
-    let mut keys = call.merge::<Chain>(1, sources);
+    let mut others = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
+    let keys = call.merge::<Chain>(1, sources);
+    let mut keys = keys.map_err(|_| create::NO_MEMORY)?;
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
-    let mut others = Vec::with_capacity(sources.len());
     for source in sources {
         others.extend(source.or_missing(NOT_FOUND)?);
     }
@@ -76,8 +77,9 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys: Vec<ReadKey<Chain>> = call.read_all(sources);
-    let mut chains = Vec::with_capacity(keys.len());
+    let mut chains = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
+    let keys = call.read_all::<Chain>(sources);
+    let keys = keys.map_err(|_| create::NO_MEMORY)?;
     for key in &keys {
         chains.push(key.get().or_missing(NOT_FOUND)?);
     }

@@ -1,6 +1,7 @@
 //! Counting and asking: CMS.INCRBY and CMS.QUERY.
 
 use super::{NOT_FOUND, stats};
+use crate::server::accepted::Accepted;
 use crate::server::call::{Call, Error};
 use crate::sketch::count_min::{CountMin, CountMinError};
 use std::ffi::CStr;
@@ -12,15 +13,15 @@ const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 
 /// CMS.INCRBY key item increment [item increment …]
-pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
     let mut key = call.write::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let mut outcome = Outcome::default();
-    let mut reply = |call: &mut Call<'_>, by: i64, answer: Result<u64, CountMinError>| {
-        outcome.add(by, answer.is_ok());
+    let mut outcome = Outcome::new();
+    let mut reply = |call: &mut Call<'a>, by: i64, answer: Result<u64, CountMinError>| {
+        outcome.add(call, by, answer.is_ok());
         match answer {
             Ok(estimate) => call.reply_count(estimate),
             Err(CountMinError::Underflow) => call.reply_error(UNDERFLOW),
@@ -62,27 +63,38 @@ fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Er
 }
 
 /// What counting several items came to.
-#[derive(Debug, Default)]
-struct Outcome {
+#[derive(Debug)]
+struct Outcome<'a> {
     /// Items looked at so far.
     items: usize,
     /// Those that were counted.
     counted: usize,
     /// Whether any of them changed something.
     changed: bool,
-    /// The numbers of the items that changed something, kept only once one was refused: RedisBloom up
-    /// to 8.10 counts such an item as far as it goes, so only what really went in may be sent.
-    sent: Option<Vec<usize>>,
+    /// Those that are replicated. RedisBloom up to 8.10 counts a refused item as far as it goes, so refused
+    /// items must not be among them.
+    accepted: Accepted<'a>,
 }
 
-impl Outcome {
+impl<'a> Outcome<'a> {
+    fn new() -> Self {
+        Self {
+            items: 0,
+            counted: 0,
+            changed: false,
+            accepted: Accepted::new(c"CMS.INCRBY"),
+        }
+    }
+
     /// Adds the next item.
-    fn add(&mut self, by: i64, counted: bool) {
+    fn add(&mut self, call: &Call<'a>, by: i64, counted: bool) {
+        const FIRST_ITEM: usize = 2;
+        let item = FIRST_ITEM + 2 * self.items;
         let changed = counted && by != 0;
-        if !counted && self.sent.is_none() {
-            self.sent = Some((0..self.items).collect());
-        } else if let (true, Some(sent)) = (changed, &mut self.sent) {
-            sent.push(self.items);
+        if !counted {
+            self.accepted.refuse(call, FIRST_ITEM..item);
+        } else if changed {
+            self.accepted.accept(call, item..item + 2);
         }
         self.items += 1;
         self.counted += usize::from(counted);
@@ -91,21 +103,13 @@ impl Outcome {
 }
 
 /// Counts, replicates and signals what the command did.
-fn finish(call: &mut Call<'_>, outcome: &Outcome) {
+fn finish<'a>(call: &mut Call<'a>, outcome: &Outcome<'a>) {
     stats().count_items(outcome.counted as u64);
     stats().count_refusals((outcome.items - outcome.counted) as u64);
     if !outcome.changed {
         return;
     }
-    match &outcome.sent {
-        None => call.replicate_verbatim(),
-        Some(sent) => {
-            let pairs = sent.iter().flat_map(|item| [2 + 2 * item, 3 + 2 * item]);
-            let words = std::iter::once(1).chain(pairs);
-            let words: Vec<_> = words.map(|word| call.arg(word).bytes()).collect();
-            call.replicate(c"CMS.INCRBY", &words);
-        }
-    }
+    outcome.accepted.replicate(call);
     call.signal_changed(1, c"cms.incrby");
 }
 

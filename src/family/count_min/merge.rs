@@ -5,9 +5,14 @@ use crate::family::merge::max_bytes;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::sketch::count_min::{CountMin, CountMinError, Weighted};
+use crate::sketch::merge::with_capacity;
+use std::ffi::CStr;
 
 /// The word of the first source.
 const FIRST_SOURCE: usize = 3;
+
+/// There is no memory for a list of the sources.
+const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
@@ -15,12 +20,13 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     call.write::<CountMin>(1).get().or_missing(NOT_FOUND)?;
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let mut keys = call.merge::<CountMin>(1, FIRST_SOURCE..end);
+    let mut weighted = with_capacity(numkeys).map_err(|_| NO_MEMORY)?;
+    let keys = call.merge::<CountMin>(1, FIRST_SOURCE..end);
+    let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
     // Weights are there for all sources or for none.
     let mut weights = call.args_from(end + 1);
-    let mut weighted = Vec::with_capacity(numkeys);
     for source in sources {
         let weight = weights.next().map_or(Some(1), Argument::integer);
         let weight = weight.ok_or(c"CMS: invalid weight value")?;
@@ -70,7 +76,7 @@ fn error_text(error: CountMinError) -> Error {
     match error {
         CountMinError::OtherDimensions => c"CMS: width/depth is not equal".into(),
         CountMinError::OtherCellSize => c"CMS: cell size is not equal".into(),
-        CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to merge".into(),
+        CountMinError::OutOfMemory(_) => NO_MEMORY.into(),
         CountMinError::TooMuchWork(_) => {
             c"CMS: too much work for one merge, merge fewer sources at a time".into()
         }

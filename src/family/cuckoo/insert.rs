@@ -3,6 +3,7 @@
 use super::config::{self, BUCKET_SIZES, MAX_CAPACITY};
 use super::create::{self, Creation};
 use super::{NOT_FOUND, stats};
+use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
@@ -119,7 +120,7 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
     insert_several(call, Way::Unique, c"cf.insertnx")
 }
 
-fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Error> {
+fn insert_several(call: &mut Call<'_>, way: Way, name: &'static CStr) -> Result<(), Error> {
     let options = insert_options(call)?;
     let mut key = call.write::<CuckooFilter>(1);
     if !options.create {
@@ -131,7 +132,7 @@ fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Erro
     let outcome = if is_at_limit(call, filter) {
         None
     } else {
-        Some(insert_each(call, filter, options.first_item, way))
+        Some(insert_each(call, filter, options.first_item, way, name))
     };
     if let Some(outcome) = &outcome {
         finish(call, &mut entry, &options, outcome, name);
@@ -147,23 +148,32 @@ fn insert_several(call: &mut Call<'_>, way: Way, name: &CStr) -> Result<(), Erro
 }
 
 /// What inserting several items came to.
-#[derive(Default)]
-struct Outcome {
+struct Outcome<'a> {
     /// Items that went in.
     added: u64,
     /// Items that were refused.
     refused: u64,
     /// Sub-filters that were made on the way.
     growths: usize,
-    /// The words of the items to send on, kept only once memory was refused to one: who receives the
-    /// command may have that memory, so none that was refused may be sent.
-    sent: Option<Vec<usize>>,
+    /// Those of the items that are replicated.
+    accepted: Accepted<'a>,
 }
 
 /// Inserts the items from word `first` on, and replies with an array of what became of each.
-fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way: Way) -> Outcome {
+fn insert_each<'a>(
+    call: &mut Call<'a>,
+    filter: &mut CuckooFilter,
+    first: usize,
+    way: Way,
+    name: &'static CStr,
+) -> Outcome<'a> {
     let sub_filters = filter.num_sub_filters();
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome {
+        added: 0,
+        refused: 0,
+        growths: 0,
+        accepted: Accepted::new(name).keyword(c"ITEMS"),
+    };
     let growths_left = Cell::new(if call.must_obey() {
         u32::MAX
     } else {
@@ -195,16 +205,14 @@ fn insert_each(call: &mut Call<'_>, filter: &mut CuckooFilter, first: usize, way
             match answer {
                 Answer::Added => {
                     outcome.added += 1;
-                    if let Some(sent) = &mut outcome.sent {
-                        sent.push(word);
-                    }
+                    outcome.accepted.accept(call, word..word + 1);
                 }
                 Answer::Existed => {}
                 Answer::Full => outcome.refused += 1,
                 Answer::NoMemory => {
                     outcome.refused += 1;
                     // Items before this one that existed exist elsewhere too.
-                    outcome.sent.get_or_insert_with(|| (first..word).collect());
+                    outcome.accepted.refuse(call, first..word);
                 }
             }
         }
@@ -227,11 +235,11 @@ fn reply(call: &mut Call<'_>, answer: Answer, way: Way) {
 }
 
 /// Counts and replicates what a command did.
-fn finish(
-    call: &mut Call<'_>,
+fn finish<'a>(
+    call: &mut Call<'a>,
     entry: &mut Entry<CuckooFilter>,
     options: &InsertOptions,
-    outcome: &Outcome,
+    outcome: &Outcome<'a>,
     name: &CStr,
 ) {
     if outcome.growths > 0 {
@@ -243,18 +251,12 @@ fn finish(
     if outcome.added == 0 {
         return;
     }
-    let head = [call.arg(1).bytes(), b"ITEMS"];
-    let mut words = Vec::new();
-    match &outcome.sent {
-        Some(sent) => words.extend(sent.iter().map(|&word| call.arg(word).bytes())),
-        None if options.is_taken_anywhere => {
-            call.replicate_verbatim();
-            return;
-        }
-        None => words.extend(call.args_from(options.first_item).map(Argument::bytes)),
+    if outcome.accepted.is_complete() && !options.is_taken_anywhere {
+        let items = call.arguments(options.first_item..call.len());
+        call.replicate_items(name, Some(c"ITEMS"), items);
+    } else {
+        outcome.accepted.replicate(call);
     }
-    words.splice(0..0, head);
-    call.replicate(name, &words);
 }
 
 /// What CF.INSERT and CF.INSERTNX say before their items.

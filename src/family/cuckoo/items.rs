@@ -45,7 +45,7 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = key.get().found().ok_or(c"Not found")?;
     let sub_filters = filter.num_sub_filters();
-    let deleted = filter.delete(call.arg(2).bytes());
+    let deleted = filter.delete(call.arg(2).bytes(), &|bytes| call.allows_temporary(bytes));
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }
@@ -66,7 +66,7 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = (key.get().found()).ok_or(c"Cuckoo filter was not found")?;
     let sub_filters = filter.num_sub_filters();
-    let changed = filter.compact();
+    let changed = filter.compact(&|bytes| call.allows_temporary(bytes));
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }

@@ -3,9 +3,13 @@
 use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
 use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, Slot};
+use crate::server::key::Slot;
 use crate::server::options::Options;
+use crate::sketch::merge::with_capacity;
 use crate::sketch::t_digest::{DigestError, TDigest};
+use std::ffi::CStr;
+
+const NO_MEMORY: &CStr = c"ERR T-Digest: allocation of destination digest failed";
 
 /// TDIGEST.MERGE destination numkeys source [source …] [COMPRESSION compression] [OVERRIDE]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
@@ -33,9 +37,10 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     let options = MergeOptions::parse(call)?;
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
-    let keys: Vec<ReadKey<TDigest>> = call.read_all(options.sources.chain(destination));
+    let mut operands = with_capacity(sources + 1).map_err(|_| NO_MEMORY)?;
+    let keys = call.read_all::<TDigest>(options.sources.chain(destination));
+    let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
-    let mut operands = Vec::with_capacity(keys.len());
     for key in sources {
         operands.push(key.get().or_missing(NOT_FOUND)?);
     }
@@ -56,7 +61,7 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
         DigestError::TooMuchWork(_) => {
             c"ERR T-Digest: too much work for one merge, merge fewer sources at a time".into()
         }
-        _ => c"ERR T-Digest: allocation of destination digest failed".into(),
+        _ => NO_MEMORY.into(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::{NO_MEMORY, NOT_FOUND, stats};
 use crate::blocks::BlockChanges;
+use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
@@ -38,17 +39,15 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// What adding several items came to.
-#[derive(Default)]
-struct Outcome {
+struct Outcome<'a> {
     /// Items that were added.
     added: u64,
     /// Items whose memory was refused.
     refused: u64,
     /// Whether the sketch is another than before.
     changed: bool,
-    /// The numbers of the items that were added, kept only once one was not: who receives the command
-    /// may have the memory that was refused here, so only what really went in may be sent.
-    sent: Option<Vec<usize>>,
+    /// Those of the items that are replicated.
+    accepted: Accepted<'a>,
 }
 
 /// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
@@ -69,7 +68,7 @@ fn check_work<'a>(
 /// replicates and signals what was done.
 fn add_all(
     call: &mut Call<'_>,
-    name: &CStr,
+    name: &'static CStr,
     event: &CStr,
     words: usize,
     increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
@@ -87,40 +86,37 @@ fn add_all(
     let mut changes = BlockChanges::default();
     call.reply_array(items);
     let outcome = if items == 1 {
-        add_each::<1>(call, sketch, words, increment, &mut changes)
+        add_each::<1>(call, sketch, name, words, increment, &mut changes)
     } else {
-        add_each::<BLOCK>(call, sketch, words, increment, &mut changes)
+        add_each::<BLOCK>(call, sketch, name, words, increment, &mut changes)
     };
     key.count_changes(&changes);
     drop(key);
     stats().count_items(outcome.added);
     stats().count_refusals(outcome.refused);
     if outcome.changed {
-        match outcome.sent {
-            None => call.replicate_verbatim(),
-            Some(sent) => {
-                let starts = sent.into_iter().map(|number| FIRST_ITEM + number * words);
-                let sent = starts.flat_map(|start| start..start + words);
-                let sent = std::iter::once(1).chain(sent);
-                let sent: Vec<_> = sent.map(|word| call.arg(word).bytes()).collect();
-                call.replicate(name, &sent);
-            }
-        }
+        outcome.accepted.replicate(call);
         call.signal_changed(1, event);
     }
     Ok(())
 }
 
 /// Adds the items in blocks of `N`, hashed ahead.
-fn add_each<const N: usize>(
-    call: &mut Call<'_>,
+fn add_each<'a, const N: usize>(
+    call: &mut Call<'a>,
     sketch: &mut TopK,
+    name: &'static CStr,
     words: usize,
     increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
     changes: &mut BlockChanges<Weighed>,
-) -> Outcome {
+) -> Outcome<'a> {
     let items = (call.len() - FIRST_ITEM) / words;
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome {
+        added: 0,
+        refused: 0,
+        changed: false,
+        accepted: Accepted::new(name),
+    };
     let mut block = [(&[][..], ItemHash::default(), 0); N];
     let is_limited = call.is_key_limited();
     let mut start = 0;
@@ -136,6 +132,7 @@ fn add_each<const N: usize>(
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
+            let first = FIRST_ITEM + number * words;
             let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
@@ -151,9 +148,7 @@ fn add_each<const N: usize>(
                 Ok(added) => {
                     outcome.added += 1;
                     outcome.changed |= added.changed;
-                    if let Some(sent) = &mut outcome.sent {
-                        sent.push(number);
-                    }
+                    outcome.accepted.accept(call, first..first + words);
                     match added.expelled {
                         Some(expelled) => call.reply_bulk(expelled),
                         None => call.reply_null(),
@@ -161,14 +156,15 @@ fn add_each<const N: usize>(
                 }
                 Err(_) => {
                     outcome.refused += 1;
-                    outcome.sent.get_or_insert_with(|| (0..number).collect());
+                    outcome.accepted.refuse(call, FIRST_ITEM..first);
                     call.reply_memory_error(NO_MEMORY);
                 }
             }
         }
         start += len;
         if len < N && start < items {
-            outcome.sent.get_or_insert_with(|| (0..start).collect());
+            let accepted = FIRST_ITEM..FIRST_ITEM + start * words;
+            outcome.accepted.refuse(call, accepted);
             for _ in start..items {
                 call.reply_error(BAD_INCREMENT);
             }

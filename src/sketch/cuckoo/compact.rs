@@ -45,13 +45,8 @@ struct Outcome {
 }
 
 impl CuckooFilter {
-    /// Compacts; says whether that changed anything.
-    pub(super) fn compact_sub_filters(&mut self, reach: Reach) -> bool {
-        self.compact_with(reach, Vacancies::default())
-    }
-
-    /// [`Self::compact_sub_filters`] with a given way of finding empty slots.
-    pub(super) fn compact_with(&mut self, reach: Reach, mut vacancies: Vacancies) -> bool {
+    /// Compacts with this way of finding empty slots; says whether that changed anything.
+    pub(super) fn compact_with(&mut self, reach: Reach, mut vacancies: Vacancies<'_>) -> bool {
         let mut changed = self.deletes > 0;
         for source in (1..self.sub_filters.len()).rev() {
             let (earlier, later) = self.sub_filters.split_at_mut(source);
@@ -75,7 +70,7 @@ impl CuckooFilter {
 fn empty_into(
     source: &mut SubFilter,
     earlier: &mut [SubFilter],
-    vacancies: &mut Vacancies,
+    vacancies: &mut Vacancies<'_>,
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let bucket_size = source.bucket_size();

@@ -16,13 +16,16 @@ pub(super) struct Cursors {
 }
 
 impl Cursors {
-    /// `None` where memory is refused or sizes differ.
-    pub fn new(earlier: &[SubFilter]) -> Option<Self> {
+    /// `None` where memory is refused, which `allows` is asked for, or sizes differ.
+    pub fn new(earlier: &[SubFilter], allows: &dyn Fn(u64) -> bool) -> Option<Self> {
         let bucket_mask = earlier.first()?.bucket_mask();
         if earlier.iter().any(|each| each.bucket_mask() != bucket_mask) {
             return None;
         }
         let len = usize::try_from(bucket_mask + 1).ok()?;
+        if !allows((bucket_mask + 1).saturating_mul(size_of::<u16>() as u64)) {
+            return None;
+        }
         let mut oldest = Vec::new();
         oldest.try_reserve_exact(len).ok()?;
         oldest.resize(len, 0);

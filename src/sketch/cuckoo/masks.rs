@@ -29,10 +29,19 @@ impl Masks {
     /// The most sub-filters that a mask has bits for.
     pub const MAX_SUB_FILTERS: usize = 64;
 
-    /// `None` where memory is refused.
-    pub fn new(earlier: &[SubFilter]) -> Option<Self> {
+    /// `None` where memory is refused; `allows` is asked for all of it.
+    pub fn new(earlier: &[SubFilter], allows: &dyn Fn(u64) -> bool) -> Option<Self> {
         let bucket_mask = earlier.iter().map(SubFilter::bucket_mask).max()?;
         let width = earlier.len().next_power_of_two();
+        let of_masks = (bucket_mask + 1)
+            .div_ceil(64)
+            .checked_mul(width as u64 * 8)?;
+        let of_rooms = earlier
+            .iter()
+            .map(|each| (each.bucket_mask() + 1).div_ceil(64) * 8);
+        if !allows(of_masks.saturating_add(of_rooms.sum())) {
+            return None;
+        }
         let mut rooms = Vec::new();
         rooms.try_reserve_exact(earlier.len()).ok()?;
         for sub_filter in earlier {

@@ -38,6 +38,7 @@ use compact::Reach;
 use item::HashedItem;
 use shape::Shape;
 use sub_filter::SubFilter;
+use vacancies::Vacancies;
 
 /// What can go wrong in making or filling a filter. (Stored bytes have
 /// [`FormatError`](super::format::FormatError).)
@@ -126,8 +127,9 @@ impl CuckooFilter {
     /// Deletes an item once; false if it is not in. Compacts when more than a tenth of the items were
     /// deleted since the last compaction, and stops at the first sub-filter that cannot be emptied.
     ///
-    /// Deleting an item that is not in, but seems to be, takes out another one.
-    pub fn delete(&mut self, item: &[u8]) -> bool {
+    /// Deleting an item that is not in, but seems to be, takes out another one. `allows` is asked before a
+    /// compaction takes memory; see [`CuckooFilter::compact`].
+    pub fn delete(&mut self, item: &[u8], allows: &dyn Fn(u64) -> bool) -> bool {
         let item = HashedItem::of(item);
         if !(self.sub_filters.iter_mut().rev()).any(|each| each.remove(&item)) {
             return false;
@@ -137,7 +139,7 @@ impl CuckooFilter {
         #[allow(clippy::cast_precision_loss)] // the format's own arithmetic
         let due = self.deletes as f64 > self.items as f64 * 0.10;
         if due && self.sub_filters.len() > 1 {
-            self.compact_sub_filters(Reach::FirstKept);
+            self.compact_with(Reach::FirstKept, Vacancies::new(allows));
         }
         true
     }
@@ -145,9 +147,11 @@ impl CuckooFilter {
     /// Moves fingerprints from newer sub-filters into empty slots of older ones and frees the newest
     /// while they are empty. Says whether that changed anything, the count of deletions included.
     ///
-    /// Cost: linear in the slots; see the `compact` module for the figures.
-    pub fn compact(&mut self) -> bool {
-        self.compact_sub_filters(Reach::All)
+    /// Cost: linear in the slots; see the `compact` module for the figures. That takes an index of up to
+    /// two fifths of the slots' bytes, which `allows` is asked for. Without the index the cost is linear in the
+    /// slots times the number of sub-filters; the result is the same.
+    pub fn compact(&mut self, allows: &dyn Fn(u64) -> bool) -> bool {
+        self.compact_with(Reach::All, Vacancies::new(allows))
     }
 
     /// Insertions less deletions.

@@ -30,12 +30,13 @@ const PROBED_SUB_FILTERS: usize = 4;
 const BUCKETS_A_PROBE: u64 = 16;
 
 /// Finds and fills empty slots. One serves one compaction.
-#[derive(Debug)]
-pub(super) struct Vacancies {
+pub(super) struct Vacancies<'a> {
     index: Index,
     probes: u64,
     /// Probes before an index is thought of.
     patience: u64,
+    /// Asked before an index is built, with its bytes.
+    allows: &'a dyn Fn(u64) -> bool,
 }
 
 #[derive(Debug)]
@@ -45,19 +46,19 @@ enum Index {
     Cursors(Cursors),
 }
 
-impl Default for Vacancies {
-    fn default() -> Self {
-        Self::after(PATIENCE_PROBES)
+impl<'a> Vacancies<'a> {
+    /// Starts by probing; builds an index when that is worth its cost, if `allows` allows its bytes.
+    pub fn new(allows: &'a dyn Fn(u64) -> bool) -> Self {
+        Self::after(PATIENCE_PROBES, allows)
     }
-}
 
-impl Vacancies {
-    /// Starts by probing; builds an index after that many probes at the earliest, with 0 at once.
-    pub fn after(patience: u64) -> Self {
+    /// As [`Vacancies::new`], with an index after that many probes at the earliest, with 0 at once.
+    pub fn after(patience: u64, allows: &'a dyn Fn(u64) -> bool) -> Self {
         Self {
             index: Index::None,
             probes: 0,
             patience,
+            allows,
         }
     }
 
@@ -92,9 +93,9 @@ impl Vacancies {
             return;
         }
         let index = if earlier.len() <= Masks::MAX_SUB_FILTERS {
-            Masks::new(earlier).map(Index::Masks)
+            Masks::new(earlier, self.allows).map(Index::Masks)
         } else {
-            Cursors::new(earlier).map(Index::Cursors)
+            Cursors::new(earlier, self.allows).map(Index::Cursors)
         };
         self.patience = u64::MAX;
         self.index = index.unwrap_or(Index::None);

@@ -82,38 +82,37 @@ impl Index {
         if self.occupied == 0 {
             return None;
         }
-        let mut place = self.home(tag);
-        loop {
+        for place in self.places_from(self.home(tag)) {
             match self.entries.get(place) {
                 (_, 0) => return None,
                 (found, marked) if found == tag && is_wanted(marked - 1) => {
                     return Some(marked - 1);
                 }
-                _ => place = self.after(place),
+                _ => {}
             }
         }
+        None
     }
 
     /// Adds an entry; [`Index::reserve_one`] has made room for it.
     pub fn insert(&mut self, tag: u32, slot: u32) {
-        let mut place = self.home(tag);
-        while self.entries.get(place).1 != 0 {
-            place = self.after(place);
+        let mut places = self.places_from(self.home(tag));
+        if let Some(vacant) = places.find(|&place| self.entries.get(place).1 == 0) {
+            self.entries.set(vacant, (tag, slot + 1));
+            self.occupied += 1;
         }
-        self.entries.set(place, (tag, slot + 1));
-        self.occupied += 1;
     }
 
-    /// Takes the entry of `slot` out and closes the gap, so that no search stops short of an entry.
+    /// Takes the entry of `slot` out and closes the gap, so that no search stops short of an entry. Without
+    /// such an entry nothing changes.
     pub fn remove(&mut self, tag: u32, slot: u32) {
-        let mut gap = self.home(tag);
-        while self.entries.get(gap) != (tag, slot + 1) {
-            gap = self.after(gap);
-        }
+        let mut places = self.places_from(self.home(tag));
+        let entry = (tag, slot + 1);
+        let Some(mut gap) = places.find(|&place| self.entries.get(place) == entry) else {
+            return;
+        };
         let mask = self.entries.len() - 1;
-        let mut place = gap;
-        loop {
-            place = self.after(place);
+        for place in self.places_from(self.after(gap)) {
             let entry = self.entries.get(place);
             if entry.1 == 0 {
                 break;
@@ -164,12 +163,63 @@ impl Index {
     fn after(&self, place: usize) -> usize {
         (place + 1) & (self.entries.len() - 1)
     }
+
+    /// Every place once, from this one on: a search ends also in a table without the entry that it looks
+    /// for and without a vacant place.
+    #[inline]
+    fn places_from(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
+        let len = self.entries.len();
+        (first..first + len).map(move |place| place & (len - 1))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn entries(index: &Index) -> Vec<(u32, u32)> {
+        (0..index.entries.len())
+            .map(|place| index.entries.get(place))
+            .collect()
+    }
+
+    #[test]
+    fn an_entry_that_is_not_there_is_not_removed() {
+        let mut index = Index::default();
+        let mut changes = BlockChanges::<()>::default();
+        for slot in 0..4 {
+            index.reserve_one(&|_| true, &mut changes).unwrap();
+            index.insert(5, slot);
+        }
+        let before = entries(&index);
+        for (tag, slot) in [(5, 7), (6, 1), (0, 0)] {
+            index.remove(tag, slot);
+            assert_eq!((entries(&index), index.occupied), (before.clone(), 4));
+        }
+    }
+
+    /// More entries than the heap has announced.
+    #[test]
+    fn searches_end_in_a_full_table() {
+        let mut index = Index::default();
+        index
+            .reserve_one(&|_| true, &mut BlockChanges::<()>::default())
+            .unwrap();
+        let places = index.entries.len() as u32;
+        for slot in 0..places + 1 {
+            index.insert(slot, slot);
+        }
+        assert_eq!(index.occupied, places as usize);
+        assert_eq!(index.find(places + 1, |_| true), None);
+        assert_eq!(index.find(1, |slot| slot == places), None);
+        index.remove(places + 1, 1);
+        assert_eq!(index.occupied, places as usize);
+        for slot in 0..places {
+            index.remove(slot, slot);
+        }
+        assert_eq!((entries(&index), index.occupied), (vec![(0, 0); 8], 0));
+    }
 
     proptest! {
         /// Fingerprints collide often, as whole numbers and in their low bits.

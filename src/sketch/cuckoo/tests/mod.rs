@@ -10,6 +10,7 @@ use crate::sketch::buffer::{Addresses, Blocks, MovesAll};
 use crate::sketch::hash::murmur64a;
 use model::{Model, Refusal, values_of};
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 fn parameters(bucket_size: u8, max_iterations: u16, expansion: u16) -> Parameters {
@@ -104,11 +105,11 @@ proptest! {
                 }
                 Step::Delete(item) => {
                     let item = item.to_le_bytes();
-                    prop_assert_eq!(filter.delete(&item), model.delete(&item));
+                    prop_assert_eq!(filter.delete(&item, &|_| true), model.delete(&item));
                 }
                 Step::Compact => {
                     let before = values_of(&filter);
-                    let changed = filter.compact();
+                    let changed = filter.compact(&|_| true);
                     model.compact(false);
                     prop_assert_eq!(changed, before != values_of(&filter));
                 }
@@ -138,14 +139,17 @@ proptest! {
             .collect();
         let mut indexed = probed.try_clone().unwrap();
         let mut mixed = probed.try_clone().unwrap();
+        let mut refused = probed.try_clone().unwrap();
         let reach = if automatic { Reach::FirstKept } else { Reach::All };
-        let changed = probed.compact_with(reach, Vacancies::after(u64::MAX));
-        prop_assert_eq!(indexed.compact_with(reach, Vacancies::after(0)), changed);
-        prop_assert_eq!(mixed.compact_with(reach, Vacancies::after(50)), changed);
+        let changed = probed.compact_with(reach, Vacancies::after(u64::MAX, &|_| true));
+        prop_assert_eq!(indexed.compact_with(reach, Vacancies::after(0, &|_| true)), changed);
+        prop_assert_eq!(mixed.compact_with(reach, Vacancies::after(50, &|_| true)), changed);
+        prop_assert_eq!(refused.compact_with(reach, Vacancies::after(0, &|_| false)), changed);
         model.compact(automatic);
         prop_assert_eq!(values_of(&probed), model.values());
         prop_assert_eq!(&probed, &indexed);
         prop_assert_eq!(&probed, &mixed);
+        prop_assert_eq!(&probed, &refused);
     }
 
     #[test]
@@ -163,12 +167,12 @@ proptest! {
                 }
                 Step::Delete(item) => {
                     if let Some(times) = inside.get_mut(&item).filter(|times| **times > 0) {
-                        prop_assert!(filter.delete(&item.to_le_bytes()));
+                        prop_assert!(filter.delete(&item.to_le_bytes(), &|_| true));
                         *times -= 1;
                     }
                 }
                 Step::Compact => {
-                    filter.compact();
+                    filter.compact(&|_| true);
                 }
             }
             prop_assert_eq!(filter.items(), inside.values().sum::<u64>());
@@ -306,11 +310,11 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
     assert_eq!(filter.count(&item), 4 * MAX_SUB_FILTERS as u64);
     assert!(!filter.insert_unique(&item, &|_| true).unwrap());
     // Nothing can move; with one sub-filter empty, everything moves down by one.
-    assert!(!filter.compact());
-    assert!(filter.delete(&item));
+    assert!(!filter.compact(&|_| true));
+    assert!(filter.delete(&item, &|_| true));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS);
     filter.sub_filters[0].slots_mut().fill(0);
-    assert!(filter.compact());
+    assert!(filter.compact(&|_| true));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS - 1);
 }
 
@@ -361,11 +365,11 @@ fn deleting_everything_leaves_one_empty_sub_filter() {
     let mut filter = filled(100, parameters(2, 20, 1), 1000);
     assert!(filter.num_sub_filters() > 5);
     for item in 0..1000u64 {
-        assert!(filter.delete(&item.to_le_bytes()));
+        assert!(filter.delete(&item.to_le_bytes(), &|_| true));
     }
     assert_eq!(filter.items(), 0);
     assert_eq!(filter.num_sub_filters(), 1);
-    assert!(!filter.delete(b"absent"));
+    assert!(!filter.delete(b"absent", &|_| true));
     assert_eq!(filter.nominal_bytes(), 40 + 16 + 128);
 }
 
@@ -380,7 +384,7 @@ fn digests_and_copies_tell_filters_apart_and_equal_ones_not() {
     let mut copy = one.try_clone().unwrap();
     assert_eq!(one, copy);
     assert_eq!(digest(&one), digest(&copy));
-    assert!(copy.delete(&0u64.to_le_bytes()));
+    assert!(copy.delete(&0u64.to_le_bytes(), &|_| true));
     assert_ne!(one, copy);
     assert_ne!(digest(&one), digest(&copy));
 }
@@ -400,4 +404,26 @@ fn every_block_is_visited_and_can_be_moved() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert_eq!(filter, before);
+}
+
+/// 64 buckets of two slots in each sub-filter.
+#[test]
+fn an_index_of_empty_slots_is_asked_for_before_it_is_built() {
+    for (sub_filters, bytes) in [
+        // A mask of eight bits per bucket, and a bit per bucket and sub-filter.
+        (8, 64 + 7 * 8),
+        // Two bytes per bucket.
+        (80, 2 * 64),
+    ] {
+        let mut filter = random_filter(128, parameters(2, 20, 1), 1, sub_filters, 10);
+        let asked = Cell::new(Vec::new());
+        let allows = |bytes| {
+            let mut all = asked.take();
+            all.push(bytes);
+            asked.set(all);
+            false
+        };
+        filter.compact_with(Reach::All, Vacancies::after(0, &allows));
+        assert_eq!(asked.take(), [bytes]);
+    }
 }
