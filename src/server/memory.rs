@@ -1,6 +1,7 @@
 //! How much memory may be asked for, and how much a block really takes.
 
 use super::allocator::NATURAL_ALIGNMENT;
+use super::control_group;
 use crate::blocks::BlockVisitor;
 use redis_module::raw;
 use std::ffi::CStr;
@@ -81,31 +82,16 @@ impl ServerMemory {
 }
 
 /// Bytes that a command may take in all, of which it has `taken` so many already: no more than the machine
-/// (or its control group) has, and no more than `maxmemory` leaves unless the command must be `obeyed` (it
-/// comes from a primary or the AOF).
+/// (or the process's control groups) have, and no more than `maxmemory` leaves unless the command must be
+/// `obeyed` (it comes from a primary or the AOF).
 ///
-/// Cost: some tens of microseconds, most of it for one INFO section.
+/// Cost: some tens of microseconds, most of it for one INFO section, and [`control_group::limit_bytes`].
 pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> u64 {
-    let most = machine_bytes().min(control_group_bytes());
+    let most = machine_bytes().min(control_group::limit_bytes());
     if obeyed {
         return most;
     }
     ServerMemory::read(ctx).map_or(most, |memory| memory.most_bytes(taken).min(most))
-}
-
-/// The memory limit of the control group that the server runs in, as a container sees it; no limit
-/// where there is none.
-fn control_group_bytes() -> u64 {
-    // Versions 2 and 1 of control groups.
-    let files = [
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ];
-    let limits = files.iter().filter_map(|file| {
-        let text = std::fs::read_to_string(file).ok()?;
-        text.trim().parse().ok()
-    });
-    limits.min().unwrap_or(u64::MAX)
 }
 
 /// Adds up what blocks of the global allocator really take, its rounding included.

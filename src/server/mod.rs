@@ -43,6 +43,7 @@ pub mod argument;
 pub mod call;
 pub mod command;
 pub mod config;
+mod control_group;
 pub mod datatype;
 mod decimal;
 pub mod defrag;
