@@ -1,6 +1,9 @@
-//! docs/sizing.html in a browser without a screen: what it computes is what the module makes.
+//! docs/sizing.html in a headless browser: its figures are compared with the sketches, and with what a server reports
+//! of filled keys.
 //!
 //! `make test-sizing` installs Chromium and runs this; plain `cargo test` leaves it out.
+
+mod support;
 
 use roughly::sketch::bloom::shape::{Shape, Sizing};
 use roughly::sketch::count_min::dimensions_for;
@@ -10,6 +13,8 @@ use roughly::sketch::top_k::TopK;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use support::resp::Connection;
+use support::server::Server;
 
 const ANY: &dyn Fn(u64) -> bool = &|_| true;
 
@@ -181,6 +186,8 @@ fn cuckoo_filters() {
         (1_000_000, 4, 1),
         (300_000, 16, 1),
         (120_000, 255, 1),
+        (3_000, 2, 0),
+        (3_000, 1, 0),
     ] {
         let shown = ask(&format!(
             "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
@@ -209,20 +216,24 @@ fn cuckoo_filters() {
             shown.figure("buckets"),
             &shown.command,
         );
-        close(slots as f64, shown.figure("bytes"), &shown.command);
+        let growth = u64::max(expansion, 1).next_power_of_two();
+        let all_slots: u64 = (0..shown.figure("filters") as u32)
+            .map(|filter| slots * growth.pow(filter))
+            .sum();
+        close(all_slots as f64, shown.figure("bytes"), &shown.command);
         close(
-            items as f64 / slots as f64,
+            items as f64 / all_slots as f64,
             shown.figure("slots-used"),
             &shown.command,
         );
         let compared = 2.0 * f64::from(bucket_size) * items as f64 / slots as f64;
         let error = 1.0 - (1.0 - 1.0 / 255.0f64).powf(compared);
         close(error, shown.figure("error-full"), &shown.command);
-        // All items go in before the filter would grow, as the page says of buckets of three and more.
+        // No item is refused where the filter does not grow, nor makes a filter of larger buckets grow.
         for number in 0..items {
             let added = filter.insert(&u64::to_le_bytes(number), ANY);
             assert!(
-                added.is_ok() || bucket_size < 3,
+                added.is_ok() || (expansion > 0 && bucket_size < 3),
                 "{}: item {number}",
                 shown.command
             );
@@ -299,7 +310,7 @@ fn t_digests() {
     ] {
         let shown = ask(&format!("family=tdigest&compression={compression}"));
         assert_eq!(shown.command, command);
-        let mut digest = TDigest::new(compression, ANY).expect("a digest");
+        let digest = TDigest::new(compression, ANY).expect("a digest");
         let figures = digest.figures();
         close(
             f64::from(figures.capacity),
@@ -311,19 +322,205 @@ fn t_digests() {
             shown.figure("reported"),
             command,
         );
-        let mut most = 0;
-        for step in 0..2_000u32 {
-            let samples: Vec<_> = (0..10)
-                .map(|n| f64::from((step * 10 + n) * 7919 % 20_011))
-                .collect();
-            digest.add(&samples).expect("memory");
-            digest.compressed().expect("memory");
-            most = most.max(digest.block_bytes());
-        }
-        let ratio = most as f64 / shown.figure("bytes");
+    }
+}
+
+/// Sends a command with these words and then `items` words in requests of at most 1,000 items.
+fn fill(
+    connection: &mut Connection,
+    words: &[&str],
+    items: u64,
+    word: impl Fn(u64) -> Vec<String>,
+) {
+    let items: Vec<u64> = (0..items).collect();
+    for some in items.chunks(1000) {
+        let mut request: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        request.extend(some.iter().flat_map(|&item| word(item)));
+        let reply = connection.send(&request);
+        assert!(reply.items().is_some() || reply.is_ok(), "{reply}");
+    }
+}
+
+fn memory_usage(connection: &mut Connection) -> f64 {
+    let reply = connection.call("MEMORY USAGE key");
+    reply.integer().unwrap_or_else(|| panic!("{reply}")) as f64
+}
+
+/// The field of an INFO command's reply.
+fn field(connection: &mut Connection, command: &str, name: &str) -> i64 {
+    let reply = connection.call(command);
+    let fields = reply.items().unwrap_or_else(|| panic!("{reply}"));
+    let at = fields
+        .iter()
+        .position(|field| field.text() == Some(name.as_bytes()));
+    let at = at.unwrap_or_else(|| panic!("no {name} in {reply}"));
+    fields[at + 1].integer().expect("an integer")
+}
+
+/// Compares MEMORY USAGE with the page: at most 3 % apart, or 100 bytes, by which servers differ.
+fn same_memory(usage: f64, shown: &Shown) {
+    let memory = shown.figure("memory");
+    assert!(
+        (usage - memory).abs() <= f64::max(100.0, 0.03 * usage),
+        "{}: {usage} bytes, the page has {memory}",
+        shown.command
+    );
+}
+
+/// A server, and the key that the page's command creates.
+fn created(shown: &Shown) -> (Server, Connection) {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let reply = connection.call(&shown.command);
+    assert!(reply.is_ok(), "{}: {reply}", shown.command);
+    (server, connection)
+}
+
+#[test]
+fn filled_bloom_filters_take_the_memory_of_the_page() {
+    for (capacity, error, expansion) in [
+        (1, 0.5, 2),
+        (100, 0.01, 2),
+        (1_000, 0.001, 0),
+        (10_000, 0.01, 2),
+        (123_456, 0.05, 1),
+        (500_000, 0.0001, 4),
+    ] {
+        let shown = ask(&format!(
+            "family=bloom&capacity={capacity}&error={error}&expansion={expansion}"
+        ));
+        let (_server, mut connection) = created(&shown);
+        fill(&mut connection, &["BF.MADD", "key"], capacity, |item| {
+            vec![item.to_string()]
+        });
+        assert_eq!(
+            field(&mut connection, "BF.INFO key", "Number of filters"),
+            1
+        );
+        same_memory(memory_usage(&mut connection), &shown);
+    }
+}
+
+#[test]
+fn filled_cuckoo_filters_take_the_memory_of_the_page() {
+    for (items, bucket_size, expansion) in [
+        (1_000_000, 2, 1),
+        (50_000, 2, 1),
+        (1_000, 2, 0),
+        (30_000, 2, 4),
+        (300_000, 1, 1),
+        (20_000, 1, 2),
+        (10_000, 3, 1),
+        (1_000, 4, 1),
+        (100_000, 4, 0),
+        (700_000, 4, 1),
+        (50_000, 8, 2),
+        (200_000, 16, 1),
+        (120_000, 255, 1),
+    ] {
+        let shown = ask(&format!(
+            "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
+        ));
+        let (_server, mut connection) = created(&shown);
+        fill(
+            &mut connection,
+            &["CF.INSERT", "key", "ITEMS"],
+            items,
+            |item| vec![format!("item:{item}")],
+        );
+        let inserted = field(&mut connection, "CF.INFO key", "Number of items inserted");
+        assert_eq!(inserted, items as i64, "{}", shown.command);
+        let filters = field(&mut connection, "CF.INFO key", "Number of filters") as f64;
+        let usage = memory_usage(&mut connection);
         assert!(
-            (0.8..1.05).contains(&ratio),
-            "{command}: {most} bytes, {shown:?}"
+            filters <= shown.figure("filters"),
+            "{}: {filters}",
+            shown.command
+        );
+        assert!(
+            usage <= shown.figure("memory") + 100.0,
+            "{}: {usage}",
+            shown.command
+        );
+        if filters == shown.figure("filters") {
+            same_memory(usage, &shown);
+        } else {
+            assert!(bucket_size < 3, "{}: {filters} filters", shown.command);
+        }
+        if (items, bucket_size) == (1_000_000, 2) {
+            assert_eq!(filters, 2.0);
+        }
+    }
+}
+
+#[test]
+fn count_min_sketches_take_the_memory_of_the_page() {
+    for (error, probability, cell) in [
+        (0.001, 0.01, 4),
+        (0.01, 0.001, 1),
+        (0.0001, 0.1, 8),
+        (0.3, 0.4, 2),
+    ] {
+        let shown = ask(&format!(
+            "family=cms&error={error}&probability={probability}&cell={cell}&total=1000"
+        ));
+        let (_server, mut connection) = created(&shown);
+        fill(&mut connection, &["CMS.INCRBY", "key"], 5_000, |item| {
+            vec![item.to_string(), "1".to_owned()]
+        });
+        same_memory(memory_usage(&mut connection), &shown);
+    }
+}
+
+#[test]
+fn filled_top_k_sketches_take_the_memory_of_the_page() {
+    for (k, length) in [
+        (1, 20),
+        (8, 20),
+        (10, 7),
+        (100, 20),
+        (1_000, 100),
+        (5_000, 20),
+        (50_000, 20),
+    ] {
+        let shown = ask(&format!("family=topk&k={k}&item={length}"));
+        let (_server, mut connection) = created(&shown);
+        fill(&mut connection, &["TOPK.INCRBY", "key"], 3 * k, |item| {
+            vec![format!("{item:0length$}"), "1000".to_owned()]
+        });
+        let list = connection.call("TOPK.LIST key");
+        let listed = list.items().expect("a list");
+        assert!(
+            listed.iter().all(|item| item.text().is_some()),
+            "the list is not full"
+        );
+        same_memory(memory_usage(&mut connection), &shown);
+    }
+}
+
+/// The most that a digest takes while samples are added and quantiles are read depends on the samples: the page may be
+/// up to 20 % above it.
+#[test]
+fn t_digests_take_at_most_the_memory_of_the_page() {
+    for compression in [10u64, 20, 50, 100, 200, 500, 1_000] {
+        let shown = ask(&format!("family=tdigest&compression={compression}"));
+        let (_server, mut connection) = created(&shown);
+        let mut most = 0f64;
+        for step in 0..300u64 {
+            let samples = 10 + compression;
+            fill(
+                &mut connection,
+                &["TDIGEST.ADD", "key"],
+                samples,
+                |number| vec![((step * samples + number) * 7919 % 200_003).to_string()],
+            );
+            connection.call("TDIGEST.QUANTILE key 0.5");
+            most = most.max(memory_usage(&mut connection));
+        }
+        let memory = shown.figure("memory");
+        assert!(
+            (0.8 * memory..=1.02 * memory).contains(&most),
+            "compression {compression}: {most} bytes, the page has {memory}"
         );
     }
 }

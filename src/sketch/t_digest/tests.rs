@@ -496,7 +496,7 @@ fn the_memory_of_a_digest_follows_from_its_state() {
             let count = [1, 1, 1, 7, 60, 900][next(6.0)];
             let values: Vec<f64> = (0..count)
                 // Few kinds: many nodes of equal mean, some of them heavier; zeros of both signs.
-                .map(|_| (next(kinds) as f64 - 2.0) * -1.0)
+                .map(|_| -(next(kinds) as f64 - 2.0))
                 .collect();
             match next(40.0) {
                 0 => digest.reset(),
