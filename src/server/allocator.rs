@@ -7,6 +7,7 @@
 use super::fault;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every block of the server's allocator is aligned to this, once it is at least this large. (Most
 /// allocators give 16; a server that must count sizes itself puts eight bytes before each block.)
@@ -30,13 +31,35 @@ fn natural_size(layout: Layout) -> usize {
     layout.size().max(layout.align())
 }
 
+/// Bytes of the last block that the server's allocator refused; 0 if there is none.
+static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the last block that the server's allocator refused since the last call of this function.
+pub(super) fn take_refused_bytes() -> Option<usize> {
+    let bytes = REFUSED_BYTES.load(Ordering::Relaxed);
+    if bytes == 0 {
+        return None;
+    }
+    REFUSED_BYTES.store(0, Ordering::Relaxed);
+    Some(bytes)
+}
+
+/// A block of so many bytes as the server's allocator gave it; a refusal is kept for the log.
+#[inline]
+fn given<T>(block: *mut T, size: usize) -> *mut u8 {
+    if block.is_null() {
+        REFUSED_BYTES.store(size, Ordering::Relaxed);
+    }
+    block.cast()
+}
+
 fn try_alloc(size: usize) -> *mut u8 {
     if fault::refuses_memory() {
         return ptr::null_mut();
     }
     let function = optional_api!(RedisModule_TryAlloc).or(optional_api!(RedisModule_Alloc));
     // SAFETY: both take any size.
-    function.map_or(ptr::null_mut(), |alloc| unsafe { alloc(size).cast() })
+    function.map_or(ptr::null_mut(), |alloc| unsafe { given(alloc(size), size) })
 }
 
 fn free(block: *mut u8) {
@@ -62,7 +85,7 @@ fn try_calloc(size: usize) -> *mut u8 {
     }
     if let Some(calloc) = optional_api!(RedisModule_TryCalloc) {
         // SAFETY: takes any size.
-        return unsafe { calloc(1, size).cast() };
+        return unsafe { given(calloc(1, size), size) };
     }
     match optional_api!(RedisModule_Calloc) {
         // SAFETY: takes any size.
@@ -77,7 +100,7 @@ fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
     }
     if let Some(realloc) = optional_api!(RedisModule_TryRealloc) {
         // SAFETY: `block` is one of the server's allocator.
-        return unsafe { realloc(block.cast(), size).cast() };
+        return unsafe { given(realloc(block.cast(), size), size) };
     }
     match optional_api!(RedisModule_Realloc) {
         // SAFETY: as above.

@@ -2,7 +2,8 @@
 
 use super::argument::Argument;
 use super::limit;
-use super::memory;
+use super::log;
+use super::memory::{self, Budget};
 use redis_module::raw;
 use std::cell::{Cell, OnceCell};
 use std::ffi::{CStr, CString, c_int};
@@ -20,6 +21,13 @@ pub enum Error {
     Text(&'static CStr),
     /// An error text made for the occasion.
     Made(CString),
+    /// The key would hold so many bytes, which is more than a key may: the setting `sketch-max-key-bytes`.
+    KeyTooLarge {
+        /// What the key would hold.
+        bytes: u64,
+        /// What it may hold.
+        most: u64,
+    },
 }
 
 impl From<&'static CStr> for Error {
@@ -42,13 +50,15 @@ pub struct Call<'a> {
     taken: Cell<u64>,
     /// Those of them by which filters grew.
     grown: Cell<u64>,
-    /// Bytes that it may take in all; read from the server once a command, when it is first needed.
-    most_taken: OnceCell<u64>,
+    /// What it may take in all; read from the server once a command, when it is first needed.
+    budget: OnceCell<Budget>,
     /// What the key that is open for writing held when it was opened, and what it was allowed since.
     /// Kept only where keys are limited.
     key_bytes: Cell<u64>,
-    /// Whether the key's limit refused something.
-    over_limit: Cell<bool>,
+    /// Bytes that the key would hold with what its limit refused.
+    over_limit: Cell<Option<u64>>,
+    /// Whether the log has a line about memory that was refused to the command.
+    is_refusal_logged: Cell<bool>,
 }
 
 impl<'a> Call<'a> {
@@ -70,9 +80,10 @@ impl<'a> Call<'a> {
             open: None,
             taken: Cell::new(0),
             grown: Cell::new(0),
-            most_taken: OnceCell::new(),
+            budget: OnceCell::new(),
             key_bytes: Cell::new(0),
-            over_limit: Cell::new(false),
+            over_limit: Cell::new(None),
+            is_refusal_logged: Cell::new(false),
         }
     }
 
@@ -210,7 +221,7 @@ impl<'a> Call<'a> {
     /// group limit them: a command without deny-oom works when memory is full.
     #[must_use]
     pub fn allows_temporary(&self, bytes: u64) -> bool {
-        bytes < memory::LOOKED_AT_BYTES || bytes <= memory::most_bytes(self.ctx, true, 0)
+        bytes < memory::LOOKED_AT_BYTES || bytes <= memory::budget(self.ctx, true, 0).bytes
     }
 
     fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
@@ -237,18 +248,37 @@ impl<'a> Call<'a> {
         let Some(most) = self.key_limit() else {
             return true;
         };
-        let fits = self.key_bytes.get().saturating_add(more) <= most;
-        self.over_limit.set(self.over_limit.get() || !fits);
-        fits
+        let bytes = self.key_bytes.get().saturating_add(more);
+        if bytes > most {
+            self.over_limit.set(Some(bytes));
+            self.log_key_too_large(bytes, most);
+        }
+        bytes <= most
     }
 
     /// The error for memory that was refused: the key's limit, if that refused it, or else this one.
     #[must_use]
     pub fn memory_error(&self, otherwise: &'static CStr) -> Error {
-        match self.key_limit() {
-            Some(most) if self.over_limit.get() => limit::refusal(most),
+        match (self.key_limit(), self.over_limit.get()) {
+            (Some(most), Some(bytes)) => Error::KeyTooLarge { bytes, most },
             _ => otherwise.into(),
         }
+    }
+
+    /// Logs why memory was refused to the command: one line per command and per second at most.
+    pub fn log_refusal(&self, why: impl FnOnce() -> String) {
+        if !self.is_refusal_logged.replace(true) {
+            log::warning_of_refusal(|| {
+                let name = self.arg(0).bytes().to_ascii_uppercase();
+                format!("{} is refused memory: {}", name.escape_ascii(), why())
+            });
+        }
+    }
+
+    pub(super) fn log_key_too_large(&self, bytes: u64, most: u64) {
+        self.log_refusal(|| {
+            format!("its key would hold {bytes} bytes, sketch-max-key-bytes allows {most}")
+        });
     }
 
     /// Bytes that a key may hold after this command; `None` where there is no limit, or the command must
@@ -264,14 +294,22 @@ impl<'a> Call<'a> {
 
     /// Whether the command may take `taken` bytes in all where `spare` more must be left.
     fn allows_with_spare(&self, taken: u64, spare: u64) -> bool {
-        let allowed = taken < memory::LOOKED_AT_BYTES || {
-            let read = || memory::most_bytes(self.ctx, self.must_obey(), self.taken.get());
-            taken.saturating_add(spare) <= *self.most_taken.get_or_init(read)
-        };
-        if allowed {
-            self.taken.set(taken);
+        if taken >= memory::LOOKED_AT_BYTES {
+            let read = || memory::budget(self.ctx, self.must_obey(), self.taken.get());
+            let Budget { bytes, limit } = *self.budget.get_or_init(read);
+            if taken.saturating_add(spare) > bytes {
+                self.log_refusal(|| {
+                    let spare = match spare {
+                        0 => String::new(),
+                        spare => format!(" and for {spare} to stay free"),
+                    };
+                    format!("it asks for {taken} bytes in all{spare}, {limit} allows {bytes}")
+                });
+                return false;
+            }
         }
-        allowed
+        self.taken.set(taken);
+        true
     }
 
     /// Replicates the command as it came, to replicas and the AOF.

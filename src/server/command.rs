@@ -1,7 +1,9 @@
 //! The command table: what a command is called, needs, may and does, and how the server learns it.
 
+use super::allocator;
 use super::call::{Call, Error};
 use super::guard::guarded;
+use super::limit;
 use super::reply::WRONG_TYPE;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
@@ -67,7 +69,11 @@ where
     let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
     // SAFETY: the pointers are those of the command that the server runs now.
     let mut call = unsafe { Call::new(ctx, argv, argc) };
+    allocator::take_refused_bytes();
     let result = guarded("a command", || run(&mut call));
+    if let Some(bytes) = allocator::take_refused_bytes() {
+        call.log_refusal(|| format!("the allocator has no {bytes} bytes for it"));
+    }
     match result {
         Some(Ok(())) => {}
         Some(Err(Error::WrongArity)) => {
@@ -78,6 +84,10 @@ where
         Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
         Some(Err(Error::Text(text))) => call.reply_error(text),
         Some(Err(Error::Made(text))) => call.reply_error(&text),
+        Some(Err(Error::KeyTooLarge { bytes, most })) => {
+            call.log_key_too_large(bytes, most);
+            call.reply_error(&limit::error_text(most));
+        }
         None => {}
     }
     call.settle(INTERNAL_ERROR);

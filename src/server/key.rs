@@ -2,7 +2,6 @@
 
 use super::call::{Call, Error};
 use super::datatype::{self, DataType, Held};
-use super::limit;
 use super::memory::Weighed;
 use crate::blocks::BlockChanges;
 use redis_module::raw;
@@ -296,7 +295,7 @@ impl<T: DataType> WriteKey<T> {
     /// to live is lost; to keep it, change the value that is there.
     ///
     /// # Errors
-    /// [`Error::Made`] if the value holds more than a key may (`sketch-max-key-bytes`); it is dropped then.
+    /// [`Error::KeyTooLarge`] if the value holds more than a key may (`sketch-max-key-bytes`); it is dropped then.
     pub fn create(self, value: T) -> Result<Entry<T>, Error> {
         let held = Held::new(value);
         self.check(held.bytes())?;
@@ -310,7 +309,7 @@ impl<T: DataType> WriteKey<T> {
     /// is none, [`Entry::store`] puts it there.
     ///
     /// # Errors
-    /// [`Error::WrongType`] for another type; [`Error::Made`] if the new one holds more than a key may
+    /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new one holds more than a key may
     /// (`sketch-max-key-bytes`) and more than the old one, which stays then.
     pub fn replace(self, value: T) -> Result<Entry<T>, Error> {
         match self.opened.value() {
@@ -355,7 +354,10 @@ impl<T: DataType> WriteKey<T> {
         match self.limit {
             Some(most) if bytes as u64 > most => {
                 T::registration().stats.count_refusals(1);
-                Err(limit::refusal(most))
+                Err(Error::KeyTooLarge {
+                    bytes: bytes as u64,
+                    most,
+                })
             }
             _ => Ok(()),
         }

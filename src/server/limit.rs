@@ -5,7 +5,6 @@
 //! makes a key from: RDB files, RESTORE and COPY.
 
 use super::argument::Argument;
-use super::call::Error;
 use super::config::{Accepted, Rejection, Setting, integer_in};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +35,8 @@ pub(super) fn most_bytes() -> Option<u64> {
 }
 
 /// What a command answers whose key would hold more than `most` bytes.
-pub(super) fn refusal(most: u64) -> Error {
+pub(super) fn error_text(most: u64) -> CString {
     let text =
         format!("ERR the key would hold more bytes than sketch-max-key-bytes allows ({most})");
-    Error::Made(CString::new(text).unwrap_or_default())
+    CString::new(text).unwrap_or_default()
 }

@@ -78,13 +78,17 @@ pub fn warning_of_input(text: &str) {
 /// The line about something that a client sent, with the number of lines that were held back before it;
 /// `None` where this one is held back too.
 pub(super) fn line_of_input(text: &str) -> Option<String> {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     static THROTTLE: Throttle = Throttle::new();
-    let held_back = THROTTLE.passes(START.elapsed().as_secs())?;
-    Some(match held_back {
-        0 => text.to_owned(),
-        lines => format!("{text} ({lines} such lines were held back)"),
-    })
+    THROTTLE.line(|| text.to_owned())
+}
+
+/// As [`warning_of_input`], about memory that was refused to a command. These lines are counted apart from
+/// others, so that they hold back no others and are not held back by others.
+pub(super) fn warning_of_refusal(text: impl FnOnce() -> String) {
+    static THROTTLE: Throttle = Throttle::new();
+    if let Some(text) = THROTTLE.line(text) {
+        warning(&text);
+    }
 }
 
 /// Lets one line a second pass.
@@ -102,6 +106,16 @@ impl Throttle {
             next: AtomicU64::new(0),
             held_back: AtomicU64::new(0),
         }
+    }
+
+    /// A line with the number of lines that were held back before it; `None` where this one is held back too.
+    fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let held_back = self.passes(START.elapsed().as_secs())?;
+        Some(match held_back {
+            0 => text(),
+            lines => format!("{} ({lines} such lines were held back)", text()),
+        })
     }
 
     /// Whether a line may pass in this second: the number of lines held back before it, or `None`.

@@ -5,6 +5,7 @@ use super::control_group;
 use crate::blocks::BlockVisitor;
 use redis_module::raw;
 use std::ffi::CStr;
+use std::fmt;
 
 /// Commands that take less than this in all are not compared with the limits: the server itself refuses
 /// writes above `maxmemory` (deny-oom), and reading its limits costs more than so little memory is worth.
@@ -81,17 +82,55 @@ impl ServerMemory {
     }
 }
 
-/// Bytes that a command may take in all, of which it has `taken` so many already: no more than the machine
+/// What limits the memory of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Machine,
+    ControlGroup,
+    Maxmemory,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Machine => "the machine",
+            Self::ControlGroup => "the control group",
+            Self::Maxmemory => "maxmemory",
+        })
+    }
+}
+
+/// The memory that a command may take in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Budget {
+    pub(super) bytes: u64,
+    /// The limit that makes it no larger.
+    pub(super) limit: Limit,
+}
+
+/// The memory that a command may take in all, of which it has `taken` so many already: no more than the machine
 /// (or the process's control groups) have, and no more than `maxmemory` leaves unless the command must be
 /// `obeyed` (it comes from a primary or the AOF).
 ///
 /// Cost: some tens of microseconds, most of it for one INFO section, and [`control_group::limit_bytes`].
-pub(super) fn most_bytes(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> u64 {
-    let most = machine_bytes().min(control_group::limit_bytes());
-    if obeyed {
-        return most;
-    }
-    ServerMemory::read(ctx).map_or(most, |memory| memory.most_bytes(taken).min(most))
+pub(super) fn budget(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> Budget {
+    let memory = Some(ctx).filter(|_| !obeyed).and_then(ServerMemory::read);
+    let limits = [
+        (Limit::Machine, machine_bytes()),
+        (Limit::ControlGroup, control_group::limit_bytes()),
+        (
+            Limit::Maxmemory,
+            memory.map_or(u64::MAX, |memory| memory.most_bytes(taken)),
+        ),
+    ];
+    let budgets = limits.map(|(limit, bytes)| Budget { bytes, limit });
+    budgets.into_iter().fold(budgets[0], |least, budget| {
+        if budget.bytes < least.bytes {
+            budget
+        } else {
+            least
+        }
+    })
 }
 
 /// Adds up what blocks of the global allocator really take, its rounding included.

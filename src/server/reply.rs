@@ -1,6 +1,7 @@
 //! Replies, written straight to the client, in RESP2 or RESP3 as it asked.
 
 use super::call::{Call, Error};
+use super::limit;
 use std::ffi::{CStr, c_long};
 
 /// The server's own error for a key of another type.
@@ -73,7 +74,7 @@ impl Call<'_> {
     /// The error for memory that was refused to an item: see [`Call::memory_error`].
     pub fn reply_memory_error(&mut self, otherwise: &'static CStr) {
         match self.memory_error(otherwise) {
-            Error::Made(text) => self.reply_error(&text),
+            Error::KeyTooLarge { most, .. } => self.reply_error(&limit::error_text(most)),
             _ => self.reply_error(otherwise),
         }
     }

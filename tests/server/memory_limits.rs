@@ -2,6 +2,7 @@
 
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use std::time::Duration;
 
 fn number(server: &Server, field: &str) -> u64 {
     let text = server.info(field);
@@ -215,4 +216,101 @@ fn a_header_is_refused_where_its_items_have_no_memory() {
     let reply = connection.send(&load);
     assert!(reply.is_ok(), "{reply}");
     assert!(number(&server, "used_memory_peak") < used + (160 << 20));
+}
+
+/// Each refusal leaves a line with what was asked for, what was allowed, and by which limit.
+#[test]
+fn the_log_says_which_limit_refused_memory() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let logged = |server: &Server, connection: &mut Connection, commands: &[&str]| {
+        let lines = |server: &Server| server.log().lines().count();
+        let before = lines(server);
+        for command in commands {
+            let reply = connection.call(command).to_string();
+            assert!(reply.contains('-'), "{command}: {reply}");
+        }
+        let log = server.log();
+        let new: Vec<_> = log.lines().skip(before).map(str::to_owned).collect();
+        let [line] = &new[..] else {
+            panic!("{commands:?}: {new:?}");
+        };
+        // One line a second at most.
+        std::thread::sleep(Duration::from_millis(1100));
+        line.split_once("<bf> ")
+            .expect("a line of the module")
+            .1
+            .to_owned()
+    };
+    // 8 bytes per bucket and 32 per element.
+    let reserve = "topk.reserve t 4000000000 1000000 1000000 0.9";
+    let line = logged(&server, &mut connection, &[reserve]);
+    let start = "TOPK.RESERVE is refused memory: it asks for 8128000000000 bytes in all, ";
+    let limits = ["the machine allows ", "the control group allows "];
+    assert!(
+        limits
+            .iter()
+            .any(|limit| line.starts_with(&format!("{start}{limit}"))),
+        "{line}"
+    );
+
+    limit(&mut connection, 64 << 20);
+    let line = logged(&server, &mut connection, &["BF.RESERVE f 0.01 1000000000"]);
+    let allowed = line.rsplit_once("maxmemory allows ").expect(&line).1;
+    let allowed: u64 = allowed.parse().expect("bytes");
+    assert!((40 << 20..64 << 20).contains(&allowed), "{line}");
+
+    // Once a command: the second growth takes 4 GiB and is refused to several items.
+    assert!(connection.call("CF.RESERVE c 8 EXPANSION 32768").is_ok());
+    let line = logged(
+        &server,
+        &mut connection,
+        &["CF.INSERT c ITEMS a a a a a a a a a a a a a a"],
+    );
+    let start = "CF.INSERT is refused memory: it asks for 8590196736 bytes in all and for 8590196736 to stay free, maxmemory allows ";
+    assert!(line.starts_with(start), "{line}");
+
+    // The lines that are held back are counted.
+    let commands = [
+        "CMS.INITBYDIM m 9000000000000000 1",
+        "CMS.INITBYDIM m 9000000000000000 1024",
+    ];
+    logged(&server, &mut connection, &commands);
+    let line = logged(
+        &server,
+        &mut connection,
+        &["TDIGEST.CREATE d COMPRESSION 300000000"],
+    );
+    assert!(line.ends_with(" (1 such lines were held back)"), "{line}");
+
+    let server = Options::new()
+        .module_arguments(&["sketch-max-key-bytes", "500"])
+        .start();
+    let mut connection = server.resp2();
+    let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 1000 1"]);
+    let (start, end) = (
+        "CMS.INITBYDIM is refused memory: its key would hold ",
+        " bytes, sketch-max-key-bytes allows 500",
+    );
+    assert!(line.starts_with(start) && line.ends_with(end), "{line}");
+    assert!(connection.call("BF.RESERVE f 0.01 100").is_ok());
+    let add: Vec<_> = ["BF.MADD".to_owned(), "f".to_owned()]
+        .into_iter()
+        .chain((0..400).map(|n| n.to_string()))
+        .collect();
+    let line = logged(&server, &mut connection, &[&add.join(" ")]);
+    assert!(
+        line.starts_with("BF.MADD is refused memory: its key would hold ") && line.ends_with(end),
+        "{line}"
+    );
+
+    let server = Options::new().address_space(1 << 30).start();
+    let mut connection = server.resp2();
+    let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
+    // Where the machine has less than 2 GB, that is what refuses it.
+    let allocator = "CMS.INITBYDIM is refused memory: the allocator has no 2000000000 bytes for it";
+    assert!(
+        line == allocator || line.contains("the machine allows"),
+        "{line}"
+    );
 }

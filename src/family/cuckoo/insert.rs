@@ -194,6 +194,9 @@ fn insert_each<'a>(
         let allows = |bytes| {
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
+            if left.is_none() {
+                call.log_refusal(|| format!("it may add {MAX_GROWTHS} sub-filters"));
+            }
             left.is_some() && call.allows_growth(bytes)
         };
         match way {

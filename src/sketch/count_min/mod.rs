@@ -109,7 +109,7 @@ impl CountMin {
 
     /// An empty sketch of this shape; see [`CountMin::new`].
     fn empty(shape: Shape, allows: &dyn Fn(u64) -> bool) -> Result<Self, OutOfMemory> {
-        let bytes = shape.bytes().ok_or(OutOfMemory { bytes: u64::MAX })?;
+        let bytes = shape.bytes().unwrap_or(u64::MAX);
         if !allows(bytes) {
             return Err(OutOfMemory { bytes });
         }

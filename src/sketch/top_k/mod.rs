@@ -141,9 +141,8 @@ impl Shape {
     fn ask_for_memory(self, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
         let bytes = self
             .bucket_bytes()
-            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES))
-            .ok_or(OutOfMemory { bytes: u64::MAX })?;
-        heap::ask(allows, bytes)
+            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES));
+        heap::ask(allows, bytes.unwrap_or(u64::MAX))
     }
 
     /// Feeds the parameters, as 32 bytes.

@@ -269,7 +269,7 @@ impl TopK {
                 terminated,
             });
         }
-        let buckets = Buffer::zeroed(shape.bucket_count() * super::PAIR_BYTES)?;
+        let buckets = Buffer::zeroed(shape.bucket_bytes().unwrap_or(u64::MAX))?;
         Parts {
             shape,
             random,
