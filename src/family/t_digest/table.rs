@@ -79,7 +79,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -4,
         keys: KeySpec::MERGE,
         summary: c"Merges t-digests into one, which is created if it does not exist",
-        complexity: c"O(n * c), n the number of sources, c the largest compression",
+        complexity: c"O(n * c * log c), n the number of sources, c the largest compression",
         args: &[
             Arg::new(c"destination", ArgKind::Key(0)),
             Arg::new(c"numkeys", ArgKind::Integer),
@@ -149,7 +149,7 @@ pub const COMMANDS: &[Command] = &[
         acl: c"read",
         arity: 4,
         summary: c"Estimates the mean of the samples between two quantiles",
-        complexity: c"O(c), c the compression",
+        complexity: c"O(c), c the compression; after a write O(b * log b) more, b the samples since the last compression",
         args: &[
             Arg::key(),
             Arg::new(c"low_cut_quantile", ArgKind::Double),
@@ -172,8 +172,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         tips: DONT_CACHE,
         summary: c"Returns a t-digest as bytes, to be loaded elsewhere with TDIGEST.LOADCHUNK",
-        complexity: c"O(n), n the number of its nodes",
-        since: c"0.1.0",
+        complexity: c"O(n), n the number of its nodes; after a write O(b * log b) more, b the samples since the last compression",
         args: &[Arg::key(), ITERATOR],
         ..READ
     },
