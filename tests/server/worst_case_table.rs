@@ -104,7 +104,10 @@ const RUNS: &[Run] = &[
         note: "16 MiB, the first write to its pages",
         key: Some("bf:a"),
     },
-    run("BF.MERGE new 2 bf:a bf:b", "two sources of 128 MiB"),
+    run(
+        "BF.MERGE new 8 bf:*8",
+        "8 sources of 127 MiB, a quarter of the limit",
+    ),
     run("CF.RESERVE new 1073741824", "1 GiB"),
     run_on_copy(
         COPY_OF_BRINK,
@@ -163,8 +166,8 @@ const RUNS: &[Run] = &[
     ),
     Run {
         before: &["CMS.INITBYDIM new 3355443 10"],
-        command: "CMS.MERGE new 2 cms:a cms:b",
-        note: "two sources, the first write to its pages",
+        command: "CMS.MERGE new 8 cms:*8",
+        note: "8 sources, a quarter of the limit",
         key: Some("cms"),
     },
     run("CMS.INFO cms", ""),
@@ -257,10 +260,10 @@ const RUNS: &[Run] = &[
         "the whole digest",
     ),
     run_on_copy(
-        &["COPY td copy", "COPY td new"],
-        "TDIGEST.MERGE merged 2 copy new",
+        COPY_OF_DIGEST,
+        "TDIGEST.MERGE merged 383 copy*383",
         "td",
-        "two sources, the first read after a write",
+        "383 times, the limit",
     ),
     run("TDIGEST.RESET td", ""),
 ];
@@ -274,8 +277,8 @@ fn send(connection: &mut Connection, command: &[Vec<u8>]) -> Reply {
 
 /// The arguments that an argument stands for, in groups that belong together: `A..B` for the numbers from A to B - 1,
 /// `shuffled:A..B` for the same in no order, `A..B=C` for each of them followed by C or, if that is `?`, by a number
-/// up to 1,000; `equal*N` for the same item N times, `fractions*N` for numbers from 0 to 1, and `chunk:KEY` for the
-/// first chunk of a key with its iterator.
+/// up to 1,000; `equal*N` for the same item N times, `key:*N` for the keys `key:0` to `key:N-1`, `fractions*N` for
+/// numbers from 0 to 1, and `chunk:KEY` for the first chunk of a key with its iterator.
 fn expand(connection: &mut Connection, argument: &str) -> Vec<Vec<Vec<u8>>> {
     let text = |number: u64| number.to_string().into_bytes();
     // Any number that shares no factor with the length makes a permutation.
@@ -287,6 +290,7 @@ fn expand(connection: &mut Connection, argument: &str) -> Vec<Vec<Vec<u8>>> {
         let times: u64 = times.parse().expect("a number");
         let argument = |n: u64| match word {
             "fractions" => format!("{}", n as f64 / times as f64).into_bytes(),
+            prefix if prefix.ends_with(':') => format!("{prefix}{n}").into_bytes(),
             word => word.as_bytes().to_vec(),
         };
         return (0..times).map(|n| vec![argument(n)]).collect();
@@ -363,6 +367,25 @@ fn prepare(connection: &mut Connection, command: &str) {
 
 fn fill(connection: &mut Connection) {
     for command in SETUP {
+        prepare(connection, command);
+    }
+    for source in 0..8 {
+        prepare(
+            connection,
+            &format!("BF.RESERVE bf:{source} 0.001 74000000 NONSCALING"),
+        );
+        prepare(
+            connection,
+            &format!("CMS.INITBYDIM cms:{source} 3355443 10"),
+        );
+    }
+    // The sources are empty: a first merge maps their pages, so that the measured one reads memory.
+    for command in [
+        "BF.MERGE union 8 bf:*8",
+        "CMS.INITBYDIM sum 3355443 10",
+        "CMS.MERGE sum 8 cms:*8",
+        "DEL union sum",
+    ] {
         prepare(connection, command);
     }
     // Filters and sketches whose every byte is in use.

@@ -173,6 +173,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Returns a t-digest as bytes, to be loaded elsewhere with TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of its nodes; after a write O(b * log b) more, b the samples since the last compression",
+        since: c"0.1.0",
         args: &[Arg::key(), ITERATOR],
         ..READ
     },
