@@ -210,8 +210,8 @@ fn large_keys_move_in_steps() {
     let mut server = start();
     let mut replica = Server::start();
     let mut connection = server.resp2();
-    // The items of three sketches take turns in the slabs, and so do the filters of three chains.
-    for key in 0..3 {
+    // The items of six sketches take turns in the slabs, and so do the filters of six chains.
+    for key in 0..6 {
         run(
             &mut connection,
             &format!("TOPK.RESERVE top:{key} {ITEMS} 300000 4 0.9"),
@@ -222,7 +222,7 @@ fn large_keys_move_in_steps() {
         );
     }
     for first in (0..ITEMS).step_by(20) {
-        for key in 0..3 {
+        for key in 0..6 {
             run(
                 &mut connection,
                 &format!("TOPK.ADD top:{key} {}", numbers(first, 20)),
@@ -235,7 +235,7 @@ fn large_keys_move_in_steps() {
             }
         }
     }
-    for key in 1..3 {
+    for key in 1..6 {
         run(&mut connection, &format!("DEL top:{key} chain:{key}"));
     }
     let before = State::of(&mut connection);
