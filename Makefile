@@ -28,7 +28,7 @@ test-kills: ## kill -9 the server 200 times (KILLS) and look for what is lost
 	@scripts/test-kills.sh
 
 test-math: ## compare 100 million logarithms with the recorded ones of glibc
-	ROUGHLY_MATH_INPUTS=100000000 cargo test --quiet --lib math::
+	ROUGHLY_MATH_INPUTS=100000000 cargo test --quiet -p roughly-sketch --lib math::
 
 test-sizing: ## docs/sizing.html in a browser without a screen, against the module's own figures
 	@scripts/test-sizing.sh
@@ -68,7 +68,7 @@ bench-report: ## write docs/performance.md's tables and pictures from what was m
 	@scripts/install.sh build
 	cargo bench --bench report
 
-lint: ## formatting, clippy, documentation, the floors, the scripts
+lint: ## check formatting, clippy, documentation, licenses and scripts
 	@scripts/lint.sh
 
 build: ## the release module, target/release/libroughly.so
@@ -95,4 +95,4 @@ test-reproducible: ## build the packages' module twice and compare the bytes
 	@scripts/test-reproducible.sh
 
 fmt: ## format the sources
-	cargo fmt
+	cargo fmt --all

@@ -8,11 +8,11 @@
 mod stream;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use roughly::sketch::bloom::{self, Chain};
-use roughly::sketch::count_min::{CellSize, CountMin};
-use roughly::sketch::cuckoo::{self, CuckooFilter};
-use roughly::sketch::t_digest::TDigest;
-use roughly::sketch::top_k::TopK;
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::count_min::{CellSize, CountMin};
+use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::top_k::TopK;
 use std::hint::black_box;
 use std::time::Duration;
 use stream::{Item, item};

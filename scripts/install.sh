@@ -6,7 +6,7 @@
 #       server   redis-server or valkey-server with its command line client
 #       source   what unpacks and builds a source package of Debian's
 #       words    a list of words for the tour
-#       lint     the formatter and the linter of the Rust toolchain
+#       lint     the formatter and the linter of the Rust toolchain, and cargo-deny under target/lint
 #       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #       valgrind the memory checker
 #       browser  Chromium, which the test of docs/sizing.html asks for its figures
@@ -137,6 +137,7 @@ need_lint() {
             rustup component add "$component"
         fi
     done
+    python_packages target/lint scripts/lint-requirements.txt
 }
 
 need_fuzz() {

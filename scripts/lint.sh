@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formatting, clippy, documentation, the direction of the floors, and the scripts, without a warning.
+# Formatting, clippy, documentation, licenses and sources of all crates, and the scripts, without a warning.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,13 +8,19 @@ step() {
     echo "lint: $*" >&2
     "$@"
 }
-step cargo fmt --check
+step cargo fmt --check --all
 step cargo clippy --all-targets -- -D warnings
 step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
 step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir target/clients/rust -- \
     -D warnings
 RUSTDOCFLAGS="-D warnings" step cargo doc --no-deps
-step cargo test --quiet --test architecture
+step target/lint/bin/cargo-deny --locked check licenses bans sources
+# The database of advisories is on a Git host, which a build machine may not reach.
+if timeout 60 target/lint/bin/cargo-deny fetch db > /dev/null 2>&1; then
+    step target/lint/bin/cargo-deny --locked check advisories
+else
+    echo "lint: the database of advisories is not reachable; advisories were not checked" >&2
+fi
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do
     bash -n "$script"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the licences of what is linked into the module: the crates that Cargo.lock names, Rust's
-# standard library and the unwinder. tests/dependencies.rs checks that all of them may be.
+# standard library and the unwinder. make lint checks their licenses (deny.toml).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
@@ -12,7 +12,7 @@ What is linked into libroughly.so beside its own code, and under which licences.
 Rust's standard library: MIT OR Apache-2.0, by the Rust Project contributors.
 The unwinder of LLVM: Apache-2.0 WITH LLVM-exception, by the LLVM Project contributors.
 LINES
-# Data in src/sketch/math/tables.rs, under the text of our own MIT license.
+# Data in crates/sketch/src/math/tables.rs, under the text of our own MIT license.
 printf '\n%s\n%s\n\n%s\n' "$rule" "Tables of Arm's Optimized Routines: MIT" 'Copyright (c) 2018, Arm Limited'
 sed 1,3d LICENSE-MIT
 cargo tree --locked --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \

@@ -10,7 +10,7 @@ mod drivers;
 
 use damage::{Numbers, damage_bytes, damage_values};
 use drivers::{bloom, count_min, cuckoo, dump, t_digest, top_k};
-use roughly::sketch::format::dump::Values;
+use roughly_sketch::format::dump::Values;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

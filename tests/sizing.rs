@@ -5,11 +5,11 @@
 
 mod support;
 
-use roughly::sketch::bloom::shape::{Shape, Sizing};
-use roughly::sketch::count_min::dimensions_for;
-use roughly::sketch::cuckoo::{CuckooFilter, Parameters};
-use roughly::sketch::t_digest::TDigest;
-use roughly::sketch::top_k::TopK;
+use roughly_sketch::bloom::shape::{Shape, Sizing};
+use roughly_sketch::count_min::dimensions_for;
+use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::top_k::TopK;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -10,12 +10,12 @@ mod record;
 mod stream;
 
 use record::segments::Segments;
-use roughly::sketch::bloom::filter::BLOCK;
-use roughly::sketch::bloom::{self, Chain};
-use roughly::sketch::count_min::{CellSize, CountMin};
-use roughly::sketch::cuckoo::{self, CuckooFilter};
-use roughly::sketch::t_digest::TDigest;
-use roughly::sketch::top_k::TopK;
+use roughly_sketch::bloom::filter::BLOCK;
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::count_min::{CellSize, CountMin};
+use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::top_k::TopK;
 use serde_json::{Value, json};
 use std::hint::black_box;
 use stream::{Item, Numbers, item};

@@ -4,9 +4,9 @@ use crate::leveldb::LevelDb;
 use crate::plain_cuckoo::PlainCuckoo;
 use crate::stream::Item;
 use fastbloom::BloomFilter;
-use roughly::sketch::bloom::batch::Additions;
-use roughly::sketch::bloom::{self, Chain};
-use roughly::sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::bloom::batch::Additions;
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::cuckoo::{self, CuckooFilter};
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 
 /// Items that are handed over at once.

@@ -6,7 +6,7 @@
 
 use crate::record::segments::Segments;
 use crate::stream::Numbers;
-use roughly::sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::TDigest;
 use serde_json::{Value, json};
 use std::hint::black_box;
 

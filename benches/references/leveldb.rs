@@ -4,7 +4,7 @@
 //! One 32-bit hash of the item; each further probe adds that hash rotated right by 17. Probes are 0.69 times
 //! the bits of a key, 1 to 30. At least 64 bits. The number of probes is the last byte.
 
-use roughly::sketch::hash::murmur2;
+use roughly_sketch::hash::murmur2;
 
 /// Any seed does; one that nothing else here uses.
 const SEED: u32 = 0xbc9f_1d34;

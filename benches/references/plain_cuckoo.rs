@@ -2,7 +2,7 @@
 //! Better Than Bloom", CoNEXT 2014, algorithms 1 and 2), as a reference point: four slots of one byte a
 //! bucket, partial-key hashing, 500 kicks, no growth.
 
-use roughly::sketch::hash::murmur64a;
+use roughly_sketch::hash::murmur64a;
 
 const SLOTS: usize = 4;
 const KICKS: u32 = 500;

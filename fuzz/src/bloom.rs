@@ -2,10 +2,10 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
-use roughly::sketch::bloom::batch::Additions;
-use roughly::sketch::bloom::parts::{self, ENCODING_VERSION};
-use roughly::sketch::bloom::{Chain, Error, Parameters};
-use roughly::sketch::format::dump::Values;
+use roughly_sketch::bloom::batch::Additions;
+use roughly_sketch::bloom::parts::{self, ENCODING_VERSION};
+use roughly_sketch::bloom::{Chain, Error, Parameters};
+use roughly_sketch::format::dump::Values;
 use std::collections::HashSet;
 
 /// Bytes for a stored form.

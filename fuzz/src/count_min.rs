@@ -2,9 +2,9 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
-use roughly::sketch::count_min::stored::ENCODING_VERSION;
-use roughly::sketch::count_min::{CellSize, CountMin, Weighted};
-use roughly::sketch::format::dump::Values;
+use roughly_sketch::count_min::stored::ENCODING_VERSION;
+use roughly_sketch::count_min::{CellSize, CountMin, Weighted};
+use roughly_sketch::format::dump::Values;
 use std::collections::HashMap;
 
 /// Bytes for a stored form.

@@ -2,8 +2,8 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
-use roughly::sketch::cuckoo::{CuckooError, CuckooFilter, ENCODING_VERSION, Parameters};
-use roughly::sketch::format::dump::Values;
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, ENCODING_VERSION, Parameters};
+use roughly_sketch::format::dump::Values;
 use std::collections::HashMap;
 
 /// Parameters that encodings before 4 do not store.

@@ -1,9 +1,9 @@
 //! Whole DUMP payloads, of whichever family their type says.
 
 use super::{bloom, count_min, cuckoo, t_digest, top_k};
-use roughly::sketch::cuckoo::CuckooFilter;
-use roughly::sketch::format::dump::{Values, type_id};
-use roughly::sketch::{bloom::parts, count_min::CountMin, t_digest::TDigest, top_k::TopK};
+use roughly_sketch::cuckoo::CuckooFilter;
+use roughly_sketch::format::dump::{Values, type_id};
+use roughly_sketch::{bloom::parts, count_min::CountMin, t_digest::TDigest, top_k::TopK};
 
 /// The encoding version is in a type id's last ten bits.
 const VERSION_BITS: u64 = (1 << 10) - 1;

@@ -1,7 +1,7 @@
 //! Bytes as a stream of whatever is asked for.
 
-use roughly::sketch::buffer::Buffer;
-use roughly::sketch::format::{FormatError, Sink, Source};
+use roughly_sketch::buffer::Buffer;
+use roughly_sketch::format::{FormatError, Sink, Source};
 
 /// From this first byte on the bytes hold a header and chunks; below, it is the encoding version of the
 /// values that follow.

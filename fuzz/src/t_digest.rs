@@ -2,8 +2,8 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
-use roughly::sketch::format::dump::Values;
-use roughly::sketch::t_digest::TDigest;
+use roughly_sketch::format::dump::Values;
+use roughly_sketch::t_digest::TDigest;
 
 /// Bytes for a stored form.
 pub fn stored(bytes: &[u8]) {

@@ -2,9 +2,9 @@
 
 use super::input::{CHUNKED, Input, Output};
 use super::{MAX_OPERATIONS, allows};
-use roughly::sketch::format::dump::Values;
-use roughly::sketch::top_k::TopK;
-use roughly::sketch::top_k::stored::ENCODING_VERSION;
+use roughly_sketch::format::dump::Values;
+use roughly_sketch::top_k::TopK;
+use roughly_sketch::top_k::stored::ENCODING_VERSION;
 use std::collections::{HashMap, HashSet};
 
 /// Bytes for a stored form.

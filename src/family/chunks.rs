@@ -5,7 +5,7 @@
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::Slot;
-use crate::sketch::format::chunks::{CHUNK_BYTES, ChunkError};
+use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use std::ffi::CStr;
 
 /// The piece is none, or not of such a value.

@@ -1,7 +1,7 @@
 //! What the merges of all families share.
 
 use crate::server::call::Call;
-use crate::sketch::merge::MAX_BYTES;
+use roughly_sketch::merge::MAX_BYTES;
 
 /// Bytes that a merge may read. What must be obeyed was within the limit elsewhere.
 pub fn max_bytes(call: &Call<'_>) -> u64 {

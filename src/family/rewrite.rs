@@ -2,8 +2,8 @@
 //! above that (spec: server.md, "Replication and AOF").
 
 use crate::server::aof::AofWriter;
-use crate::sketch::buffer::OutOfMemory;
-use crate::sketch::format::dump::DumpWriter;
+use roughly_sketch::buffer::OutOfMemory;
+use roughly_sketch::format::dump::DumpWriter;
 use std::ffi::CStr;
 
 /// The largest payload that goes into one RESTORE: well below what a server takes as one word

@@ -1,8 +1,8 @@
 //! Joins the server's value streams to those that sketches read and write.
 
 use crate::server::rdb::{RdbReader, RdbWriter, Truncated};
-use crate::sketch::buffer::Buffer;
-use crate::sketch::format::{FormatError, Sink, Source};
+use roughly_sketch::buffer::Buffer;
+use roughly_sketch::format::{FormatError, Sink, Source};
 
 impl From<Truncated> for FormatError {
     fn from(_: Truncated) -> Self {

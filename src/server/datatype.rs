@@ -10,8 +10,8 @@ use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
-use crate::blocks::{BlockChanges, Blocks};
 use redis_module::raw;
+use roughly_sketch::blocks::{BlockChanges, Blocks};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -300,8 +300,8 @@ unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, va
 }
 
 unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
-    // SAFETY: the value is a `Held<T>` box that the server gives back.
     guarded("free", || {
+        // SAFETY: the value is a `Held<T>` box that the server gives back.
         drop(unsafe { Box::from_raw(value.cast::<Held<T>>()) })
     });
 }

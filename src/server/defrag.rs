@@ -2,8 +2,8 @@
 
 use super::allocator::NATURAL_ALIGNMENT;
 use super::datatype::{DataType, Held};
-use crate::blocks::BlockMover;
 use redis_module::raw;
+use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;

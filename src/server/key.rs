@@ -3,8 +3,8 @@
 use super::call::{Call, Error};
 use super::datatype::{self, DataType, Held};
 use super::memory::Weighed;
-use crate::blocks::BlockChanges;
 use redis_module::raw;
+use roughly_sketch::blocks::BlockChanges;
 use std::collections::TryReserveError;
 use std::ffi::c_int;
 use std::marker::PhantomData;

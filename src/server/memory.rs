@@ -2,7 +2,7 @@
 
 use super::allocator::NATURAL_ALIGNMENT;
 use super::control_group;
-use crate::blocks::BlockVisitor;
+use roughly_sketch::blocks::BlockVisitor;
 use redis_module::raw;
 use std::ffi::CStr;
 use std::fmt;

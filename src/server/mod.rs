@@ -15,9 +15,9 @@
 /// supported server may lack are asked for with [`optional_api`] instead.
 macro_rules! api {
     ($name:ident) => {{
-        // SAFETY: the server writes these pointers once, before it calls anything of the module's, on
-        // the thread that loads it; from then on they are only read.
-        #[allow(unused_unsafe)] // where the caller is in an unsafe block already
+        #[allow(unused_unsafe)] // the caller may be in an unsafe block already
+        // SAFETY: the server writes these pointers once, on the thread that loads the module and before it
+        // calls anything else of the module. From then on they are only read.
         let function = unsafe { redis_module::raw::$name };
         match function {
             Some(function) => function,
@@ -29,8 +29,8 @@ macro_rules! api {
 /// The function of the module API with this name, or `None` where the server lacks it.
 macro_rules! optional_api {
     ($name:ident) => {{
-        // SAFETY: as in `api`.
         #[allow(unused_unsafe)]
+        // SAFETY: as in `api`.
         let function = unsafe { redis_module::raw::$name };
         function
     }};

@@ -239,7 +239,7 @@ macro_rules! export_module {
         ///
         /// # Safety
         /// Only the server calls this, with the pointers of a loading module.
-        #[allow(non_snake_case)]
+        #[allow(non_snake_case, unsafe_code)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn RedisModule_OnLoad(
             ctx: *mut redis_module::raw::RedisModuleCtx,

@@ -3,11 +3,11 @@
 use crate::plot::{Axis, Plot, SeriesLabelPosition};
 use crate::streams::{Random, counts, zipf};
 use crate::{Measured, per_cent, size, table};
-use roughly::sketch::bloom::{self, Chain};
-use roughly::sketch::count_min::{CellSize, CountMin, shape::dimensions_for};
-use roughly::sketch::cuckoo::{self, CuckooFilter};
-use roughly::sketch::t_digest::TDigest;
-use roughly::sketch::top_k::TopK;
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::count_min::{CellSize, CountMin, shape::dimensions_for};
+use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::top_k::TopK;
 
 /// Every allocation is allowed.
 const ANY: &dyn Fn(u64) -> bool = &|_| true;

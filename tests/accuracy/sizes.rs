@@ -2,10 +2,10 @@
 
 use crate::streams::Random;
 use crate::{per_cent, size, table};
-use roughly::sketch::bloom::shape::{Shape, Sizing};
-use roughly::sketch::count_min::dimensions_for;
-use roughly::sketch::cuckoo::{CuckooFilter, Parameters};
-use roughly::sketch::t_digest::TDigest;
+use roughly_sketch::bloom::shape::{Shape, Sizing};
+use roughly_sketch::count_min::dimensions_for;
+use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::t_digest::TDigest;
 
 /// Bloom filters that grow: the first filter is made for half the rate.
 pub fn bloom() -> String {

@@ -4,8 +4,8 @@ use crate::count_min::{assert_answers, sketches};
 use crate::samples::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use roughly::sketch::format::Sink;
-use roughly::sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::format::Sink;
+use roughly_sketch::format::dump::{DumpWriter, type_id};
 use std::fs;
 
 /// What RESTORE answers to a payload of these values.

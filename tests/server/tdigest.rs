@@ -5,8 +5,8 @@ mod merge;
 use crate::samples::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use roughly::sketch::format::dump::{DumpWriter, type_id};
-use roughly::sketch::t_digest::TDigest;
+use roughly_sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::t_digest::TDigest;
 
 /// A generator of numbers in [0, 1) (Knuth's MMIX constants).
 struct Uniform(u64);

@@ -247,8 +247,8 @@ fn items_of_one_fingerprint_in_a_large_heap() {
     let mut connection = server.resp2();
     let items = items_of_one_fingerprint(200_000);
     assert_eq!(
-        roughly::sketch::hash::murmur2(&items[0], 1919),
-        roughly::sketch::hash::murmur2(&items[199_999], 1919)
+        roughly_sketch::hash::murmur2(&items[0], 1919),
+        roughly_sketch::hash::murmur2(&items[199_999], 1919)
     );
     for k in [4096, 200_000] {
         connection.call("DEL K");

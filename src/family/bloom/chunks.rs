@@ -3,7 +3,7 @@
 use super::NOT_FOUND;
 use crate::family::chunks::{self, Chunked, misplaced};
 use crate::server::call::{Call, Error};
-use crate::sketch::bloom::{Chain, parts};
+use roughly_sketch::bloom::{Chain, parts};
 use std::ffi::CStr;
 
 impl Chunked for Chain {

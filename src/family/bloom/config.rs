@@ -3,7 +3,7 @@
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, integer_in};
 use crate::server::log;
-use crate::sketch::bloom::{MAX_ERROR_RATE, Parameters};
+use roughly_sketch::bloom::{MAX_ERROR_RATE, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

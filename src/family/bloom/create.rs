@@ -5,7 +5,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::{MissingValue, Options};
-use crate::sketch::bloom::{self, Chain, Parameters, parts};
+use roughly_sketch::bloom::{self, Chain, Parameters, parts};
 use std::ffi::CStr;
 
 /// A filter needs memory that cannot be had.

@@ -3,9 +3,9 @@
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
-use crate::sketch::bloom::{Chain, parts};
-use crate::sketch::format::chunks::CHUNK_BYTES;
-use crate::sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::bloom::{Chain, parts};
+use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::format::dump::{DumpWriter, type_id};
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(Chain::NAME);

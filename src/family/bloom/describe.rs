@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::sketch::bloom::Chain;
+use roughly_sketch::bloom::Chain;
 use std::ffi::CStr;
 
 /// BF.CARD key

@@ -6,9 +6,9 @@ use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
-use crate::sketch::bloom::batch::Additions;
-use crate::sketch::bloom::filter::{BLOCK, ItemHash};
-use crate::sketch::bloom::{self, Chain};
+use roughly_sketch::bloom::batch::Additions;
+use roughly_sketch::bloom::filter::{BLOCK, ItemHash};
+use roughly_sketch::bloom::{self, Chain};
 use std::ffi::CStr;
 
 const FULL: &CStr = c"ERR non scaling filter is full";

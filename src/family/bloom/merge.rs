@@ -3,9 +3,9 @@
 use super::{NOT_FOUND, create, stats};
 use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
-use crate::sketch::bloom::Chain;
-use crate::sketch::bloom::union::UnionError;
-use crate::sketch::merge::with_capacity;
+use roughly_sketch::bloom::Chain;
+use roughly_sketch::bloom::union::UnionError;
+use roughly_sketch::merge::with_capacity;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 

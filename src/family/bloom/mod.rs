@@ -12,7 +12,7 @@ mod table;
 use crate::server::datatype::DataType;
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use crate::sketch::bloom::Chain;
+use roughly_sketch::bloom::Chain;
 use std::ffi::CStr;
 
 /// The family, for the module's list.

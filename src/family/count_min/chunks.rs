@@ -3,7 +3,7 @@
 use super::NOT_FOUND;
 use crate::family::chunks::{self, BAD_DATA, Chunked, misplaced};
 use crate::server::call::{Call, Error};
-use crate::sketch::count_min::{CountMin, LoadChunkError};
+use roughly_sketch::count_min::{CountMin, LoadChunkError};
 use std::ffi::CStr;
 
 impl Chunked for CountMin {

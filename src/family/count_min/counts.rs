@@ -3,7 +3,7 @@
 use super::{NOT_FOUND, stats};
 use crate::server::accepted::Accepted;
 use crate::server::call::{Call, Error};
-use crate::sketch::count_min::{CountMin, CountMinError};
+use roughly_sketch::count_min::{CountMin, CountMinError};
 use std::ffi::CStr;
 
 /// More than can be hashed for the sketch's depth.

@@ -2,7 +2,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use crate::sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_for};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_for};
 use std::ffi::CStr;
 
 /// The words without and with a cell size.

@@ -4,12 +4,12 @@ use crate::family::rewrite::{self, Emit, RESTORE_BYTES};
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
-use crate::sketch::buffer::OutOfMemory;
-use crate::sketch::count_min::CountMin;
-use crate::sketch::count_min::stored::{ENCODING_VERSION, NEWEST_ENCODING_VERSION, TYPE_NAME};
-use crate::sketch::format::FormatError;
-use crate::sketch::format::chunks::CHUNK_BYTES;
-use crate::sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::buffer::OutOfMemory;
+use roughly_sketch::count_min::CountMin;
+use roughly_sketch::count_min::stored::{ENCODING_VERSION, NEWEST_ENCODING_VERSION, TYPE_NAME};
+use roughly_sketch::format::FormatError;
+use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::format::dump::{DumpWriter, type_id};
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(CountMin::NAME);
@@ -74,8 +74,8 @@ fn rewrite_in(
 mod tests {
     use super::*;
     use crate::family::rewrite::Recorder;
-    use crate::sketch::count_min::CellSize;
-    use crate::sketch::format::dump::Values;
+    use roughly_sketch::count_min::CellSize;
+    use roughly_sketch::format::dump::Values;
 
     /// The sketch that the commands make.
     fn made(commands: &[(String, i64, Vec<u8>)]) -> CountMin {

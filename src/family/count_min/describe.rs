@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::sketch::count_min::{CellSize, CountMin};
+use roughly_sketch::count_min::{CellSize, CountMin};
 
 /// CMS.INFO key
 ///

@@ -11,7 +11,7 @@ mod table;
 use crate::server::datatype::DataType;
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use crate::sketch::count_min::CountMin;
+use roughly_sketch::count_min::CountMin;
 use std::ffi::CStr;
 
 /// The family, for the module's list.

@@ -3,8 +3,8 @@
 use super::{EXISTS, NOT_FOUND};
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use crate::sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
-use crate::sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
+use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
 
 const BAD_POSITION: &CStr = c"Invalid position";

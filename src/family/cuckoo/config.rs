@@ -4,7 +4,7 @@
 use super::create::Creation;
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, integer_in};
-use crate::sketch::cuckoo::{MAX_EXPANSION, Parameters};
+use roughly_sketch::cuckoo::{MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -6,7 +6,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::Options;
-use crate::sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 

@@ -4,8 +4,8 @@ use super::config;
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
-use crate::sketch::cuckoo::{CuckooFilter, ENCODING_VERSION};
-use crate::sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::cuckoo::{CuckooFilter, ENCODING_VERSION};
+use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(CuckooFilter::NAME);

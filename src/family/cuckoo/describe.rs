@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::sketch::cuckoo::CuckooFilter;
+use roughly_sketch::cuckoo::CuckooFilter;
 
 /// CF.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
-use crate::sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
 use std::cell::Cell;
 use std::ffi::CStr;
 

@@ -2,7 +2,7 @@
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::sketch::cuckoo::CuckooFilter;
+use roughly_sketch::cuckoo::CuckooFilter;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {

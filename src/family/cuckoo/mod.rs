@@ -12,7 +12,7 @@ mod table;
 use crate::server::datatype::DataType;
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use crate::sketch::cuckoo::CuckooFilter;
+use roughly_sketch::cuckoo::CuckooFilter;
 use std::ffi::CStr;
 
 /// The family, for the module's list.

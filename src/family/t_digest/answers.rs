@@ -9,7 +9,7 @@ use super::{NO_MEMORY, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
-use crate::sketch::t_digest::{Compressed, TDigest};
+use roughly_sketch::t_digest::{Compressed, TDigest};
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key

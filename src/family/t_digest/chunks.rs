@@ -3,7 +3,7 @@
 use super::{NO_MEMORY, NOT_FOUND};
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use crate::sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::TDigest;
 
 /// The iterator of the one chunk.
 pub const ONLY_CHUNK: i64 = 1;

@@ -4,7 +4,7 @@ use super::{NO_MEMORY, NOT_FOUND, WRONG_KEYWORD};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use crate::sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
 /// The compression of a digest that is made without one. Not a setting, so that the command means the

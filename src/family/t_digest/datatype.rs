@@ -5,8 +5,8 @@ use crate::family::rewrite::{RESTORE_BYTES, restore_or_chunks};
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
-use crate::sketch::format::dump::{DumpWriter, type_id};
-use crate::sketch::t_digest::{self, TDigest};
+use roughly_sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::t_digest::{self, TDigest};
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(TDigest::NAME);

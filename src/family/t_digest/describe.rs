@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::sketch::t_digest::{Figures, TDigest};
+use roughly_sketch::t_digest::{Figures, TDigest};
 use std::ffi::CStr;
 
 /// A field of TDIGEST.INFO: its name in the reply, and its value.

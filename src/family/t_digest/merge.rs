@@ -5,8 +5,8 @@ use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use crate::server::options::Options;
-use crate::sketch::merge::with_capacity;
-use crate::sketch::t_digest::{DigestError, TDigest};
+use roughly_sketch::merge::with_capacity;
+use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
 
 const NO_MEMORY: &CStr = c"ERR T-Digest: allocation of destination digest failed";

@@ -13,7 +13,7 @@ mod table;
 use crate::server::datatype::DataType;
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use crate::sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
 /// The family, for the module's list.

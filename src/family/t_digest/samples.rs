@@ -4,7 +4,7 @@ use super::numbers::Numbers;
 use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::sketch::t_digest::{DigestError, TDigest};
+use roughly_sketch::t_digest::{DigestError, TDigest};
 
 /// TDIGEST.ADD key value [value …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {

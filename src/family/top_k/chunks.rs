@@ -4,7 +4,7 @@
 use super::{NO_MEMORY, NOT_FOUND};
 use crate::family::chunks::{self, Chunked, misplaced};
 use crate::server::call::{Call, Error};
-use crate::sketch::top_k::TopK;
+use roughly_sketch::top_k::TopK;
 use std::ffi::CStr;
 
 impl Chunked for TopK {

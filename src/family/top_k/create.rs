@@ -2,7 +2,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use crate::sketch::top_k::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError};
+use roughly_sketch::top_k::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError};
 use std::ffi::CStr;
 
 /// TOPK.RESERVE key k [width depth decay]

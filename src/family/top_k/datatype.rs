@@ -4,10 +4,10 @@ use crate::family::rewrite::{Emit, RESTORE_BYTES, restore_or_chunks};
 use crate::server::aof::AofWriter;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::rdb::{RdbReader, RdbWriter};
-use crate::sketch::buffer::OutOfMemory;
-use crate::sketch::format::chunks::CHUNK_BYTES;
-use crate::sketch::format::dump::{DumpWriter, type_id};
-use crate::sketch::top_k::{TopK, stored};
+use roughly_sketch::buffer::OutOfMemory;
+use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::format::dump::{DumpWriter, type_id};
+use roughly_sketch::top_k::{TopK, stored};
 use std::ffi::CStr;
 
 static REGISTRATION: Registration = Registration::new(TopK::NAME);
@@ -64,7 +64,7 @@ fn rewrite(sketch: &TopK, aof: &mut impl Emit, most_restored: u64) -> Result<(),
 mod tests {
     use super::*;
     use crate::family::rewrite::Recorder;
-    use crate::sketch::format::dump::Values;
+    use roughly_sketch::format::dump::Values;
 
     fn sample() -> TopK {
         let mut sketch = TopK::new(10, 30, 3, 0.9, &|_| true).expect("a sketch");

@@ -2,7 +2,7 @@
 
 use super::{NO_MEMORY, NOT_FOUND};
 use crate::server::call::{Call, Error};
-use crate::sketch::top_k::TopK;
+use roughly_sketch::top_k::TopK;
 
 /// TOPK.LIST key [WITHCOUNT]
 pub fn list(call: &mut Call<'_>) -> Result<(), Error> {

@@ -10,7 +10,7 @@ mod table;
 use crate::server::datatype::DataType;
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use crate::sketch::top_k::TopK;
+use roughly_sketch::top_k::TopK;
 use std::ffi::CStr;
 
 /// The family, for the module's list.

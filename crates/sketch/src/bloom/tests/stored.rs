@@ -1,0 +1,323 @@
+//! Stored forms: golden payloads of the peer, old encodings, damaged ones.
+
+use super::*;
+use crate::format::FormatError;
+use crate::format::dump::{Value, Values};
+use crate::format::{Sink, Source};
+use crate::testing::{GOLDEN_VERSIONS, golden_path, golden_values};
+use proptest::prelude::*;
+
+fn golden() -> Vec<(String, Values)> {
+    let mut golden = Vec::new();
+    for version in GOLDEN_VERSIONS {
+        for entry in std::fs::read_dir(golden_path(version, "")).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            if let Some(name) = file
+                .strip_suffix(".dump")
+                .filter(|_| file.starts_with("bf-"))
+            {
+                let values = golden_values(version, name, b"MBbloom--", 4);
+                golden.push((format!("{version}/{name}"), values));
+            }
+        }
+    }
+    assert!(golden.len() >= 20);
+    golden
+}
+
+fn saved(chain: &Chain) -> Values {
+    let mut values = Values::default();
+    parts::save(chain, &mut values);
+    values
+}
+
+#[test]
+fn golden_payloads_come_back_byte_for_byte() {
+    for (name, values) in golden() {
+        let chain = parts::load(&mut values.clone(), 4).unwrap();
+        assert_eq!(saved(&chain), values, "{name}");
+    }
+}
+
+#[test]
+fn a_header_and_its_chunks_make_the_same_chain() {
+    for (name, values) in golden() {
+        let chain = parts::load(&mut values.clone(), 4).unwrap();
+        let mut copy = parts::load_header(&parts::header(&chain), ANY).unwrap();
+        let mut iterator = 1;
+        while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
+            copy.load_chunk(next, chunk).unwrap();
+            iterator = next;
+        }
+        assert_eq!(saved(&copy), values, "{name}");
+    }
+}
+
+#[test]
+fn a_header_of_any_other_length_is_refused() {
+    let header = parts::header(&chain(10, 0.01, 2));
+    for len in 0..header.len() {
+        assert!(parts::load_header(&header[..len], ANY).is_err());
+    }
+    let longer = [&header[..], &[0]].concat();
+    assert!(parts::load_header(&longer, ANY).is_err());
+    assert!(parts::load_header(&header, ANY).is_ok());
+}
+
+/// A header's filters are searched by every item, so their number has an end.
+#[test]
+fn more_filters_than_a_chain_can_grow_are_refused() {
+    let header = |filters: u32| {
+        let one = parts::header(&chain(1, 0.25, 1));
+        let mut header = one[..20].to_vec();
+        header[8..12].copy_from_slice(&filters.to_le_bytes());
+        for _ in 0..filters {
+            header.extend_from_slice(&one[20..]);
+        }
+        header
+    };
+    assert!(parts::load_header(&header(2048), ANY).is_ok());
+    assert!(parts::load_header(&header(2049), ANY).is_err());
+    // The longest chain that grows: each new filter halves the rate until it is 0.
+    let mut longest = chain(1, 0.25, 1);
+    let mut item = 0u64;
+    while longest.filters().len() < 2000 {
+        item += 1;
+        if add(&mut longest, &item.to_le_bytes()) == Err(Error::Shape) {
+            break;
+        }
+    }
+    assert_eq!(longest.filters().len(), 1072);
+    assert!(parts::load(&mut saved(&longest), 4).is_ok());
+}
+
+#[test]
+fn a_chain_that_does_not_scale_has_one_filter() {
+    let mut two = chain(1, 0.01, 2);
+    for item in 0..2u8 {
+        add(&mut two, &[item]).unwrap();
+    }
+    assert_eq!(two.filters().len(), 2);
+    assert!(parts::load_header(&parts::header(&two), ANY).is_ok());
+    assert!(parts::load(&mut saved(&two), 4).is_ok());
+    two.options |= options::NONSCALING;
+    assert!(parts::load_header(&parts::header(&two), ANY).is_err());
+    assert!(parts::load(&mut saved(&two), 4).is_err());
+}
+
+/// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
+#[test]
+fn a_count_at_its_end_is_not_passed() {
+    let mut values = old_payload(4);
+    let end = i64::MAX as u64;
+    values.values[0] = Value::Integer(end);
+    values.values[4] = Value::Integer(u64::MAX);
+    values.values[11] = Value::Integer(end);
+    let mut chain = parts::load(&mut values, 4).unwrap();
+    assert_eq!(add(&mut chain, b"one more"), Err(Error::Shape));
+    assert_eq!(saved(&chain).values[0], Value::Integer(end));
+    assert!(parts::load(&mut saved(&chain), 4).is_ok());
+}
+
+#[test]
+fn a_header_asks_for_its_memory_before_it_takes_it() {
+    let header = parts::header(&chain(1 << 20, 0.01, 2));
+    let asked = std::cell::Cell::new(0);
+    let refused = parts::load_header(&header, &|bytes| {
+        asked.set(bytes);
+        false
+    });
+    assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
+    assert_eq!(asked.get(), chain(1 << 20, 0.01, 2).bit_bytes());
+}
+
+/// A chain of one filter as an old version wrote it: 100 entries at 1 %, five items of which are in.
+fn old_payload(version: u32) -> Values {
+    let bits_per_entry = 9.585_058_387_441_68;
+    let mut values = Values::default();
+    values.write_unsigned(0);
+    values.write_unsigned(1);
+    if version >= 2 {
+        values.write_unsigned(u64::from(options::HASH_64_BITS | options::NO_ROUNDING));
+    }
+    if version >= 4 {
+        values.write_unsigned(2);
+    }
+    values.write_unsigned(100);
+    values.write_double(0.01);
+    values.write_unsigned(7);
+    values.write_double(bits_per_entry);
+    if version >= 1 {
+        values.write_unsigned(if version >= 2 { 960 } else { 1024 });
+        values.write_unsigned(if version >= 2 { 0 } else { 10 });
+    }
+    values.write_bytes(&[0; 128]);
+    values.write_unsigned(0);
+    values
+}
+
+#[test]
+fn old_versions_load_and_answer_by_their_own_rules() {
+    for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
+        let mut chain = parts::load(&mut old_payload(version), version).unwrap();
+        assert_eq!(chain.hash_width(), width);
+        assert_eq!(chain.expansion(), 2);
+        assert_eq!(chain.filters()[0].shape().modulus(), modulus);
+        for item in 0..120u8 {
+            add(&mut chain, &[item]).unwrap();
+            assert!(contains(&chain, &[item]));
+        }
+        assert!(chain.filters().len() >= 2);
+        // What it has become is a version-4 payload that loads again.
+        let again = parts::load(&mut saved(&chain), 4).unwrap();
+        assert_eq!(saved(&again), saved(&chain));
+    }
+    assert!(parts::load(&mut old_payload(4), 5).is_err());
+}
+
+#[test]
+fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
+    let chain = parts::load(&mut old_payload(1), 1).unwrap();
+    for item in 0..50u32 {
+        let item = item.to_le_bytes();
+        let a = murmur2(&item, 0x9747_b28c);
+        let b = murmur2(&item, a);
+        let hash = chain.hash(&item);
+        for i in 0..7u32 {
+            let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
+            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
+            assert_eq!(sum % 1024, u64::from(expected));
+        }
+    }
+}
+
+#[test]
+fn what_the_page_refuses_is_refused() {
+    // Each case changes one value of a sound payload; the numbers are positions in it.
+    let cases: &[(usize, Value)] = &[
+        (0, Value::Integer(1)),
+        (1, Value::Integer(0)),
+        (1, Value::Integer(2)),
+        (2, Value::Integer(16)),
+        (3, Value::Integer(0)),
+        (3, Value::Integer(32769)),
+        (4, Value::Integer(0)),
+        (5, Value::Double(0.0)),
+        (5, Value::Double(1.0)),
+        (5, Value::Double(f64::NAN)),
+        (6, Value::Integer(8)),
+        (7, Value::Double(0.0)),
+        (7, Value::Double(f64::INFINITY)),
+        (7, Value::Double(1e9)),
+        (8, Value::Integer(0)),
+        (8, Value::Integer(1025)),
+        (8, Value::Integer(u64::MAX)),
+        (9, Value::Integer(10)),
+        (9, Value::Integer(64)),
+        (10, Value::Bytes(vec![0; 119])),
+        (11, Value::Integer(1)),
+    ];
+    assert!(parts::load(&mut old_payload(4), 4).is_ok());
+    for (position, value) in cases {
+        let mut values = old_payload(4);
+        values.values[*position] = value.clone();
+        assert!(parts::load(&mut values, 4).is_err(), "{position} {value:?}");
+    }
+}
+
+/// Does with a loaded chain all that a server could be asked to.
+fn exercise(mut chain: Chain) {
+    for i in 0..40u8 {
+        let _ = add(&mut chain, &[i]);
+        let _ = contains(&chain, &[i, i]);
+    }
+    let hashes: Vec<_> = (0..16u8).map(|i| chain.hash(&[i])).collect();
+    let items = [&b"a"[..], b"b", b"a"].into_iter();
+    let mut additions = batch::Additions::new(items, &mut chain);
+    while additions.add_next(ANY).is_some() {}
+    let _ = chain.contains_block(&hashes);
+    let _ = (chain.capacity(), chain.bit_bytes(), parts::header(&chain));
+    for iterator in [0, 1, 2, i64::MAX, -1] {
+        let _ = chain.chunk(iterator, 100);
+        let _ = chain.load_chunk(iterator, b"xyz");
+    }
+    // What was loaded and used can be saved and loaded again: nothing is lost at a restart.
+    assert!(parts::load(&mut saved(&chain), 4).is_ok());
+}
+
+const EDGES: [u64; 10] = [
+    0,
+    1,
+    63,
+    64,
+    1 << 31,
+    u32::MAX as u64,
+    1 << 32,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX,
+];
+const DOUBLES: [f64; 9] = [
+    0.0,
+    -0.0,
+    1.0,
+    0.5,
+    5e-324,
+    1e300,
+    f64::NAN,
+    f64::INFINITY,
+    -1.0,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn damaged_payloads_never_hurt(
+        which in 0usize..64,
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
+        version in 0u32..5,
+    ) {
+        thread_local! { static GOLDEN: Vec<(String, Values)> = golden(); }
+        let mut values = GOLDEN.with(|golden| {
+            let small: Vec<_> = golden.iter().filter(|(name, _)| !name.contains("large")).collect();
+            small[which % small.len()].1.clone()
+        });
+        for (position, edge, random) in damage {
+            let len = values.values.len();
+            match &mut values.values[position.index(len)] {
+                Value::Integer(value) => {
+                    *value = if random % 3 == 0 { value.wrapping_add(random % 5).wrapping_sub(2) } else { EDGES[edge] };
+                }
+                Value::Double(value) => *value = DOUBLES[edge % DOUBLES.len()],
+                Value::Bytes(bytes) => match random % 3 {
+                    0 => bytes.truncate(bytes.len() / 2),
+                    1 => bytes.extend_from_slice(&[0xff; 9]),
+                    _ => bytes.fill(0xff),
+                },
+            }
+        }
+        if let Ok(chain) = parts::load(&mut values, version) {
+            exercise(chain);
+        }
+    }
+
+    #[test]
+    fn damaged_headers_never_hurt(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
+        let mut header = parts::header(&chain(10, 0.01, 2));
+        let start = position.index(header.len());
+        let end = header.len().min(start + width);
+        header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
+        // A mebibyte is all that may be asked for here.
+        if let Ok(chain) = parts::load_header(&header, &|bytes| bytes <= 1 << 20) {
+            exercise(chain);
+        }
+    }
+
+    #[test]
+    fn a_source_that_ends_early_is_refused(len in 0usize..12) {
+        let mut values = old_payload(4);
+        values.values.truncate(len);
+        prop_assert_eq!(parts::load(&mut values, 4).err(), Some(FormatError::Truncated));
+        prop_assert!(values.read_unsigned().is_err());
+    }
+}

@@ -1,0 +1,268 @@
+//! Count-min sketch: how often was an item counted, at most?
+//!
+//! `depth` rows of `width` counters. An item has one cell in each row, chosen by a hash of the row's
+//! own; counting adds to all of them, and the least of them is the estimate. It is never below the
+//! truth as long as nothing is taken away that was not added, and exceeds it where other items share
+//! all of its cells. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min
+//! sketch and its applications", Journal of Algorithms 55 (2005). The layout, the hashes and the
+//! limits are those of the spec page count-min-sketch.md, so that data can be exchanged.
+//!
+//! [`shape`] has the dimensions and what they are for a wanted error, [`cell`] the counters, [`count`]
+//! adding and asking, [`merge`] weighted sums of sketches, [`stored`] the forms a sketch is kept in.
+//!
+//! ```
+//! use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
+//!
+//! let (width, depth) = dimensions_for(0.001, 0.01)?;
+//! let mut sketch = CountMin::new(width, depth, CellSize::default(), &|_bytes| true)?;
+//! assert_eq!(sketch.increment(b"apple", 3), Ok(3));
+//! assert_eq!(sketch.increment(b"apple", -1), Ok(2));
+//! assert_eq!(sketch.query(b"apple"), 2);
+//! # Ok::<(), roughly_sketch::count_min::CountMinError>(())
+//! ```
+
+pub mod cell;
+pub mod count;
+pub mod merge;
+pub mod shape;
+pub mod stored;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod model;
+
+pub use cell::CellSize;
+pub use merge::Weighted;
+pub use shape::{Shape, dimensions_for};
+pub use stored::LoadChunkError;
+
+use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
+use super::merge::TooMuchWork;
+use super::rows::{self, Columns, SHALLOW_ROWS, item_bytes};
+
+/// The greatest total that a sketch counts to.
+pub const MAX_TOTAL: u64 = i64::MAX as u64;
+
+/// What can go wrong with a sketch. Whatever did, the sketch is as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CountMinError {
+    /// A width or depth of 0, not finite, or more than 2^63 - 1 cells.
+    #[error("the width and depth of a sketch are at least 1, its cells at most 2^63 - 1")]
+    InvalidDimensions,
+    /// The memory for the cells may not or cannot be had.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// An increment would take a cell or the total above its maximum.
+    #[error("the increment would take a count above its maximum")]
+    Overflow,
+    /// An increment would make a cell or the total negative.
+    #[error("the increment would make a count negative")]
+    Underflow,
+    /// A source of a merge has another width or depth.
+    #[error("a source has another width or depth")]
+    OtherDimensions,
+    /// A source of a merge has cells of another size.
+    #[error("a source has cells of another size")]
+    OtherCellSize,
+    /// A merge would make a cell or the total negative or take it above its maximum, or its sums do
+    /// not fit in 64 bits with a sign.
+    #[error("the merged counts would be outside their range")]
+    MergeOverflow,
+    /// A merge would read more than its limit.
+    #[error(transparent)]
+    TooMuchWork(#[from] TooMuchWork),
+}
+
+/// A count-min sketch.
+///
+/// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian: the
+/// very bytes that are stored.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CountMin {
+    shape: Shape,
+    /// Sum of all increments, at most [`MAX_TOTAL`].
+    total: u64,
+    columns: Columns,
+    cells: Buffer,
+}
+
+impl CountMin {
+    /// An empty sketch of `depth` rows of `width` cells.
+    ///
+    /// `allows` is asked once whether so many bytes may be allocated. Cost: none for the cells until
+    /// they are touched.
+    ///
+    /// # Errors
+    /// [`CountMinError::InvalidDimensions`], [`CountMinError::OutOfMemory`].
+    pub fn new(
+        width: u64,
+        depth: u64,
+        cell_size: CellSize,
+        allows: &dyn Fn(u64) -> bool,
+    ) -> Result<Self, CountMinError> {
+        let shape = Shape::new(width, depth, cell_size)?;
+        Ok(Self::empty(shape, allows)?)
+    }
+
+    /// An empty sketch of this shape; see [`CountMin::new`].
+    fn empty(shape: Shape, allows: &dyn Fn(u64) -> bool) -> Result<Self, OutOfMemory> {
+        let bytes = shape.bytes().unwrap_or(u64::MAX);
+        if !allows(bytes) {
+            return Err(OutOfMemory { bytes });
+        }
+        Ok(Self::with_cells(shape, 0, Buffer::zeroed(bytes)?))
+    }
+
+    /// A sketch with these cells: as many bytes as the shape has, none above its maximum.
+    fn with_cells(shape: Shape, total: u64, cells: Buffer) -> Self {
+        debug_assert_eq!(shape.bytes(), Some(cells.len() as u64));
+        debug_assert!(total <= MAX_TOTAL);
+        Self {
+            shape,
+            total,
+            columns: Columns::new(shape.width()),
+            cells,
+        }
+    }
+
+    /// Width, depth and cell size.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether hashing these items takes a bearable time: always up to 32 rows, else up to 4 GiB in all
+    /// passes. Cost: a step an item where there are more rows.
+    #[must_use]
+    pub fn is_bearable<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
+        let rows = self.shape.depth();
+        rows <= SHALLOW_ROWS || rows::is_bearable(items.map(|item| item_bytes(item, rows)))
+    }
+
+    /// The sum of all increments, at most [`MAX_TOTAL`].
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// A copy with memory of its own.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let cells = Buffer::copy_of(&self.cells)?;
+        Ok(Self::with_cells(self.shape, self.total, cells))
+    }
+
+    /// Feeds `feed` with bytes that are equal for equal sketches and for no others: the shape, the
+    /// total and the cells.
+    pub fn digest(&self, feed: &mut impl FnMut(&[u8])) {
+        let shape = self.shape;
+        for number in [
+            shape.width(),
+            shape.depth(),
+            shape.cell_size().bytes(),
+            self.total,
+        ] {
+            feed(&number.to_le_bytes());
+        }
+        feed(&self.cells);
+    }
+}
+
+impl Blocks for CountMin {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        self.cells.visit(visitor);
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        if index == 0 {
+            self.cells.relocate(mover);
+        }
+        index == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell::ALL_SIZES;
+    use super::*;
+    use crate::buffer::{Addresses, MovesAll};
+    use std::cell::Cell;
+
+    #[test]
+    fn the_allowance_is_asked_once_for_all_bytes() {
+        for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
+            let asked = Cell::new(Vec::new());
+            let answer = |allowed| {
+                CountMin::new(300, 5, cell_size, &|bytes| {
+                    let mut all = asked.take();
+                    all.push(bytes);
+                    asked.set(all);
+                    allowed
+                })
+            };
+            assert_eq!(answer(false), Err(OutOfMemory { bytes }.into()));
+            assert_eq!(answer(true).unwrap().cells.len() as u64, bytes);
+            assert_eq!(asked.take(), [bytes, bytes]);
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_out_of_memory() {
+        for width in [1 << 61, 1 << 62, i64::MAX as u64] {
+            let sketch = CountMin::new(width, 1, CellSize::Eight, &|_| true);
+            assert!(matches!(sketch, Err(CountMinError::OutOfMemory(_))));
+        }
+    }
+
+    #[test]
+    fn a_copy_is_equal_and_apart() {
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        sketch.increment(b"a", 5).unwrap();
+        let copy = sketch.try_clone().unwrap();
+        assert_eq!(copy, sketch);
+        sketch.increment(b"a", 1).unwrap();
+        assert_eq!((copy.query(b"a"), sketch.query(b"a")), (5, 6));
+        assert_ne!(copy, sketch);
+    }
+
+    #[test]
+    fn the_digest_tells_states_apart() {
+        let digest = |sketch: &CountMin| {
+            let mut bytes = Vec::new();
+            sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
+            bytes
+        };
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        let before = digest(&sketch);
+        sketch.increment(b"a", 5).unwrap();
+        assert_ne!(digest(&sketch), before);
+        assert_eq!(digest(&sketch.try_clone().unwrap()), digest(&sketch));
+        sketch.increment(b"a", -5).unwrap();
+        assert_eq!(digest(&sketch), before);
+        for (width, depth, cell_size) in [
+            (3, 10, CellSize::Two),
+            (10, 6, CellSize::One),
+            (30, 1, CellSize::Two),
+        ] {
+            let other = CountMin::new(width, depth, cell_size, &|_| true).unwrap();
+            assert_ne!(digest(&other), before);
+        }
+    }
+
+    #[test]
+    fn there_is_one_block() {
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        sketch.increment(b"a", 5).unwrap();
+        let mut blocks = Addresses::default();
+        sketch.for_each_block(&mut blocks);
+        assert_eq!(blocks.0, [sketch.cells.as_ptr().addr()]);
+        let mut mover = MovesAll::default();
+        assert!(sketch.relocate_block(0, &mut mover) && !sketch.relocate_block(1, &mut mover));
+        assert_eq!((mover.moves, sketch.query(b"a")), (1, 5));
+    }
+}

@@ -1,0 +1,216 @@
+//! How large a sketch is: rows, columns, bytes of a cell.
+
+use super::CountMinError;
+use super::cell::CellSize;
+use crate::math;
+
+/// The dimensions of a sketch whose number of cells is at most 2^63 - 1 and at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    width: u64,
+    depth: u64,
+    cell_size: CellSize,
+}
+
+impl Shape {
+    /// Rows of `width` cells, `depth` of them.
+    ///
+    /// # Errors
+    /// [`CountMinError::InvalidDimensions`] if one is 0 or their product is above 2^63 - 1.
+    pub fn new(width: u64, depth: u64, cell_size: CellSize) -> Result<Self, CountMinError> {
+        const MOST_CELLS: u64 = i64::MAX as u64;
+        match width.checked_mul(depth) {
+            Some(1..=MOST_CELLS) => Ok(Self {
+                width,
+                depth,
+                cell_size,
+            }),
+            _ => Err(CountMinError::InvalidDimensions),
+        }
+    }
+
+    /// Cells of a row.
+    #[must_use]
+    pub fn width(self) -> u64 {
+        self.width
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn depth(self) -> u64 {
+        self.depth
+    }
+
+    /// Size of a cell.
+    #[must_use]
+    pub fn cell_size(self) -> CellSize {
+        self.cell_size
+    }
+
+    /// Bytes of all cells, `None` if 64 bits cannot hold the number.
+    #[must_use]
+    pub fn bytes(self) -> Option<u64> {
+        (self.width * self.depth).checked_mul(self.cell_size.bytes())
+    }
+}
+
+/// The width and depth that keep the over-estimate of an item below `error` times the total with a
+/// probability of at least 1 - `probability`; both are in (0, 1).
+///
+/// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉ with the probability,
+/// both logarithms and the quotient rounded to single precision, since the depth decides where items
+/// lie and so is part of the data format (spec: count-min-sketch.md, CMS.INITBYPROB). G. Cormode and
+/// S. Muthukrishnan, "An improved data stream summary" (2005), section 3, have e for our 2.
+///
+/// # Errors
+/// [`CountMinError::InvalidDimensions`] if one is 0, not finite or above 2^63 - 1: a probability that
+/// rounds to 0 or 1 in single precision, or an error below 2 / (2^63 - 1).
+pub fn dimensions_for(error: f64, probability: f64) -> Result<(u64, u64), CountMinError> {
+    let width = (2.0 / error).ceil();
+    let depth = f64::from((log10_single(probability as f32) / LOG10_HALF).ceil());
+    Ok((whole(width)?, whole(depth)?))
+}
+
+/// log10(1/2) in single precision, as [`log10_single`] gives it.
+const LOG10_HALF: f32 = f32::from_bits(0xbe9a_209b);
+
+/// The common logarithm, rounded to single precision once.
+///
+/// The depth that follows from the rounded logarithm is that of glibc's `log10f` for each of the
+/// 1,065,353,215 probabilities between 0 and 1 that single precision has.
+fn log10_single(number: f32) -> f32 {
+    math::log10(f64::from(number)) as f32
+}
+
+/// A width or depth that came out of real arithmetic.
+fn whole(number: f64) -> Result<u64, CountMinError> {
+    // 2^63: the first double above every width and depth.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if (1.0..END).contains(&number) {
+        Ok(number as u64)
+    } else {
+        Err(CountMinError::InvalidDimensions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INVALID: CountMinError = CountMinError::InvalidDimensions;
+
+    #[test]
+    fn cells_are_between_1_and_2_to_the_63rd_less_1() {
+        let cells = |width, depth| Shape::new(width, depth, CellSize::Four);
+        for (width, depth) in [
+            (0, 1),
+            (1, 0),
+            (2, 1 << 62),
+            (3_037_000_500, 3_037_000_500),
+            (i64::MAX as u64, 2),
+            (u64::MAX, u64::MAX),
+        ] {
+            assert_eq!(cells(width, depth), Err(INVALID), "{width} x {depth}");
+        }
+        assert!(cells(i64::MAX as u64, 1).is_ok());
+        assert_eq!(cells(1 << 62, 1).unwrap().bytes(), None);
+        assert_eq!(cells(300, 5).unwrap().bytes(), Some(6000));
+    }
+
+    #[test]
+    fn dimensions_are_the_recorded_ones() {
+        // From golden/transcripts.
+        for (error, probability, width, depth) in [
+            (0.01, 0.01, 200, 7),
+            (0.5, 0.001, 4, 10),
+            (0.001, 0.5, 2000, 1),
+            (0.1, 0.1, 20, 4),
+            (0.002, 0.002, 1000, 9),
+            (0.3, 1e-6, 7, 20),
+            (0.01, 0.9999, 200, 1),
+            (0.999_999, 0.6, 3, 1),
+            (0.1, 0.75, 20, 1),
+            (0.9, 0.25, 3, 2),
+            (0.1, 0.125, 20, 3),
+            (0.05, 0.0625, 40, 4),
+            (0.1, 0.03125, 20, 5),
+            (0.1, 0.015_625, 20, 6),
+            (0.1, 0.007_812_5, 20, 7),
+            (0.1, 0.003_906_25, 20, 8),
+            (0.1, 0.000_976_562_5, 20, 10),
+            (0.1, 0.000_061_035_156_25, 20, 14),
+        ] {
+            assert_eq!(
+                dimensions_for(error, probability),
+                Ok((width, depth)),
+                "{error} {probability}"
+            );
+        }
+    }
+
+    #[test]
+    fn powers_of_two_have_their_exponent_as_depth() {
+        // glibc's log10f has it so for all of them, subnormal ones included.
+        for exponent in 1..=149 {
+            let probability = 2f64.powi(-exponent);
+            let depth = exponent.unsigned_abs().into();
+            assert_eq!(dimensions_for(0.1, probability), Ok((20, depth)));
+        }
+    }
+
+    /// The depth grows where glibc's `log10f` lets it grow: a few units in the last place below each power of
+    /// two. This fixes the depth of every probability.
+    #[test]
+    fn the_depth_grows_at_the_recorded_probabilities() {
+        const UNITS_BELOW: [u32; 148] = [
+            2, 3, 4, 5, 7, 8, 3, 10, 7, 13, 10, 16, 13, 6, 12, 19, 25, 13, 19, 25, 32, 20, 26, 32,
+            20, 26, 42, 11, 18, 24, 30, 37, 43, 49, 56, 25, 31, 38, 44, 50, 57, 63, 32, 39, 45, 51,
+            58, 64, 33, 40, 46, 52, 59, 83, 53, 22, 65, 35, 78, 48, 91, 60, 30, 73, 116, 85, 55,
+            98, 67, 111, 80, 50, 93, 62, 105, 75, 118, 87, 57, 100, 69, 113, 82, 125, 95, 64, 107,
+            77, 120, 89, 59, 102, 72, 115, 84, 127, 97, 66, 109, 79, 122, 91, 135, 104, 74, 117,
+            49, 166, 136, 105, 75, 44, 161, 130, 100, 69, 39, 156, 125, 95, 64, 181, 150, 120, 89,
+            30, 44, 19, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        ];
+        for (depth, units) in (1u32..).zip(UNITS_BELOW) {
+            // 2^-depth in single precision, from 2^-127 on a subnormal number.
+            let power = if depth < 127 {
+                (127 - depth) << 23
+            } else {
+                1 << (149 - depth)
+            };
+            let depth_of = |bits| dimensions_for(0.1, f32::from_bits(bits).into()).unwrap().1;
+            assert_eq!(depth_of(power - units + 1), depth.into());
+            assert_eq!(depth_of(power - units), u64::from(depth) + 1);
+        }
+    }
+
+    #[test]
+    fn the_logarithm_of_a_half_is_the_rounded_one() {
+        assert_eq!(log10_single(0.5).to_bits(), LOG10_HALF.to_bits());
+    }
+
+    #[test]
+    fn dimensions_that_are_no_number_are_refused() {
+        for (error, probability) in [
+            (0.1, 0.99999999),
+            (0.1, 1e-46),
+            (0.1, f64::MIN_POSITIVE),
+            (1e-19, 0.1),
+            (1e-19, 0.6),
+            (1e-320, 0.1),
+            (0.0, 0.1),
+            (-1.0, 0.1),
+            (0.1, 2.0),
+            (0.1, -1.0),
+            (f64::NAN, 0.1),
+            (0.1, f64::NAN),
+            (f64::INFINITY, 0.1),
+        ] {
+            assert_eq!(
+                dimensions_for(error, probability),
+                Err(INVALID),
+                "{error} {probability}"
+            );
+        }
+    }
+}

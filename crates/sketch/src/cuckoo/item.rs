@@ -1,0 +1,73 @@
+//! What a cuckoo filter knows of an item: a one-byte fingerprint and two buckets.
+//!
+//! The second bucket follows from the first and the fingerprint alone, and the first from the second
+//! the same way, so that a stored fingerprint can change buckets without its item (Fan et al., "Cuckoo
+//! Filter: Practically Better Than Bloom", CoNEXT 2014, section 3.1; constants: spec, cuckoo.md).
+
+use crate::hash::murmur64a;
+
+/// Fingerprints are 1 to 255; 0 marks an empty slot.
+const FINGERPRINTS: u64 = 255;
+/// Spreads fingerprints over the buckets; MurmurHash2's multiplier.
+const SPREAD: u64 = 0x5bd1_e995;
+
+/// An item as every sub-filter sees it: each reduces the two bucket hashes to its own size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct HashedItem {
+    /// What is stored: 1 to 255.
+    pub fingerprint: u8,
+    /// Hash of the first bucket.
+    pub first: u64,
+    /// Hash of the second bucket.
+    pub second: u64,
+}
+
+impl HashedItem {
+    /// Hashes an item: one pass over its bytes.
+    #[inline]
+    pub fn of(item: &[u8]) -> Self {
+        let hash = murmur64a(item, 0);
+        #[allow(clippy::cast_possible_truncation)] // at most 255
+        let fingerprint = (hash % FINGERPRINTS + 1) as u8;
+        Self {
+            fingerprint,
+            first: hash,
+            second: other_bucket(hash, fingerprint),
+        }
+    }
+}
+
+/// The other of the two buckets that `fingerprint` may be in, given one of them (as a hash or already
+/// reduced to a power of two of buckets: the reduction may come before or after).
+#[inline]
+pub(super) fn other_bucket(bucket: u64, fingerprint: u8) -> u64 {
+    bucket ^ (u64::from(fingerprint) * SPREAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_empty_item_has_the_first_fingerprint_and_bucket() {
+        let expected = HashedItem {
+            fingerprint: 1,
+            first: 0,
+            second: SPREAD,
+        };
+        assert_eq!(HashedItem::of(b""), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn either_bucket_leads_to_the_other_at_every_size(item: Vec<u8>, log2_buckets in 0u32..56) {
+            let hashed = HashedItem::of(&item);
+            prop_assert!(hashed.fingerprint != 0);
+            let buckets = 1u64 << log2_buckets;
+            let (first, second) = (hashed.first % buckets, hashed.second % buckets);
+            prop_assert_eq!(other_bucket(first, hashed.fingerprint) % buckets, second);
+            prop_assert_eq!(other_bucket(second, hashed.fingerprint) % buckets, first);
+        }
+    }
+}

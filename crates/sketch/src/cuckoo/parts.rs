@@ -1,0 +1,266 @@
+//! The stored forms: RDB values, and the header and chunks of SCANDUMP (spec: cuckoo.md).
+//!
+//! Both come down to the same [`Parts`], which one function checks.
+
+use super::CuckooFilter;
+use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
+use super::sub_filter::SubFilter;
+use crate::buffer::{OutOfMemory, capacity_for, reserve_for};
+use crate::format::chunks::{ChunkError, chunk_at, place_for};
+use crate::format::{Fields, FormatError, Sink, Source};
+
+/// Encoding version of the RDB form that is written; lower ones are read as well.
+pub const ENCODING_VERSION: u32 = 4;
+/// Length of the header of SCANDUMP: four 64-bit and three 16-bit numbers.
+pub const HEADER_BYTES: usize = 4 * 8 + 3 * 2;
+/// From this encoding on all parameters are stored; before, only counts and buffers were.
+const FIRST_WITH_PARAMETERS: u32 = 4;
+
+/// All numbers of a stored filter, unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    items: u64,
+    num_buckets: u64,
+    deletes: u64,
+    filters: u64,
+    bucket_size: u64,
+    max_iterations: u64,
+    expansion: u64,
+}
+
+/// What [`Parts`] mean, checked.
+struct Checked {
+    /// A filter without its sub-filters.
+    filter: CuckooFilter,
+    /// Number of sub-filters to come: 1 to 65535, and the shape has a size for each.
+    sub_filters: usize,
+}
+
+impl Parts {
+    fn decode_header(header: &[u8]) -> Result<Self, FormatError> {
+        let header: &[u8; HEADER_BYTES] = header.try_into().map_err(|_| FormatError::Truncated)?;
+        let mut fields = Fields::new(header);
+        Ok(Self {
+            items: fields.u64()?,
+            num_buckets: fields.u64()?,
+            deletes: fields.u64()?,
+            filters: fields.u64()?,
+            bucket_size: fields.u16()?.into(),
+            max_iterations: fields.u16()?.into(),
+            expansion: fields.u16()?.into(),
+        })
+    }
+
+    /// Before encoding 4 the parameters are `defaults`. Several sub-filters are then of one size, so
+    /// their expansion was 1, whatever the default says now.
+    fn decode_values(
+        source: &mut dyn Source,
+        encoding_version: u32,
+        defaults: Parameters,
+    ) -> Result<Self, FormatError> {
+        let filters = source.read_unsigned()?;
+        let mut parts = Self {
+            filters,
+            num_buckets: source.read_unsigned()?,
+            items: source.read_unsigned()?,
+            deletes: 0,
+            bucket_size: defaults.bucket_size.into(),
+            max_iterations: defaults.max_iterations.into(),
+            expansion: match filters {
+                0 | 1 => defaults.expansion.into(),
+                _ => 1,
+            },
+        };
+        if encoding_version >= FIRST_WITH_PARAMETERS {
+            parts.deletes = source.read_unsigned()?;
+            parts.bucket_size = source.read_unsigned()?;
+            parts.max_iterations = source.read_unsigned()?;
+            parts.expansion = source.read_unsigned()?;
+        }
+        Ok(parts)
+    }
+
+    /// The one check of everything that is loaded, before any memory is taken.
+    fn validate(&self) -> Result<Checked, FormatError> {
+        let invalid = FormatError::Invalid;
+        let parameters = Parameters {
+            bucket_size: (self.bucket_size.try_into())
+                .map_err(|_| invalid("bucket size out of range"))?,
+            max_iterations: (self.max_iterations.try_into())
+                .map_err(|_| invalid("maximum of iterations out of range"))?,
+            expansion: (self.expansion.try_into())
+                .map_err(|_| invalid("expansion out of range"))?,
+        };
+        let shape = Shape::new(self.num_buckets, parameters).map_err(invalid)?;
+        let sub_filters = usize::try_from(self.filters)
+            .ok()
+            .filter(|filters| (1..=MAX_SUB_FILTERS).contains(filters))
+            .ok_or(invalid("number of sub-filters out of range"))?;
+        // Sizes never fall, so the last one says whether all are possible.
+        shape
+            .num_buckets_of(sub_filters - 1)
+            .ok_or(invalid("sub-filters beyond what the expansion allows"))?;
+        Ok(Checked {
+            filter: CuckooFilter {
+                shape,
+                items: self.items,
+                deletes: self.deletes,
+                sub_filters: Vec::new(),
+            },
+            sub_filters,
+        })
+    }
+}
+
+impl CuckooFilter {
+    /// Reads a filter of the RDB form with this encoding version (0 to [`ENCODING_VERSION`]).
+    /// `defaults` are the configured parameters, which encodings before 4 do not store.
+    ///
+    /// # Errors
+    /// [`FormatError`]; memory is taken for what the stream holds, never for what it claims.
+    pub fn load(
+        source: &mut dyn Source,
+        encoding_version: u32,
+        defaults: Parameters,
+    ) -> Result<Self, FormatError> {
+        if encoding_version > ENCODING_VERSION {
+            return Err(FormatError::Invalid("unknown encoding version"));
+        }
+        let parts = Parts::decode_values(source, encoding_version, defaults)?;
+        let Checked {
+            mut filter,
+            sub_filters,
+        } = parts.validate()?;
+        let bucket_size = filter.shape.parameters.bucket_size;
+        for index in 0..sub_filters {
+            let num_buckets = filter.shape.num_buckets_of(index);
+            let stored = match encoding_version {
+                FIRST_WITH_PARAMETERS.. => source.read_unsigned()?,
+                _ => parts.num_buckets,
+            };
+            let num_buckets =
+                num_buckets
+                    .filter(|&expected| stored == expected)
+                    .ok_or(FormatError::Invalid(
+                        "a sub-filter's size does not follow from the header",
+                    ))?;
+            let sub_filter = SubFilter::from_slots(num_buckets, bucket_size, source.read_bytes()?)
+                .ok_or(FormatError::Invalid(
+                    "a sub-filter's slots are not of its size",
+                ))?;
+            reserve_for(&mut filter.sub_filters, index + 1, MAX_SUB_FILTERS)?;
+            filter.sub_filters.push(sub_filter);
+        }
+        Ok(filter)
+    }
+
+    /// Writes the filter in the RDB form of [`ENCODING_VERSION`].
+    pub fn save(&self, sink: &mut dyn Sink) {
+        let parts = self.parts();
+        sink.write_unsigned(parts.filters);
+        sink.write_unsigned(parts.num_buckets);
+        sink.write_unsigned(parts.items);
+        sink.write_unsigned(parts.deletes);
+        sink.write_unsigned(parts.bucket_size);
+        sink.write_unsigned(parts.max_iterations);
+        sink.write_unsigned(parts.expansion);
+        for sub_filter in &self.sub_filters {
+            sink.write_unsigned(sub_filter.bucket_mask() + 1);
+            sink.write_bytes(sub_filter.slots());
+        }
+    }
+
+    /// An all-empty filter of the shape that a SCANDUMP header describes, to be filled with
+    /// [`CuckooFilter::load_chunk`]. `allows` is asked once for all bytes of it.
+    ///
+    /// # Errors
+    /// [`FormatError::Truncated`] for any length but [`HEADER_BYTES`], else
+    /// [`FormatError::Invalid`] or [`FormatError::OutOfMemory`].
+    pub fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<Self, FormatError> {
+        let Checked {
+            mut filter,
+            sub_filters,
+        } = Parts::decode_header(header)?.validate()?;
+        let shape = filter.shape;
+        let list_len = capacity_for(sub_filters, MAX_SUB_FILTERS);
+        let list_bytes = (list_len * size_of::<SubFilter>()) as u64;
+        let bytes = (0..sub_filters).try_fold(list_bytes, |sum, index| {
+            sum.checked_add(shape.slots_of(index)?)
+        });
+        let refused = OutOfMemory {
+            bytes: bytes.unwrap_or(u64::MAX),
+        };
+        if bytes.is_none() || !allows(refused.bytes) {
+            return Err(refused.into());
+        }
+        reserve_for(&mut filter.sub_filters, sub_filters, MAX_SUB_FILTERS)?;
+        for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
+            let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;
+            filter.sub_filters.push(sub_filter);
+        }
+        Ok(filter)
+    }
+
+    /// The header of SCANDUMP.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // three numbers that came from 8 and 16 bits
+    pub fn header(&self) -> [u8; HEADER_BYTES] {
+        let parts = self.parts();
+        let mut header = [0; HEADER_BYTES];
+        let (long, short) = header.split_at_mut(4 * 8);
+        let fields = [parts.items, parts.num_buckets, parts.deletes, parts.filters];
+        for (place, field) in long.as_chunks_mut().0.iter_mut().zip(fields) {
+            *place = field.to_le_bytes();
+        }
+        let fields = [parts.bucket_size, parts.max_iterations, parts.expansion];
+        for (place, field) in short.as_chunks_mut().0.iter_mut().zip(fields) {
+            *place = (field as u16).to_le_bytes();
+        }
+        header
+    }
+
+    /// The chunk of slots that starts at byte `iterator` - 1 of all slots laid end to end: at most
+    /// `chunk_bytes` of one sub-filter, with the iterator that goes with it and asks for the next.
+    /// `None` for iterators below 1 or past the end. Cost: linear in the sub-filters.
+    #[must_use]
+    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(&[u8], i64)> {
+        let (place, len, next) = chunk_at(self.slot_counts(), iterator, chunk_bytes)?;
+        let slots = self.sub_filters.get(place.array)?.slots();
+        Some((slots.get(place.offset..)?.get(..len)?, next))
+    }
+
+    /// Puts a chunk of slots where it belongs; `iterator` is the one that came with it.
+    ///
+    /// # Errors
+    /// [`ChunkError`] if the chunk is empty or does not lie inside one sub-filter; nothing is changed.
+    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
+        if chunk.is_empty() {
+            return Err(ChunkError::NoArray);
+        }
+        let place = place_for(self.slot_counts(), iterator, chunk.len())?;
+        self.sub_filters
+            .get_mut(place.array)
+            .and_then(|sub_filter| sub_filter.slots_mut().get_mut(place.offset..))
+            .and_then(|slots| slots.get_mut(..chunk.len()))
+            .ok_or(ChunkError::TooLong)?
+            .copy_from_slice(chunk);
+        Ok(())
+    }
+
+    fn slot_counts(&self) -> impl Iterator<Item = usize> {
+        self.sub_filters.iter().map(|each| each.slots().len())
+    }
+
+    fn parts(&self) -> Parts {
+        let parameters = self.shape.parameters;
+        Parts {
+            items: self.items,
+            num_buckets: self.shape.num_buckets,
+            deletes: self.deletes,
+            filters: self.sub_filters.len() as u64,
+            bucket_size: parameters.bucket_size.into(),
+            max_iterations: parameters.max_iterations.into(),
+            expansion: parameters.expansion.into(),
+        }
+    }
+}

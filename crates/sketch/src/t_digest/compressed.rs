@@ -1,0 +1,390 @@
+//! The compressed form of a digest, and its answers.
+//!
+//! Each centroid has the weight before it beside it, so that quantile, cdf and rank are binary
+//! searches. Means and weights lie apart: a search reads one of the two only.
+//! The rules, and what is done where one does not apply, are those of the spec page (t-digest.md,
+//! "Answers"). Every value answered lies within [min, max], also where a difference or a product of
+//! extreme samples is not finite.
+
+use super::centroid::{clamp, join};
+use super::{Centroid, TDigest, try_push, try_reserve};
+use crate::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+
+/// A centroid and the sum of the weights before it.
+#[derive(Clone, Copy)]
+struct Ranked {
+    mean: f64,
+    weight: i64,
+    before: i64,
+}
+
+impl Ranked {
+    /// The rank of its middle.
+    fn middle(&self) -> f64 {
+        self.before as f64 + self.weight as f64 / 2.0
+    }
+}
+
+/// A digest with all nodes compressed, at one moment. Get it from [`TDigest::compressed`].
+#[derive(Debug)]
+pub struct Compressed {
+    /// Means of the centroids, in order.
+    means: Vec<f64>,
+    /// Of each centroid the sum of the weights before it.
+    before: Vec<i64>,
+    /// Smallest and largest sample. Meaningless when empty.
+    min: f64,
+    max: f64,
+    /// Sum of the weights, the number of observations.
+    weight: i64,
+}
+
+impl Compressed {
+    /// Joins the `count` nodes of `digest`, which come in stable order.
+    pub(super) fn new(
+        nodes: impl Iterator<Item = Centroid>,
+        count: usize,
+        digest: &TDigest,
+    ) -> Result<Self, OutOfMemory> {
+        let weight = digest.observations();
+        let (mut means, mut before) = (Vec::new(), Vec::new());
+        let expected = count.min(digest.compression as usize);
+        try_reserve(&mut means, expected)?;
+        try_reserve(&mut before, expected)?;
+        join(nodes, weight, digest.compression, |centroid, sum| {
+            try_push(&mut means, centroid.mean)?;
+            try_push(&mut before, sum)
+        })?;
+        Ok(Self {
+            means,
+            before,
+            min: digest.min,
+            max: digest.max,
+            weight,
+        })
+    }
+
+    /// The centroids in order.
+    pub fn centroids(&self) -> impl ExactSizeIterator<Item = Centroid> + '_ {
+        (0..self.means.len()).map(|at| {
+            let Ranked { mean, weight, .. } = self.ranked(at);
+            Centroid { mean, weight }
+        })
+    }
+
+    /// Centroid number `at`.
+    #[inline]
+    fn ranked(&self, at: usize) -> Ranked {
+        let before = self.before[at];
+        let end = self.before.get(at + 1).unwrap_or(&self.weight);
+        Ranked {
+            mean: self.means[at],
+            weight: end - before,
+            before,
+        }
+    }
+
+    /// The first centroid and the last; one alone, or none, is as it is.
+    fn ends(&self) -> Ends {
+        match self.means[..] {
+            [] => Ends::None,
+            [mean] => Ends::One(mean),
+            [_, .., _] => Ends::Two(self.ranked(0), self.ranked(self.means.len() - 1)),
+        }
+    }
+
+    /// The value below which the share `q` of the samples lies, `q` in [0, 1]; nan when empty.
+    /// Cost: a binary search.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> f64 {
+        self.at_index(q * self.weight as f64)
+    }
+
+    /// [`Compressed::quantile`] as the look-ups by rank use it: an index below 1 is the minimum.
+    fn quantile_of_rank(&self, q: f64) -> f64 {
+        let index = q * self.weight as f64;
+        if self.means.len() > 1 && index < 1.0 {
+            self.min
+        } else {
+            self.at_index(index)
+        }
+    }
+
+    /// The value at a place among the ordered samples, counted from 0 to the number of samples.
+    fn at_index(&self, index: f64) -> f64 {
+        let (first, last) = match self.ends() {
+            Ends::None => return f64::NAN,
+            Ends::One(mean) => return mean,
+            Ends::Two(first, last) => (first, last),
+        };
+        let all = self.weight as f64;
+        let half_first = first.weight as f64 / 2.0;
+        let half_last = last.weight as f64 / 2.0;
+        let value = if first.weight > 1 && index < half_first {
+            interpolate(self.min, first.mean, (index - 1.0) / (half_first - 1.0))
+        } else if index > all - 1.0 {
+            self.max
+        } else if last.weight > 1 && all - index <= half_last {
+            let share = (all - index - 1.0) / (half_last - 1.0);
+            interpolate(self.max, last.mean, share)
+        } else {
+            self.between_middles(index)
+        };
+        clamp(value, self.min, self.max)
+    }
+
+    /// The value at an index between the middles of the first and the last centroid.
+    fn between_middles(&self, index: f64) -> f64 {
+        // The middle of a centroid is between its beginning and its end, so the last one that begins at
+        // the index or before is right of it, or left of it. (The rules before this one leave no index
+        // outside; rounding near 2^63 might.)
+        let whole = index as i64;
+        let begun = self.before.partition_point(|&before| before <= whole);
+        let most = self.means.len() - 1;
+        let last_begun = begun.clamp(1, self.means.len()) - 1;
+        let right = if self.ranked(last_begun).middle() <= index {
+            last_begun + 1
+        } else {
+            last_begun
+        };
+        let right = right.clamp(1, most);
+        let (left, right) = (self.ranked(right - 1), self.ranked(right));
+        let from_left = index - left.middle();
+        let to_right = right.middle() - index;
+        // A single sample stands for itself within half a rank around it.
+        if left.weight == 1 && from_left < 0.5 {
+            return left.mean;
+        }
+        if right.weight == 1 && to_right <= 0.5 {
+            return right.mean;
+        }
+        let from_left = from_left - if left.weight == 1 { 0.5 } else { 0.0 };
+        let to_right = to_right - if right.weight == 1 { 0.5 } else { 0.0 };
+        let distance = from_left + to_right;
+        let mut mean = (left.mean * to_right + right.mean * from_left) / distance;
+        if !mean.is_finite() {
+            let share = if distance > 0.0 {
+                from_left / distance
+            } else {
+                0.0
+            };
+            mean = interpolate(left.mean, right.mean, share);
+        }
+        clamp(mean, left.mean, right.mean)
+    }
+
+    /// The share of the samples below `x`, those equal to it counted half; nan when empty. Cost: a
+    /// binary search.
+    #[must_use]
+    pub fn cdf(&self, x: f64) -> f64 {
+        if self.means.is_empty() || x.is_nan() {
+            return f64::NAN;
+        }
+        if x < self.min {
+            return 0.0;
+        }
+        if x > self.max {
+            return 1.0;
+        }
+        let Ends::Two(first, last) = self.ends() else {
+            return 0.5;
+        };
+        let all = self.weight as f64;
+        if x < first.mean {
+            return tail(x, self.min, first, all);
+        }
+        if x > last.mean {
+            return 1.0 - tail(-x, -self.max, last.mirrored(), all);
+        }
+        let from = self.means.partition_point(|&mean| mean < x);
+        let at = self.ranked(from);
+        if at.mean == x {
+            let equal = self.means[from..].partition_point(|&mean| mean <= x);
+            let end = self.ranked(from + equal - 1);
+            let weight = end.before - at.before + end.weight;
+            return (at.before as f64 + weight as f64 / 2.0) / all;
+        }
+        let left = self.ranked(from - 1);
+        if left.weight == 1 && at.weight == 1 {
+            return (left.before + 1) as f64 / all;
+        }
+        let left_part = if left.weight == 1 { 0.5 } else { 0.0 };
+        let right_part = if at.weight == 1 { 0.5 } else { 0.0 };
+        let between = (left.weight as f64 + at.weight as f64) / 2.0 - left_part - right_part;
+        let start = left.before as f64 + left.weight as f64 / 2.0 + left_part;
+        let width = at.mean - left.mean;
+        let mut inside = between * (x - left.mean) / width;
+        if !(width.is_finite() && inside.is_finite()) {
+            inside = between * share(x, left.mean, at.mean);
+        }
+        (start + inside) / all
+    }
+
+    /// The mean of the samples between the quantiles `low` and `high`, 0 ≤ low < high ≤ 1; nan when
+    /// empty. Cost: one pass over the centroids.
+    #[must_use]
+    pub fn trimmed_mean(&self, low: f64, high: f64) -> f64 {
+        match self.ends() {
+            Ends::None => return f64::NAN,
+            Ends::One(mean) => return mean,
+            Ends::Two(..) => {}
+        }
+        let all = self.weight as f64;
+        let (low, high) = ((all * low).floor(), (all * high).ceil());
+        let parts = || {
+            (0..self.means.len()).filter_map(move |at| {
+                let node = self.ranked(at);
+                let before = node.before as f64;
+                let part = (before + node.weight as f64).min(high) - before.max(low);
+                (part > 0.0).then_some((node.mean, part))
+            })
+        };
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (mean, part) in parts() {
+            sum += mean * part;
+            count += part;
+        }
+        if !sum.is_finite() {
+            return clamp(
+                parts().map(|(mean, part)| mean * (part / count)).sum(),
+                self.min,
+                self.max,
+            );
+        }
+        clamp(sum / count, self.min, self.max)
+    }
+
+    /// How many samples are below `x`, counting half of those equal to it, estimated from [`Compressed::cdf`]: -2
+    /// when empty, -1 below the minimum, all above the maximum.
+    #[must_use]
+    pub fn rank(&self, x: f64) -> i64 {
+        if self.means.is_empty() {
+            -2
+        } else if x < self.min {
+            -1
+        } else if x > self.max {
+            self.weight
+        } else {
+            // To the nearest integer, halves towards zero.
+            (self.cdf(x) * self.weight as f64 - 0.5).ceil() as i64
+        }
+    }
+
+    /// How many samples are above `x`, counting half of those equal to it: -2 when empty, all below the minimum, -1
+    /// above the maximum.
+    #[must_use]
+    pub fn revrank(&self, x: f64) -> i64 {
+        if self.means.is_empty() {
+            -2
+        } else if x < self.min {
+            self.weight
+        } else if x > self.max {
+            -1
+        } else {
+            let all = self.weight as f64;
+            (all - (self.cdf(x) * all).round()).round() as i64
+        }
+    }
+
+    /// The value with `rank` samples below it, `rank` not negative: nan when empty, the minimum at
+    /// 0, infinite from the number of samples on.
+    #[must_use]
+    pub fn by_rank(&self, rank: i64) -> f64 {
+        if self.means.is_empty() {
+            f64::NAN
+        } else if rank <= 0 {
+            self.min
+        } else if rank >= self.weight {
+            f64::INFINITY
+        } else {
+            self.quantile_of_rank(rank as f64 / self.weight as f64)
+        }
+    }
+
+    /// The value with `rank` samples above it, `rank` not negative: nan when empty, the maximum at
+    /// 0, minus infinity from the number of samples on.
+    #[must_use]
+    pub fn by_revrank(&self, rank: i64) -> f64 {
+        if self.means.is_empty() {
+            f64::NAN
+        } else if rank <= 0 {
+            self.max
+        } else if rank >= self.weight {
+            f64::NEG_INFINITY
+        } else {
+            self.quantile_of_rank((self.weight - rank - 1) as f64 / self.weight as f64)
+        }
+    }
+
+    /// Bytes asked for of its blocks.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.means.capacity() * size_of::<f64>() + self.before.capacity() * size_of::<i64>()
+    }
+
+    pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.means);
+        visitor.visit(&self.before);
+    }
+
+    pub(super) fn relocate_means(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.means);
+    }
+
+    pub(super) fn relocate_weights(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.before);
+    }
+}
+
+/// See [`Compressed::ends`].
+enum Ends {
+    None,
+    One(f64),
+    Two(Ranked, Ranked),
+}
+
+impl Ranked {
+    /// The centroid of the negated samples, for what the two ends of the distribution share.
+    fn mirrored(self) -> Self {
+        Self {
+            mean: -self.mean,
+            ..self
+        }
+    }
+}
+
+/// The share of the samples below `x`, where `x` is between the smallest sample and the mean of the
+/// first centroid.
+fn tail(x: f64, min: f64, first: Ranked, all: f64) -> f64 {
+    let width = first.mean - min;
+    if width <= 0.0 {
+        return 0.0;
+    }
+    if x == min {
+        return 0.5 / all;
+    }
+    (1.0 + share(x, min, first.mean) * (first.weight as f64 / 2.0 - 1.0)) / all
+}
+
+/// How far `x` is on the way from `low` to `high`, low ≤ x ≤ high, low < high.
+fn share(x: f64, low: f64, high: f64) -> f64 {
+    let width = high - low;
+    if width.is_finite() {
+        (x - low) / width
+    } else {
+        (x / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
+    }
+}
+
+/// The value at `share` of the way between two others; `from` where the share is no number (an end
+/// centroid of weight 2 has its whole half at the end).
+fn interpolate(from: f64, to: f64, share: f64) -> f64 {
+    if !share.is_finite() {
+        return from;
+    }
+    let value = from + share * (to - from);
+    if value.is_finite() {
+        return value;
+    }
+    let share = clamp(share, 0.0, 1.0);
+    from * (1.0 - share) + to * share
+}

@@ -1,0 +1,268 @@
+//! The stored forms of a digest: RDB values, and the same fields packed into one chunk.
+//!
+//! Both hold all nodes in stable order as merged ones: the format has no place for unmerged nodes,
+//! and a digest that goes on from a loaded state must go on as the saved one does. Weights are
+//! stored as doubles, so those above 2^53 are rounded to what doubles hold already when nodes are joined.
+
+use super::{
+    Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
+    centroid::{in_order, stored_weight},
+    try_push,
+};
+use crate::buffer::OutOfMemory;
+use crate::format::{Fields, FormatError, Sink, Source};
+
+/// The encoding version of `TDIS-TYPE` that is written, and the highest that is read.
+pub const ENCODING_VERSION: i32 = 0;
+
+/// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
+const PACKED_HEADER_BYTES: usize = 72;
+
+/// How far the stored sum of the weights, which was added up in doubles, may be from their exact
+/// sum.
+const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// The values before the nodes.
+struct Header {
+    compression: f64,
+    min: f64,
+    max: f64,
+    capacity: i64,
+    nodes: i64,
+    unmerged_nodes: i64,
+    compressions: i64,
+    weight: f64,
+}
+
+impl Header {
+    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
+        let header = Self {
+            compression: source.read_double()?,
+            min: source.read_double()?,
+            max: source.read_double()?,
+            capacity: source.read_signed()?,
+            nodes: source.read_signed()?,
+            unmerged_nodes: source.read_signed()?,
+            compressions: source.read_signed()?,
+            weight: source.read_double()?,
+        };
+        // The weight of no nodes: nothing depends on it.
+        source.read_double()?;
+        Ok(header)
+    }
+
+    /// Checks what can be checked without the nodes: the compression and the number of nodes.
+    fn validate(&self) -> Result<(u32, usize), FormatError> {
+        if !(self.compression >= 1.0
+            && self.compression <= f64::from(MAX_COMPRESSION)
+            && self.compression.fract() == 0.0)
+        {
+            return Err(FormatError::Invalid("the compression is out of range"));
+        }
+        let compression = self.compression as u32;
+        let most = i64::from(capacity(compression));
+        if self.capacity != most {
+            return Err(FormatError::Invalid(
+                "the capacity does not go with the compression",
+            ));
+        }
+        if self.unmerged_nodes != 0 {
+            return Err(FormatError::Invalid("there are unmerged nodes"));
+        }
+        match usize::try_from(self.nodes) {
+            Ok(nodes) if self.nodes <= most => Ok((compression, nodes)),
+            _ => Err(FormatError::Invalid("the number of nodes is out of range")),
+        }
+    }
+}
+
+/// All that is stored of a digest.
+struct Parts {
+    header: Header,
+    centroids: Vec<Centroid>,
+}
+
+impl Parts {
+    /// Reads the values; memory grows only as values come.
+    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
+        let header = Header::decode(source)?;
+        let (_, nodes) = header.validate()?;
+        let mut centroids = Vec::new();
+        for _ in 0..nodes {
+            let mean = source.read_double()?;
+            try_push(&mut centroids, Centroid { mean, weight: 0 })?;
+        }
+        for centroid in &mut centroids {
+            let weight = source.read_double()?;
+            if !(weight >= 1.0 && weight <= i64::MAX as f64 && weight.fract() == 0.0) {
+                return Err(FormatError::Invalid("a weight is out of range"));
+            }
+            // Exact, but for 2^63 itself, which is taken for the largest below.
+            centroid.weight = stored_weight(weight as i64);
+        }
+        Ok(Self { header, centroids })
+    }
+
+    /// Checks the parts against each other and makes the digest of them.
+    fn validate(self) -> Result<TDigest, FormatError> {
+        let Self {
+            header,
+            mut centroids,
+        } = self;
+        let (compression, _) = header.validate()?;
+        let means_in_order = centroids.is_sorted_by(|left, right| left.mean <= right.mean)
+            && centroids.iter().all(|centroid| centroid.mean.is_finite());
+        if !means_in_order {
+            return Err(FormatError::Invalid("the means are not in order"));
+        }
+        total(&mut centroids)
+            .filter(|&weight| {
+                (weight as f64 - header.weight).abs() <= header.weight * SUM_TOLERANCE
+            })
+            .ok_or(FormatError::Invalid("the weights have another sum"))?;
+        let mut digest = TDigest::empty(compression);
+        if let [first, .., last] | [first @ last] = centroids[..] {
+            let around = header.min.is_finite()
+                && header.max.is_finite()
+                && header.min <= first.mean
+                && last.mean <= header.max;
+            if !around {
+                return Err(FormatError::Invalid(
+                    "means are outside minimum and maximum",
+                ));
+            }
+            digest.min = header.min;
+            digest.max = header.max;
+        }
+        digest.compressions = header.compressions;
+        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
+        Ok(digest)
+    }
+}
+
+/// The sum of the weights. Where rounding to doubles has brought it beyond 2^63 - 1 the heaviest
+/// gives what is too much, so that every digest that could be saved can be loaded. `None` where
+/// more than rounding is wrong.
+fn total(centroids: &mut [Centroid]) -> Option<i64> {
+    let sum: i128 = centroids.iter().map(|node| i128::from(node.weight)).sum();
+    if let Ok(sum) = i64::try_from(sum) {
+        return Some(sum);
+    }
+    let excess = i64::try_from(sum - i128::from(i64::MAX)).ok()?;
+    let heaviest = centroids.iter_mut().max_by_key(|node| node.weight)?;
+    let rounding = (i64::MAX as f64 * SUM_TOLERANCE) as i64;
+    if excess > rounding || heaviest.weight <= excess {
+        return None;
+    }
+    heaviest.weight = stored_weight(heaviest.weight - excess);
+    i64::try_from(
+        centroids
+            .iter()
+            .map(|node| i128::from(node.weight))
+            .sum::<i128>(),
+    )
+    .ok()
+}
+
+impl TDigest {
+    /// Reads a digest from the values of an RDB stream.
+    ///
+    /// # Errors
+    /// [`FormatError`] for a later encoding version, for all that the spec page refuses, or if the
+    /// memory for the nodes is refused. Memory grows only as values come.
+    pub fn load(source: &mut dyn Source, encoding_version: i32) -> Result<Self, FormatError> {
+        if encoding_version != ENCODING_VERSION {
+            return Err(FormatError::Invalid("unknown encoding version"));
+        }
+        Parts::decode(source)?.validate()
+    }
+
+    /// Writes the digest as the values of an RDB stream. Cost: a sort of the new samples and a pass
+    /// over the nodes; no memory.
+    pub fn save(&self, sink: &mut dyn Sink) {
+        let samples = self.sorted_samples();
+        let nodes = || in_order(&self.centroids, samples.values());
+        let count = self.centroids.len() + samples.len();
+        sink.write_double(f64::from(self.compression));
+        sink.write_double(self.min);
+        sink.write_double(self.max);
+        sink.write_signed(i64::from(capacity(self.compression)));
+        sink.write_signed(count as i64);
+        sink.write_signed(0);
+        sink.write_signed(self.compressions);
+        sink.write_double(self.observations() as f64);
+        sink.write_double(0.0);
+        nodes().for_each(|node| sink.write_double(node.mean));
+        nodes().for_each(|node| sink.write_double(node.weight as f64));
+    }
+
+    /// The most bytes that a DUMP payload of the digest takes: each value is a byte and at most nine
+    /// more, the nodes are doubles of a byte and eight; around them type, end and footer.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        let nodes = self.centroids.len() + self.samples.borrow().len();
+        const AROUND: u64 = 1 + 9 + 1 + 10;
+        AROUND + 9 * 10 + 2 * 9 * nodes as u64
+    }
+
+    /// The digest as one chunk: the values of [`TDigest::save`] as packed little-endian fields of
+    /// eight bytes.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses the bytes.
+    pub fn to_chunk(&self) -> Result<Vec<u8>, OutOfMemory> {
+        let nodes = self.centroids.len() + self.samples.borrow().len();
+        let mut packed = Packed(Vec::new());
+        super::try_reserve(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
+        self.save(&mut packed);
+        Ok(packed.0)
+    }
+
+    /// Reads a digest from a chunk.
+    ///
+    /// # Errors
+    /// As [`TDigest::load`]; also if bytes are left over.
+    pub fn from_chunk(chunk: &[u8]) -> Result<Self, FormatError> {
+        let mut fields = PackedFields(Fields::new(chunk));
+        let digest = Self::load(&mut fields, ENCODING_VERSION)?;
+        if !fields.0.rest().is_empty() {
+            return Err(FormatError::Invalid("bytes after the end"));
+        }
+        Ok(digest)
+    }
+}
+
+/// Packed fields as a stream to write to.
+struct Packed(Vec<u8>);
+
+impl Sink for Packed {
+    fn write_unsigned(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn write_double(&mut self, value: f64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn write_bytes(&mut self, value: &[u8]) {
+        self.0.extend_from_slice(value);
+    }
+}
+
+/// Packed fields as a stream to read from.
+struct PackedFields<'a>(Fields<'a>);
+
+impl Source for PackedFields<'_> {
+    fn read_unsigned(&mut self) -> Result<u64, FormatError> {
+        self.0.u64()
+    }
+
+    fn read_double(&mut self) -> Result<f64, FormatError> {
+        self.0.f64()
+    }
+
+    /// A digest has no strings; one would need a length in front.
+    fn read_bytes(&mut self) -> Result<crate::buffer::Buffer, FormatError> {
+        Err(FormatError::Truncated)
+    }
+}

@@ -1,0 +1,652 @@
+//! Tests of the whole digest. Numbers are made by a fixed generator, so every run sees the same
+//! ones and the statistical bounds below hold or fail for good; no correct program fails by chance.
+
+mod golden;
+mod model;
+mod mutation;
+
+use super::*;
+use crate::buffer::{Addresses, MovesAll};
+use crate::format::dump::{DumpWriter, Value, Values, type_id};
+
+fn digest(compression: i64) -> TDigest {
+    TDigest::new(compression, &|_| true).unwrap()
+}
+
+fn digest_of(compression: i64, values: &[f64]) -> TDigest {
+    let mut digest = digest(compression);
+    digest.add(values).unwrap();
+    digest
+}
+
+/// A digest loaded with these centroids.
+fn digest_with(min: f64, max: f64, nodes: &[(f64, i64)]) -> TDigest {
+    let mut values = saved(&digest(100));
+    let weight: i64 = nodes.iter().map(|node| node.1).sum();
+    let means = nodes.iter().map(|node| node.0);
+    let weights = nodes.iter().map(|node| node.1 as f64);
+    values.values[1] = Value::Double(min);
+    values.values[2] = Value::Double(max);
+    values.values[4] = Value::Integer(nodes.len() as u64);
+    values.values[7] = Value::Double(weight as f64);
+    values
+        .values
+        .extend(means.chain(weights).map(Value::Double));
+    TDigest::load(&mut values, 0).unwrap()
+}
+
+fn saved(digest: &TDigest) -> Values {
+    let mut values = Values::default();
+    digest.save(&mut values);
+    values
+}
+
+/// The state as the digest feeds it.
+fn fed(digest: &TDigest) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    digest.digest(&mut |part| bytes.extend_from_slice(part));
+    bytes
+}
+
+/// Bits of a number, with all nans alike.
+fn bits(value: f64) -> u64 {
+    if value.is_nan() {
+        f64::NAN.to_bits()
+    } else {
+        value.to_bits()
+    }
+}
+
+/// Answers to a fixed set of questions, as bits.
+fn answers(digest: &TDigest) -> Vec<u64> {
+    let compressed = digest.compressed().unwrap();
+    let mut answers = vec![bits(digest.min()), bits(digest.max())];
+    for percent in 0..=100 {
+        answers.push(bits(compressed.quantile(f64::from(percent) / 100.0)));
+    }
+    for x in probes(digest) {
+        answers.push(bits(compressed.cdf(x)));
+        answers.push(compressed.rank(x) as u64);
+        answers.push(compressed.revrank(x) as u64);
+    }
+    for rank in [0, 1, 2, 7, 100, digest.observations() / 2, i64::MAX] {
+        answers.push(bits(compressed.by_rank(rank)));
+        answers.push(bits(compressed.by_revrank(rank)));
+    }
+    for (low, high) in [(0.0, 1.0), (0.1, 0.9), (0.5, 0.51), (0.0, 1e-9)] {
+        answers.push(bits(compressed.trimmed_mean(low, high)));
+    }
+    answers
+}
+
+/// Values of interest to cdf and rank: all means, what lies between them, the ends and beyond.
+fn probes(digest: &TDigest) -> Vec<f64> {
+    let compressed = digest.compressed().unwrap();
+    let means: Vec<f64> = compressed.centroids().map(|node| node.mean).collect();
+    let mut probes = vec![
+        f64::NEG_INFINITY,
+        f64::INFINITY,
+        0.0,
+        -0.0,
+        f64::MAX,
+        f64::MIN,
+        5e-324,
+        digest.min,
+        digest.max,
+    ];
+    for pair in means.windows(2) {
+        probes.push(pair[0] / 2.0 + pair[1] / 2.0);
+    }
+    probes.extend(means);
+    probes
+}
+
+/// A generator of uniform numbers in [0, 1) (Knuth's MMIX constants).
+struct Uniform(u64);
+
+impl Iterator for Uniform {
+    type Item = f64;
+    fn next(&mut self) -> Option<f64> {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Some((self.0 >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}
+
+/// The largest rank error, as a share of the samples, over the quantiles that users ask for.
+fn rank_error(digest: &TDigest, sorted: &[f64]) -> f64 {
+    let compressed = digest.compressed().unwrap();
+    let count = sorted.len() as f64;
+    [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999]
+        .map(|q| {
+            let value = compressed.quantile(q);
+            let below = sorted.partition_point(|&sample| sample < value) as f64;
+            (below / count - q).abs()
+        })
+        .into_iter()
+        .fold(0.0, f64::max)
+}
+
+#[test]
+fn compressions_out_of_range_are_refused() {
+    let new = |compression| TDigest::new(compression, &|_| true).map(|digest| digest.figures());
+    assert_eq!(new(0), Err(DigestError::CompressionNotPositive));
+    assert_eq!(new(i64::MIN), Err(DigestError::CompressionNotPositive));
+    assert_eq!(new(357_913_940), Err(DigestError::CompressionTooLarge));
+    assert_eq!(new(i64::MAX), Err(DigestError::CompressionTooLarge));
+    assert_eq!(new(1).unwrap().capacity, 16);
+    assert_eq!(new(357_913_939).unwrap().capacity, i32::MAX as u32 - 3);
+}
+
+#[test]
+fn the_whole_capacity_is_asked_for_at_creation_and_not_taken() {
+    let asked = std::cell::Cell::new(0);
+    let allows = |bytes| {
+        asked.set(bytes);
+        bytes < 1 << 40
+    };
+    let mut digest = TDigest::new(300_000_000, &allows).unwrap();
+    assert_eq!(asked.get(), 80 + 16 * 1_800_000_010);
+    digest.add(&[1.0, 2.0]).unwrap();
+    assert!(digest.samples.borrow().block_bytes() < 100);
+    let refused = TDigest::new(100, &|_| false);
+    assert_eq!(refused, Err(OutOfMemory { bytes: 9840 }.into()));
+    let refused = TDigest::merge(100, &[&digest], &|_| false);
+    assert_eq!(refused, Err(OutOfMemory { bytes: 9840 }.into()));
+}
+
+#[test]
+fn an_empty_digest_has_no_answers() {
+    let empty = digest(100);
+    assert!(empty.min().is_nan() && empty.max().is_nan());
+    let compressed = empty.compressed().unwrap();
+    assert!(compressed.quantile(0.5).is_nan());
+    assert!(compressed.cdf(1.0).is_nan());
+    assert!(compressed.trimmed_mean(0.0, 1.0).is_nan());
+    assert!(compressed.by_rank(0).is_nan() && compressed.by_revrank(0).is_nan());
+    assert_eq!((compressed.rank(1.0), compressed.revrank(1.0)), (-2, -2));
+}
+
+#[test]
+fn few_samples_are_answered_exactly() {
+    let five = digest_of(100, &[3.0, 1.0, 5.0, 2.0, 4.0]);
+    let compressed = five.compressed().unwrap();
+    let quantiles = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|q| compressed.quantile(q));
+    assert_eq!(quantiles, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]);
+    assert_eq!(compressed.cdf(3.0), 0.5);
+    assert_eq!(compressed.cdf(2.5), 0.4);
+    // 3.0 has two and a half below it: to two down, from two and a half up.
+    assert_eq!(
+        [0.0, 1.0, 3.0, 9.0].map(|x| compressed.rank(x)),
+        [-1, 0, 2, 5]
+    );
+    assert_eq!(
+        [0.0, 1.0, 3.0, 9.0].map(|x| compressed.revrank(x)),
+        [5, 4, 2, -1]
+    );
+    assert_eq!(
+        [0, 1, 4].map(|rank| compressed.by_rank(rank)),
+        [1.0, 2.0, 5.0]
+    );
+    assert_eq!(compressed.by_rank(5), f64::INFINITY);
+    assert_eq!(
+        [0, 1, 4].map(|rank| compressed.by_revrank(rank)),
+        [5.0, 4.0, 1.0]
+    );
+    assert_eq!(compressed.by_revrank(5), f64::NEG_INFINITY);
+    assert_eq!(compressed.trimmed_mean(0.2, 0.8), 3.0);
+}
+
+#[test]
+fn heavy_ends_reach_to_minimum_and_maximum_and_no_further() {
+    let heavy = digest_with(0.0, 10.0, &[(2.0, 6), (8.0, 6)]);
+    let compressed = heavy.compressed().unwrap();
+    let quantiles = [0.0, 0.05, 1.0 / 12.0, 0.5, 11.0 / 12.0, 1.0].map(|q| compressed.quantile(q));
+    assert_eq!(quantiles, [0.0, 0.0, 0.0, 5.0, 10.0, 10.0]);
+    assert_eq!(
+        [0.0, 1.0, 5.0, 9.0, 10.0].map(|x| compressed.cdf(x) * 24.0),
+        [1.0, 4.0, 12.0, 20.0, 23.0]
+    );
+    // Ends of weight 2: half of each is the extreme itself.
+    let pairs = digest_with(0.0, 10.0, &[(2.0, 2), (8.0, 2)]);
+    let compressed = pairs.compressed().unwrap();
+    let quantiles = [0.1, 0.25, 0.5, 0.75].map(|q| compressed.quantile(q));
+    assert_eq!(quantiles, [0.0, 2.0, 5.0, 10.0]);
+    // Only the look-up by rank knows that what is below the first sample is the minimum.
+    let odd = digest_with(1.0, 3.0, &[(2.0, 1), (3.0, 1)]);
+    let compressed = odd.compressed().unwrap();
+    assert_eq!(
+        (compressed.quantile(0.0), compressed.by_revrank(1)),
+        (2.0, 1.0)
+    );
+}
+
+#[test]
+fn a_quantile_between_two_means_is_between_them() {
+    let low: f64 = 0.692_345_591_279_564_1;
+    let high = f64::from_bits(low.to_bits() + 1);
+    let close = digest_with(0.0, 1.0, &[(0.0, 1), (low, 1000), (high, 1000), (1.0, 1)]);
+    let compressed = close.compressed().unwrap();
+    for index in 501..1501 {
+        let value = compressed.quantile((f64::from(index) + 0.3) / 2002.0);
+        assert!(low <= value && value <= high);
+    }
+}
+
+#[test]
+fn halves_of_the_range_of_doubles_are_shared_evenly() {
+    let (low, high) = (f64::MIN, f64::MAX);
+    let wide = digest_with(low, high, &[(low, 4), (high, 4)]);
+    let compressed = wide.compressed().unwrap();
+    assert_eq!(compressed.quantile(0.5), 0.0);
+    assert_eq!(compressed.cdf(0.0), 0.5);
+    assert_eq!(compressed.trimmed_mean(0.0, 1.0), 0.0);
+    let ends = digest_with(low, high, &[(high / 2.0, 6), (high, 6)]);
+    let compressed = ends.compressed().unwrap();
+    assert!((compressed.cdf(low / 4.0) * 12.0 - 2.0).abs() < 1e-12);
+    assert!((compressed.quantile(2.0 / 12.0) - low / 4.0).abs() < high * 1e-12);
+}
+
+#[test]
+fn a_refused_add_changes_nothing() {
+    let mut five = digest_of(2, &[3.0, 1.0, 5.0, 2.0, 4.0]);
+    let before = (fed(&five), answers(&five));
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut values = vec![7.0; 100];
+        values.push(value);
+        assert_eq!(five.add(&values), Err(DigestError::NotFinite));
+    }
+    assert_eq!((fed(&five), answers(&five)), before);
+}
+
+#[test]
+fn reset_leaves_an_empty_digest_of_the_same_compression() {
+    let mut used = digest_of(20, &[1.0; 1000]);
+    used.reset();
+    assert_eq!(used, digest(20));
+    assert_eq!(used.figures(), digest(20).figures());
+}
+
+#[test]
+fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
+    for compression in [1, 2, 5, 100] {
+        let mut doubled = digest_of(compression, &[1.0, 2.0, 4.0, 8.0, 16.0]);
+        let merged = loop {
+            match TDigest::merge(compression, &[&doubled, &doubled], &|_| true) {
+                Ok(merged) => doubled = merged,
+                Err(error) => break error,
+            }
+            // A new smallest and largest sample each time: the hardest weights to join.
+            let bound = doubled.max * 3.0;
+            doubled.add(&[-bound, bound]).unwrap();
+            let nodes = doubled.figures();
+            assert!(nodes.merged_nodes + nodes.unmerged_nodes <= nodes.capacity as usize);
+            let loaded = TDigest::load(&mut saved(&doubled), 0).unwrap();
+            assert_eq!(loaded, doubled);
+        };
+        assert_eq!(merged, DigestError::Overflow);
+        assert!(doubled.observations() > i64::MAX / 2);
+        for rank in [1, doubled.observations() / 2, doubled.observations() - 1] {
+            let compressed = doubled.compressed().unwrap();
+            assert!(compressed.by_rank(rank).is_finite());
+        }
+        // All but one of the last possible observations.
+        let rest = digest_of(compression, &[0.5]);
+        while let Ok(merged) =
+            TDigest::merge(compression, &[&doubled, &rest, &rest, &rest], &|_| true)
+            && merged.observations() < i64::MAX / 2 + (1 << 20)
+        {
+            doubled = merged;
+        }
+        TDigest::load(&mut saved(&doubled), 0).unwrap();
+    }
+}
+
+#[test]
+fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
+    let mut values = saved(&digest_of(100, &[1.0, 2.0]));
+    // Merged weight, and the weights of the two nodes.
+    let heavy = 2f64.powi(62);
+    for (at, value) in [(7, 2.0 * heavy), (11, heavy), (12, heavy)] {
+        values.values[at] = Value::Double(value);
+    }
+    let mut full = TDigest::load(&mut values, 0).unwrap();
+    // Together they are one too many, and what is taken from one of them has to leave a double.
+    assert_eq!(full.observations(), i64::MAX - 511);
+    full.add(&[1.5; 511]).unwrap();
+    assert_eq!(full.observations(), i64::MAX);
+    answers(&full);
+    let before = fed(&full);
+    assert_eq!(full.add(&[3.0]), Err(DigestError::Overflow));
+    assert_eq!(full.add(&[]), Ok(()));
+    assert_eq!(fed(&full), before);
+    let again = TDigest::load(&mut saved(&full), 0).unwrap();
+    assert_eq!(again, full);
+}
+
+#[test]
+fn extremes_give_neither_nan_nor_infinity() {
+    let kinds = [
+        f64::MAX,
+        f64::MIN,
+        f64::MAX / 3.0,
+        5e-324,
+        -5e-324,
+        f64::MIN_POSITIVE,
+        0.0,
+        -0.0,
+        1.0,
+    ];
+    let mut uniform = Uniform(7);
+    for compression in [1, 3, 20, 100] {
+        for kinds_used in [2, 3, 5, 9] {
+            let values: Vec<f64> = uniform
+                .by_ref()
+                .take(3000)
+                .map(|u| kinds[(u * f64::from(kinds_used)) as usize])
+                .collect();
+            let one = digest_of(compression, &values);
+            let both = TDigest::merge(compression, &[&one, &one], &|_| true).unwrap();
+            for digest in [one, both] {
+                let compressed = digest.compressed().unwrap();
+                let within = |value: f64| digest.min <= value && value <= digest.max;
+                for step in 0..=1000 {
+                    assert!(within(compressed.quantile(f64::from(step) / 1000.0)));
+                    assert!(within(compressed.trimmed_mean(
+                        f64::from(step) / 1001.0,
+                        f64::from(step + 1) / 1001.0
+                    )));
+                }
+                for x in probes(&digest) {
+                    assert!((0.0..=1.0).contains(&compressed.cdf(x)));
+                    assert!((-1..=digest.observations()).contains(&compressed.rank(x)));
+                }
+                let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+                assert_eq!(loaded, digest);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_sorted_reversed_and_organ_pipe_values_stay_exact_and_small() {
+    let count = 100_000;
+    let up: Vec<f64> = (0..count).map(f64::from).collect();
+    let shapes = [
+        vec![0.1; count as usize],
+        up.clone(),
+        up.iter().rev().copied().collect(),
+        up.iter().chain(up.iter().rev()).copied().collect(),
+    ];
+    for mut shape in shapes {
+        let mut digest = digest(100);
+        for batch in shape.chunks(97) {
+            digest.add(batch).unwrap();
+        }
+        assert!(digest.compressed().unwrap().centroids().len() < 100);
+        shape.sort_by(f64::total_cmp);
+        assert_eq!(
+            (digest.min(), digest.max()),
+            (shape[0], shape[shape.len() - 1])
+        );
+        let compressed = digest.compressed().unwrap();
+        if shape[0] == 0.1 {
+            assert!((0..=100).all(|q| compressed.quantile(f64::from(q) / 100.0) == 0.1));
+            assert!((1..=100).all(|q| compressed.trimmed_mean(0.0, f64::from(q) / 100.0) == 0.1));
+            assert_eq!(compressed.cdf(0.1), 0.5);
+        } else {
+            assert!(rank_error(&digest, &shape) < 0.02);
+        }
+    }
+}
+
+#[test]
+fn merging_many_digests_is_as_accurate_as_one_of_all() {
+    for (compression, bound) in [(100, 0.015), (500, 0.001)] {
+        let mut values: Vec<f64> = Uniform(11).take(100_000).map(|u| -(1.0 - u).ln()).collect();
+        let parts: Vec<TDigest> = values
+            .chunks(1000)
+            .map(|part| digest_of(compression, part))
+            .collect();
+        let merged =
+            TDigest::merge(compression, &parts.iter().collect::<Vec<_>>(), &|_| true).unwrap();
+        let whole = digest_of(compression, &values);
+        values.sort_by(f64::total_cmp);
+        assert_eq!(merged.observations(), 100_000);
+        assert_eq!((merged.min(), merged.max()), (whole.min(), whole.max()));
+        assert!(rank_error(&merged, &values) < bound);
+        assert!(rank_error(&whole, &values) < bound);
+    }
+}
+
+#[test]
+fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
+    let left = digest_of(50, &Uniform(1).take(1000).collect::<Vec<_>>());
+    let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
+    right.compressed().unwrap();
+    let before = [fed(&left), fed(&right)];
+    let merged = TDigest::merge(20, &[&left, &right, &left], &|_| true).unwrap();
+    assert_eq!([fed(&left), fed(&right)], before);
+    assert_eq!(merged.observations(), 2070);
+    assert_eq!(merged.min(), left.min().min(right.min()));
+    assert_eq!(merged.figures().total_compressions, 2);
+}
+
+#[test]
+fn a_merge_with_empty_digests_is_that_of_the_others() {
+    let one = digest_of(100, &[1.0, 2.0, 3.0]);
+    let empty = digest(100);
+    let merged = TDigest::merge(100, &[&empty, &one, &empty], &|_| true).unwrap();
+    assert_eq!(answers(&merged), answers(&one));
+    let nothing = TDigest::merge(100, &[&empty, &empty], &|_| true).unwrap();
+    assert_eq!(nothing, empty);
+}
+
+#[test]
+fn blocks_are_those_of_the_nodes_and_of_the_kept_answers() {
+    let count = |digest: &TDigest| {
+        let mut blocks = Addresses::default();
+        digest.for_each_block(&mut blocks);
+        blocks.0.len()
+    };
+    let mut filled = digest(100);
+    assert_eq!(count(&filled), 0);
+    filled.add(&[1.0]).unwrap();
+    assert_eq!(count(&filled), 1);
+    filled.compressed().unwrap();
+    assert_eq!(count(&filled), 3);
+    filled.add(&[2.0; 1000]).unwrap();
+    assert_eq!(count(&filled), 2);
+    filled.compressed().unwrap();
+    assert_eq!(count(&filled), 4);
+}
+
+#[test]
+fn the_bytes_of_the_blocks_follow_reads_and_writes() {
+    let mut filled = digest(100);
+    assert_eq!(filled.block_bytes(), 0);
+    filled.add(&[1.0, 2.0, 3.0]).unwrap();
+    let written = filled.block_bytes();
+    assert!(written >= 24);
+    assert!(!filled.is_compressed());
+    filled.compressed().unwrap();
+    assert!(filled.is_compressed());
+    assert!(filled.block_bytes() >= written + 48);
+    filled.add(&[]).unwrap();
+    assert_eq!(filled.block_bytes(), written);
+    filled.reset();
+    assert_eq!(filled.block_bytes(), 0);
+}
+
+/// Bytes of the blocks that hold the state.
+fn state_bytes(digest: &TDigest) -> usize {
+    digest.centroids.capacity() * size_of::<Centroid>() + digest.samples.borrow().block_bytes()
+}
+
+#[test]
+fn the_memory_of_a_digest_follows_from_its_state() {
+    let mut uniform = Uniform(15);
+    let mut next = move |below: f64| (uniform.next().unwrap() * below) as usize;
+    for (compression, kinds) in [(1, 3.0), (5, 4.0), (20, 7.0), (100, 1e9), (200, 40.0)] {
+        let mut digest = digest(compression);
+        let mut other = digest_of(10, &[0.0; 50]);
+        for _ in 0..400 {
+            let count = [1, 1, 1, 7, 60, 900][next(6.0)];
+            let values: Vec<f64> = (0..count)
+                // Few kinds: many nodes of equal mean, some of them heavier; zeros of both signs.
+                .map(|_| -(next(kinds) as f64 - 2.0))
+                .collect();
+            match next(40.0) {
+                0 => digest.reset(),
+                1 | 2 => {
+                    let merged =
+                        TDigest::merge(compression, &[&digest, &other], &|_| true).unwrap();
+                    other = std::mem::replace(&mut digest, merged);
+                    if other.observations() > 1 << 40 {
+                        other.reset();
+                        digest.reset();
+                    }
+                }
+                3 => drop(digest.compressed().unwrap()),
+                _ => digest.add(&values).unwrap(),
+            }
+            let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+            let copied = digest.try_clone().unwrap();
+            for same in [&loaded, &copied] {
+                assert_eq!(fed(same), fed(&digest));
+                assert_eq!(state_bytes(same), state_bytes(&digest));
+            }
+        }
+    }
+}
+
+#[test]
+fn moved_blocks_hold_what_they_held() {
+    let mut moved = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
+    let before = (fed(&moved), answers(&moved));
+    let mut mover = MovesAll::default();
+    let mut index = 0;
+    while moved.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    // Centroids, buffer, means and weights of the compressed form.
+    assert_eq!(mover.moves, 4);
+    assert_eq!((fed(&moved), answers(&moved)), before);
+    moved.add(&[0.5]).unwrap();
+    let mut same = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
+    same.add(&[0.5]).unwrap();
+    assert_eq!(answers(&moved), answers(&same));
+}
+
+#[test]
+fn only_a_digest_without_samples_and_compressions_is_new() {
+    assert!(digest(100).is_new());
+    let mut used = digest_of(100, &[1.0]);
+    assert!(!used.is_new());
+    used.reset();
+    assert!(used.is_new());
+    let empty = digest(100);
+    let mut compressed = saved(&empty);
+    compressed.values[6] = Value::Integer(1);
+    assert!(!TDigest::load(&mut compressed, 0).unwrap().is_new());
+}
+
+#[test]
+fn a_payload_is_no_longer_than_it_was_said_to_be() {
+    for count in [0, 1, 100, 5000] {
+        let mut digest = digest(1000);
+        digest
+            .add(&Uniform(9).take(count).collect::<Vec<_>>())
+            .unwrap();
+        let mut dump = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
+        digest.save(&mut dump);
+        let payload = dump.finish().len() as u64;
+        let said = digest.payload_bytes();
+        assert!(payload <= said && said < payload + 100);
+    }
+}
+
+#[test]
+fn a_chunk_is_the_fields_in_order_and_nothing_else() {
+    let mut one = digest(100);
+    one.add(&[-7.25]).unwrap();
+    let chunk = one.to_chunk().unwrap();
+    assert_eq!(chunk.len(), 88);
+    assert_eq!(chunk[..8], 100f64.to_le_bytes());
+    assert_eq!(chunk[24..32], 610i64.to_le_bytes());
+    assert_eq!(chunk[72..80], (-7.25f64).to_le_bytes());
+    assert_eq!(TDigest::from_chunk(&chunk).unwrap(), one);
+    for len in 0..88 {
+        assert!(TDigest::from_chunk(&chunk[..len]).is_err());
+    }
+    assert!(TDigest::from_chunk(&[&chunk[..], &[0]].concat()).is_err());
+}
+
+#[test]
+fn memory_is_asked_for_before_it_is_taken() {
+    let mut digest = digest(100);
+    let mut refusals = 0;
+    for (round, count) in [1, 5, 700, 3, 2000, 1, 90].into_iter().enumerate() {
+        let values: Vec<f64> = Uniform(round as u64).take(count).collect();
+        if round % 2 == 1 {
+            digest.compressed().unwrap();
+        }
+        let (before, observations) = (digest.block_bytes(), digest.observations());
+        let state = digest.try_clone().unwrap();
+        if digest.add_within(&values, &|_| false).is_err() {
+            refusals += 1;
+            assert_eq!(digest, state);
+            assert_eq!(digest.block_bytes(), before);
+            assert_eq!(digest.observations(), observations);
+            let asked = std::cell::Cell::new(0);
+            let allows = |more| {
+                asked.set(more);
+                true
+            };
+            digest.add_within(&values, &allows).unwrap();
+            assert_eq!(asked.get(), (digest.block_bytes() - before) as u64);
+        }
+    }
+    assert!(refusals >= 3, "{refusals}");
+}
+
+#[test]
+fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
+    let mut uniform = Uniform(11);
+    let [left, right] = [400, 700]
+        .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
+    let copies: Vec<_> = (0..10).map(|_| left.try_clone().unwrap()).collect();
+    let apart = copies.iter().flat_map(|copy| [copy, &right]);
+    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), &|_| true).unwrap();
+    let asked = std::cell::Cell::new(0);
+    let allows = |_| {
+        asked.set(asked.get() + 1);
+        true
+    };
+    let merged = TDigest::merge(30, &[&left, &right].repeat(10), &allows).unwrap();
+    assert_eq!(merged, expected);
+    assert_eq!(merged.figures(), expected.figures());
+    assert_eq!(merged.observations(), 11_000);
+    // For the result, and for the compressed forms of both.
+    assert_eq!(asked.get(), 3);
+    assert!(!left.is_compressed() && !right.is_compressed());
+    let refused = TDigest::merge(30, &[&left, &left], &|bytes| bytes > 1000);
+    assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
+}
+
+#[test]
+fn a_merge_that_passes_over_too_many_nodes_is_refused() {
+    let one = digest_of(20, &[1.0, 2.0, 3.0]);
+    let merge = |operands: &[&TDigest], max_bytes| {
+        TDigest::merge_within(20, operands, &|_| true, max_bytes)
+            .map(|merged| merged.observations())
+    };
+    // Three nodes of each operand, and 0, 3 and 6 before it.
+    let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
+    assert_eq!(merge(&[&one; 3], bytes), Ok(9));
+    let refused = merge(&[&one; 3], bytes - 1);
+    assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
+    assert_eq!(merge(&[&one; 2], 0), Ok(6));
+}

@@ -1,0 +1,307 @@
+//! The byte formats of a top-k sketch (spec: top-k.md, "RDB" and "Chunks").
+//!
+//! Two forms: the values of an RDB file or DUMP payload, shared with the peer, and the header of our
+//! chunked dump, which holds all but the bucket array. Both are read into `Parts`, and
+//! `Parts::validate` is the only way from there to a sketch.
+
+use super::heap::{Heap, MAX_ELEMENT_BYTES, ask, reserve_exact, terminated_copy_of};
+use super::pairs::Pairs;
+use super::random::Random;
+use super::records::Record;
+use super::rows::fingerprint_of;
+use super::{Shape, TopK, TopKError, seed_from};
+use crate::buffer::{Buffer, OutOfMemory};
+use crate::format::{Fields, FormatError, Sink, Source};
+
+/// The encoding version that is written, and the only one there is.
+pub const ENCODING_VERSION: u32 = 0;
+
+/// An element of the heap in the RDB format: fingerprint, length of the item, eight bytes that the
+/// peer ignores, count, four bytes that it ignores.
+pub(super) const RECORD_BYTES: usize = 24;
+
+/// First bytes of our header: what it is, and the version of its form.
+const HEADER_MARK: [u8; 8] = *b"TOPK\x01\0\0\0";
+/// Bytes of our header before its elements: the mark, k, width, depth, decay, random state.
+const HEADER_BYTES: usize = 6 * 8;
+/// Bytes of an element in our header before its item: place, count, length of the item.
+const HEADER_ELEMENT_BYTES: usize = 4 + 4 + 8;
+
+/// Bytes that an element of our header takes at most while it is loaded, besides those of its item.
+const LOADED_ELEMENT_BYTES: usize = size_of::<Element>() + MAX_ELEMENT_BYTES;
+/// Bytes of the smallest block of most allocators.
+const ITEM_BLOCK_BYTES: usize = 16;
+
+/// What the stored forms hold. The shape is sound; the rest is as it was read.
+struct Parts {
+    shape: Shape,
+    /// `None` where there is no state of ours.
+    random: Option<Random>,
+    buckets: Buffer,
+    elements: Vec<Element>,
+}
+
+/// An element of the heap that holds an item.
+struct Element {
+    place: u32,
+    count: u32,
+    /// The item and a NUL.
+    terminated: Vec<u8>,
+}
+
+impl Parts {
+    /// The sketch that has these parts.
+    ///
+    /// Fingerprints are computed anew: where one differs from the item's (the peer cuts items at a NUL
+    /// after hashing them) the item could not be found. An item that comes twice keeps its larger
+    /// count. Allocates a third of the bytes of the stored heap.
+    ///
+    /// A heap need not be in order (see [`super::heap`]). Beside a random state of ours it stays as it is, so
+    /// that whoever loads it goes on as the one who saved it; without one it is brought in order.
+    fn validate(self) -> Result<TopK, FormatError> {
+        let shape = self.shape;
+        if Some(self.buckets.len() as u64) != shape.bucket_bytes() {
+            return Err(FormatError::Invalid(
+                "the bucket array has not width x depth buckets",
+            ));
+        }
+        let mut heap = Heap::new(shape.k)?;
+        let mut next_place = 0;
+        for element in self.elements {
+            let Element {
+                place,
+                count,
+                terminated,
+            } = element;
+            if place < next_place || place >= shape.k {
+                return Err(FormatError::Invalid("a heap element is out of place"));
+            }
+            // Below k, so this does not overflow.
+            next_place = place + 1;
+            let fingerprint = fingerprint_of(&terminated[..terminated.len() - 1]);
+            heap.put(place, terminated, fingerprint, count)?;
+        }
+        let buckets = Pairs::from(self.buckets);
+        if let Some(random) = self.random {
+            return Ok(TopK::assemble(shape, buckets, heap, random));
+        }
+        heap.restore_order();
+        let mut sketch = TopK::assemble(shape, buckets, heap, Random::from_seed(0));
+        sketch.random = seed_from(|feed| sketch.digest_content(feed));
+        Ok(sketch)
+    }
+}
+
+/// The parameters of a stored sketch, checked.
+fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
+    Shape::new(k, width, depth, decay).map_err(|error| match error {
+        TopKError::InvalidK => FormatError::Invalid("k is out of range"),
+        TopKError::InvalidWidth => FormatError::Invalid("the width is out of range"),
+        TopKError::InvalidDepth => FormatError::Invalid("the depth is out of range"),
+        TopKError::InvalidDecay => FormatError::Invalid("the decay is out of range"),
+        TopKError::OutOfMemory(refused) => FormatError::OutOfMemory(refused),
+    })
+}
+
+impl TopK {
+    /// Reads the RDB values. A sketch without random state of ours derives it from its content.
+    ///
+    /// # Errors
+    /// [`FormatError`]: parameters out of range, arrays of other lengths, an item without its NUL, an
+    /// encoding version above ours. Takes memory in proportion to the bytes read.
+    pub fn load(
+        source: &mut (impl Source + ?Sized),
+        encoding_version: u32,
+    ) -> Result<Self, FormatError> {
+        if encoding_version > ENCODING_VERSION {
+            return Err(FormatError::Invalid("unknown encoding version"));
+        }
+        let [k, width, depth] = [
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+        ];
+        let shape = shape_of(k, width, depth, source.read_double()?)?;
+        let buckets = source.read_bytes()?;
+        let heap = source.read_bytes()?;
+        let (records, rest) = heap.as_chunks::<RECORD_BYTES>();
+        if records.len() as u64 != k || !rest.is_empty() {
+            return Err(FormatError::Invalid("the heap has not k elements"));
+        }
+        let fingerprint_of_empty = fingerprint_of(b"");
+        let mut random = None;
+        let mut elements = Vec::new();
+        for (place, record) in (0..shape.k).zip(records) {
+            let mut fields = Fields::new(record);
+            let (fingerprint, _length) = (fields.u32()?, fields.u32()?);
+            let ignored_by_the_peer = fields.u64()?;
+            let count = fields.u32()?;
+            if place == 0 {
+                random = Random::from_stored(ignored_by_the_peer);
+            }
+            let buffer = source.read_bytes()?;
+            let Some((0, item)) = buffer.split_last() else {
+                return Err(FormatError::Invalid("an item does not end with a NUL"));
+            };
+            if item.is_empty() && fingerprint != fingerprint_of_empty {
+                continue;
+            }
+            let terminated = terminated_copy_of(item)?;
+            let element = Element {
+                place,
+                count,
+                terminated,
+            };
+            push(&mut elements, element)?;
+        }
+        Parts {
+            shape,
+            random,
+            buckets,
+            elements,
+        }
+        .validate()
+    }
+
+    /// Bytes of a payload of the RDB values, or a little more. Cost: one step an item.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
+        // opcode and a length of up to nine bytes) and the NUL.
+        const FIXED_BYTES: u64 = 100;
+        const STRING_BYTES: u64 = 11;
+        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
+        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
+        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
+    }
+
+    /// Writes the RDB values. Takes no memory.
+    pub fn save(&self, sink: &mut (impl Sink + ?Sized)) {
+        let shape = self.shape();
+        sink.write_unsigned(shape.k.into());
+        sink.write_unsigned(shape.width.into());
+        sink.write_unsigned(shape.depth.into());
+        sink.write_double(shape.decay);
+        sink.write_bytes(self.buckets.bytes());
+        let records = self.heap.records();
+        records.write(|place| self.record(place), |bytes| sink.write_bytes(bytes));
+        for place in 0..self.heap.len() {
+            sink.write_bytes(self.heap.terminated(place));
+        }
+    }
+
+    /// The element at this place of the heap in the RDB format.
+    fn record(&self, place: usize) -> Record {
+        let mut record = [0; RECORD_BYTES];
+        if let Some(element) = self.heap.element(place) {
+            // Nobody reads the length: an item's own buffer has it.
+            #[allow(clippy::cast_possible_truncation)]
+            let length = element.item.len() as u32;
+            record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
+            record[4..8].copy_from_slice(&length.to_le_bytes());
+            record[16..20].copy_from_slice(&element.count.to_le_bytes());
+        }
+        if place == 0 {
+            record[8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
+        }
+        record
+    }
+
+    /// The header of a chunked dump: all but the bucket array ([`TopK::bucket_bytes`]).
+    ///
+    /// The mark `TOPK` with the version 1, k, width, depth (64 bits each), the decay (a double), the
+    /// random state (64 bits); then for each element that holds an item, by ascending place: its place
+    /// in the heap array, its count (32 bits each), the length of the item (64 bits), the item. All
+    /// little-endian.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is none for it.
+    pub fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+        let items: usize = self.heap.iter().map(|element| element.item.len()).sum();
+        let mut header = Vec::new();
+        let elements = self.items_held() * HEADER_ELEMENT_BYTES;
+        reserve_exact(&mut header, HEADER_BYTES + elements + items)?;
+        header.extend_from_slice(&HEADER_MARK);
+        self.shape()
+            .digest(&mut |field| header.extend_from_slice(field));
+        header.extend_from_slice(&self.random.to_stored().to_le_bytes());
+        for element in self.heap.iter() {
+            header.extend_from_slice(&element.place.to_le_bytes());
+            header.extend_from_slice(&element.count.to_le_bytes());
+            header.extend_from_slice(&(element.item.len() as u64).to_le_bytes());
+            header.extend_from_slice(element.item);
+        }
+        Ok(header)
+    }
+
+    /// A sketch from the header of a chunked dump, with empty buckets for the chunks to fill. `allows`
+    /// is asked for what [`TopK::new`] takes, and for the items.
+    ///
+    /// # Errors
+    /// [`FormatError`]: anything but what [`TopK::header`] writes, or memory refused.
+    pub fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<Self, FormatError> {
+        let mut fields = Fields::new(header);
+        if fields.array()? != HEADER_MARK {
+            return Err(FormatError::Invalid("not the header of a top-k sketch"));
+        }
+        let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
+        let shape = shape_of(k, width, depth, fields.f64()?)?;
+        let random = Random::from_stored(fields.u64()?);
+        if random.is_none() {
+            return Err(FormatError::Invalid("the random state is not sound"));
+        }
+        let (mut count, mut item_bytes) = (0, 0);
+        for element in header_elements(fields.clone()) {
+            let (.., item) = element?;
+            count += 1;
+            item_bytes += (item.len() + 1).max(ITEM_BLOCK_BYTES);
+        }
+        shape.ask_for_memory(allows)?;
+        ask(allows, (count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
+        let mut elements = Vec::new();
+        reserve_exact(&mut elements, count)?;
+        for element in header_elements(fields) {
+            let (place, count, item) = element?;
+            let terminated = terminated_copy_of(item)?;
+            elements.push(Element {
+                place,
+                count,
+                terminated,
+            });
+        }
+        let buckets = Buffer::zeroed(shape.bucket_bytes().unwrap_or(u64::MAX))?;
+        Parts {
+            shape,
+            random,
+            buckets,
+            elements,
+        }
+        .validate()
+    }
+}
+
+/// Place, count and item of each element in our header. To be read up to the first error.
+fn header_elements(
+    mut fields: Fields<'_>,
+) -> impl Iterator<Item = Result<(u32, u32, &[u8]), FormatError>> {
+    std::iter::from_fn(move || (!fields.rest().is_empty()).then(|| header_element(&mut fields)))
+}
+
+fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), FormatError> {
+    let (place, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
+    let (item, rest) = usize::try_from(length)
+        .ok()
+        .and_then(|length| fields.rest().split_at_checked(length))
+        .ok_or(FormatError::Truncated)?;
+    *fields = Fields::new(rest);
+    Ok((place, count, item))
+}
+
+fn push(elements: &mut Vec<Element>, element: Element) -> Result<(), OutOfMemory> {
+    if elements.len() == elements.capacity() {
+        let more = elements.len().max(16);
+        reserve_exact(elements, more)?;
+    }
+    elements.push(element);
+    Ok(())
+}

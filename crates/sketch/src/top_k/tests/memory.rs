@@ -1,0 +1,235 @@
+//! Memory: asked for before it is taken, accounted for, and no more than the items need.
+
+use super::super::records::MAX_SHARED;
+use super::super::{TopK, TopKError};
+use super::{saved, sketch};
+use crate::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::HashSet;
+
+#[test]
+fn the_allowance_is_asked_once_for_what_is_allocated() {
+    let asked = Cell::new(Vec::new());
+    let allows = |bytes| {
+        let mut all = asked.take();
+        all.push(bytes);
+        asked.set(all);
+        true
+    };
+    TopK::new(10, 50, 5, 0.9, &allows).unwrap();
+    assert_eq!(asked.take(), [50 * 5 * 8 + 10 * 32]);
+}
+
+#[test]
+fn refused_or_impossible_memory_is_an_error() {
+    let refused = TopK::new(10, 50, 5, 0.9, &|_| false).unwrap_err();
+    assert_eq!(refused, TopKError::OutOfMemory(OutOfMemory { bytes: 2320 }));
+    let most = u64::from(u32::MAX);
+    for (width, depth) in [(most, most), (1 << 31, 1 << 30), (1 << 31, 1 << 29)] {
+        let refused = TopK::new(1, width, depth, 0.9, &|_| true);
+        assert!(matches!(refused, Err(TopKError::OutOfMemory(_))));
+    }
+}
+
+fn blocks(sketch: &TopK) -> Vec<usize> {
+    let mut blocks = Addresses::default();
+    sketch.for_each_block(&mut blocks);
+    blocks.0
+}
+
+#[test]
+fn every_block_is_visited_once() {
+    let mut sketch = sketch(3, 8, 7, 0.9);
+    // Buckets and elements.
+    assert_eq!(blocks(&sketch).len(), 2);
+    for item in [&b"a"[..], b"", b"b"] {
+        sketch.add(item, 1).unwrap();
+    }
+    // Also slots, index, and three items with their NULs.
+    let visited = blocks(&sketch);
+    assert_eq!(visited.len(), 7);
+    assert_eq!(visited.iter().collect::<HashSet<_>>().len(), 7);
+    // Also the memory of the item that was expelled.
+    assert_eq!(sketch.add(b"long", 5).unwrap().expelled, Some(&b"a"[..]));
+    sketch.add(b"x", 6).unwrap();
+    assert_eq!(blocks(&sketch).len(), 8);
+}
+
+/// A heap that is too large for the shared records has a block of its own for them, in a copy as well.
+#[test]
+fn a_large_heap_keeps_memory_for_its_records() {
+    for (k, records) in [(MAX_SHARED as u64, 0), (MAX_SHARED as u64 + 1, 1)] {
+        let mut large = sketch(k, 8, 7, 0.9);
+        assert_eq!(blocks(&large).len(), 2 + records);
+        assert_eq!(blocks(&large.try_clone().unwrap()).len(), 2 + records);
+        let mut mover = MovesAll::default();
+        let mut index = 0;
+        while large.relocate_block(index, &mut mover) {
+            index += 1;
+        }
+        assert_eq!(mover.moves, 2 + records);
+        // Saved twice: the second time the records hold what the first left.
+        for item in [&b"a"[..], b"b"] {
+            large.add(item, 3).unwrap();
+            assert_eq!(TopK::load(&mut saved(&large), 0).unwrap(), large);
+        }
+    }
+}
+
+/// What a save leaves in the shared records is not part of the next.
+#[test]
+fn records_of_another_sketch_are_overwritten() {
+    let mut full = sketch(100, 8, 7, 0.9);
+    let empty = sketch(50, 8, 7, 0.9);
+    let before = saved(&empty);
+    for number in 0..100u32 {
+        full.add(&number.to_le_bytes(), number + 1).unwrap();
+    }
+    assert_eq!(TopK::load(&mut saved(&full), 0).unwrap(), full);
+    assert_eq!(saved(&empty), before);
+}
+
+#[test]
+fn short_items_do_not_keep_the_memory_of_long_ones() {
+    let mut sketch = sketch(4, 1000, 2, 0.9);
+    let long: Vec<Vec<u8>> = (0..20).map(|i| vec![i; 100_000]).collect();
+    for (item, increment) in long.iter().zip(1..) {
+        sketch.add(item, increment).unwrap();
+    }
+    for number in 100..200u32 {
+        sketch.add(&number.to_le_bytes(), number).unwrap();
+    }
+    assert!(sketch.heap.item_bytes() < 1000);
+}
+
+#[test]
+fn a_sketch_goes_on_when_its_blocks_were_moved() {
+    let mut moved = sketch(30, 40, 9, 0.9);
+    let mut stayed = moved.try_clone().unwrap();
+    for number in 0..300u32 {
+        let item = [
+            b"item".repeat(number as usize % 7),
+            number.to_le_bytes().to_vec(),
+        ]
+        .concat();
+        assert_eq!(
+            moved.add(&item, number % 50),
+            stayed.add(&item, number % 50)
+        );
+        let (before, first) = (blocks(&moved).len(), blocks(&moved)[0]);
+        let mut mover = MovesAll::default();
+        let mut index = 0;
+        while moved.relocate_block(index, &mut mover) {
+            index += 1;
+        }
+        // A new place may be one that another block has left.
+        assert_eq!((mover.moves, blocks(&moved).len()), (before, before));
+        assert_ne!(blocks(&moved)[0], first);
+        assert_eq!(moved, stayed);
+    }
+}
+
+proptest! {
+    /// Whoever counts the blocks that go and come counts those that are there.
+    #[test]
+    fn every_change_of_blocks_is_shown(
+        k in 1u64..40,
+        steps in prop::collection::vec((0u8..60, prop_oneof![0usize..100, 3000usize..9000]), 0..60),
+    ) {
+        let mut sketch = sketch(k, 50, 2, 0.9);
+        let mut live = blocks(&sketch);
+        for ((item, len), increment) in steps.into_iter().zip(1..) {
+            let item = vec![item; len];
+            let hash = sketch.hash(&item);
+            let mut changes = BlockChanges::<Addresses>::default();
+            sketch.add_hashed(&item, &hash, increment, &|_| true, &mut changes).unwrap();
+            // An address may be used again within one addition.
+            live.extend(changes.came.0);
+            for gone in changes.gone.0 {
+                let at = live.iter().position(|&block| block == gone);
+                live.swap_remove(at.expect("what goes was there"));
+            }
+            live.sort_unstable();
+            let mut there = blocks(&sketch);
+            there.sort_unstable();
+            prop_assert_eq!(&live, &there);
+        }
+    }
+
+    #[test]
+    fn an_item_whose_memory_is_refused_changes_nothing(
+        refused_from in 0u64..2000, lens in prop::collection::vec(0usize..2000, 1..40),
+    ) {
+        let mut limited = sketch(8, 50, 2, 0.9);
+        let mut unlimited = limited.try_clone().unwrap();
+        for (len, increment) in lens.into_iter().zip(1..) {
+            let item = vec![b'x'; len];
+            let hash = limited.hash(&item);
+            let allows = |bytes| bytes < refused_from;
+            let mut changes = BlockChanges::<()>::default();
+            if limited.add_hashed(&item, &hash, increment, &allows, &mut changes).is_ok() {
+                unlimited.add(&item, increment).unwrap();
+            }
+            prop_assert_eq!(&limited, &unlimited);
+        }
+    }
+}
+
+/// Adds up what the blocks take.
+#[derive(Default)]
+struct Bytes(u64);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
+fn bytes(sketch: &TopK) -> u64 {
+    let mut bytes = Bytes::default();
+    sketch.for_each_block(&mut bytes);
+    bytes.0
+}
+
+/// Only items, and the buffer for the next one, may have room to spare that a copy lacks.
+#[test]
+fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
+    for k in [1u64, 3, 50] {
+        let mut sketch = sketch(k, 8, 3, 0.9);
+        for number in 0..300u32 {
+            // Some items come again.
+            let number = number * 7 % 101;
+            let item = vec![b'x'; number as usize];
+            sketch.add(&item, number % 5 + 1).unwrap();
+            let loaded = TopK::load(&mut saved(&sketch), 0).unwrap();
+            let copied = sketch.try_clone().unwrap();
+            let besides_items = |sketch: &TopK| bytes(sketch) - sketch.heap.item_bytes() as u64;
+            for same in [&loaded, &copied] {
+                assert_eq!(same, &sketch);
+                assert!(bytes(same) <= bytes(&sketch), "k {k}");
+                assert_eq!(besides_items(same), besides_items(&sketch), "k {k}");
+            }
+            if number % 13 == 0 {
+                sketch = copied;
+            }
+        }
+    }
+}
+
+/// Items of all lengths, until all slots are taken and long after.
+#[test]
+fn the_growth_is_what_an_item_takes_at_most() {
+    let mut sketch = sketch(50, 8, 3, 0.9);
+    let mut grown = 0;
+    for number in 0..1000u32 {
+        let item = vec![b'x'; (number * 7919 % 300) as usize];
+        let item = [&item[..], &number.to_le_bytes()].concat();
+        let growth = sketch.growth(&item, &sketch.hash(&item));
+        let before = bytes(&sketch);
+        sketch.add(&item, number % 50 + 1).unwrap();
+        assert!(bytes(&sketch) <= before + growth, "item {number}");
+        grown += u32::from(bytes(&sketch) == before + growth && growth > 0);
+    }
+    assert!(grown >= 50, "{grown}");
+}

@@ -1,0 +1,47 @@
+//! Tests of the sketch as a whole.
+
+mod chance;
+mod golden;
+mod hostile;
+mod memory;
+mod model;
+mod recall;
+
+use super::TopK;
+use crate::format::dump::Values;
+
+/// A sketch; everything may be allocated.
+fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
+    TopK::new(k, width, depth, decay, &|_| true).unwrap()
+}
+
+/// The RDB values of a sketch.
+fn saved(sketch: &TopK) -> Values {
+    let mut values = Values::default();
+    sketch.save(&mut values);
+    values
+}
+
+/// TOPK.LIST WITHCOUNT.
+fn listed(sketch: &TopK) -> Vec<(Vec<u8>, u32)> {
+    let items = sketch.list().unwrap();
+    items.map(|(item, count)| (item.to_vec(), count)).collect()
+}
+
+/// What [`TopK::digest`] feeds.
+fn digest(sketch: &TopK) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
+    bytes
+}
+
+/// The sketch after a way through its header and chunks of ten bytes.
+fn through_chunks(sketch: &TopK) -> TopK {
+    let mut loaded = TopK::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
+    let mut iterator = 1;
+    while let Some((next, chunk)) = sketch.chunk(iterator, 10) {
+        loaded.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    loaded
+}
