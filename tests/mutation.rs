@@ -9,8 +9,8 @@ mod damage;
 mod drivers;
 
 use damage::{Numbers, damage_bytes, damage_values};
-use drivers::{bloom, count_min, cuckoo, dump, t_digest, top_k};
-use roughly_sketch::format::dump::Values;
+use drivers::{FAMILIES, Family, dump};
+use roughly_dump::Values;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -83,77 +83,43 @@ fn run(case: fn(&[u8]), bytes: &[u8]) {
     }
 }
 
-fn stored(family: &str, case: fn(&[u8])) {
-    let seeds = seeds(family);
-    let mut numbers = Numbers(0x5eed);
-    for seed in &seeds {
-        run(case, seed);
-    }
-    for round in 0..14_000 {
-        run(
-            case,
-            &damage(&seeds[round % seeds.len()], &seeds, &mut numbers),
-        );
-    }
-}
-
-fn commands(case: fn(&[u8])) {
-    let mut numbers = Numbers(0xc0ffee);
-    for round in 0..3_000 {
-        let len = numbers.below(30 + round / 6);
-        let bytes: Vec<u8> = (0..len).map(|_| (numbers.next() >> 56) as u8).collect();
-        run(case, &bytes);
-    }
+/// Runs a case for every family, each on a thread of its own.
+fn for_each_family(case: fn(&Family)) {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (FAMILIES.iter())
+            .map(|family| (family.name, scope.spawn(move || case(family))))
+            .collect();
+        for (name, thread) in threads {
+            assert!(thread.join().is_ok(), "{name} failed, see above");
+        }
+    });
 }
 
 #[test]
-fn bloom_filters_survive_damage() {
-    stored("bloom", bloom::stored);
+fn damaged_stored_forms_are_refused_or_usable() {
+    for_each_family(|family| {
+        let seeds = seeds(family.name);
+        let mut numbers = Numbers(0x5eed);
+        for seed in &seeds {
+            run(family.stored, seed);
+        }
+        for round in 0..14_000 {
+            let seed = &seeds[round % seeds.len()];
+            run(family.stored, &damage(seed, &seeds, &mut numbers));
+        }
+    });
 }
 
 #[test]
-fn bloom_filters_follow_their_model() {
-    commands(bloom::commands);
-}
-
-#[test]
-fn cuckoo_filters_survive_damage() {
-    stored("cuckoo", cuckoo::stored);
-}
-
-#[test]
-fn cuckoo_filters_follow_their_model() {
-    commands(cuckoo::commands);
-}
-
-#[test]
-fn count_min_sketches_survive_damage() {
-    stored("count_min", count_min::stored);
-}
-
-#[test]
-fn count_min_sketches_follow_their_model() {
-    commands(count_min::commands);
-}
-
-#[test]
-fn top_k_sketches_survive_damage() {
-    stored("top_k", top_k::stored);
-}
-
-#[test]
-fn top_k_sketches_follow_their_model() {
-    commands(top_k::commands);
-}
-
-#[test]
-fn t_digests_survive_damage() {
-    stored("t_digest", t_digest::stored);
-}
-
-#[test]
-fn t_digests_follow_their_model() {
-    commands(t_digest::commands);
+fn sequences_of_operations_follow_their_model() {
+    for_each_family(|family| {
+        let mut numbers = Numbers(0xc0ffee);
+        for round in 0..3_000 {
+            let len = numbers.below(30 + round / 6);
+            let bytes: Vec<u8> = (0..len).map(|_| (numbers.next() >> 56) as u8).collect();
+            run(family.commands, &bytes);
+        }
+    });
 }
 
 /// Whole payloads: bits of their frame, and values of another kind, of which the packed forms above

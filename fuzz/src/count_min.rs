@@ -1,100 +1,69 @@
 //! Count-min sketches: stored forms, and sequences against exact counts.
 
-use super::input::{CHUNKED, Input, Output};
+use super::input::Input;
+use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
-use roughly_sketch::count_min::stored::ENCODING_VERSION;
 use roughly_sketch::count_min::{CellSize, CountMin, Weighted};
-use roughly_sketch::format::dump::Values;
+use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
 
-/// Bytes for a stored form.
-pub fn stored(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let version = input.byte();
-    if version < CHUNKED {
-        if let Ok(sketch) = CountMin::load(&mut input, version.into()) {
-            exercise(sketch);
-        }
-        return;
-    }
-    let len = input.u16();
-    let Ok(mut sketch) = CountMin::from_header(input.bytes(len.into()), &allows) else {
-        return;
-    };
-    while !input.is_empty() {
-        let (iterator, chunk) = input.chunk();
-        let _ = sketch.load_chunk(iterator, chunk);
-        let _ = sketch.increment(&chunk[..chunk.len().min(16)], iterator);
-    }
-    exercise(sketch);
-}
+impl Subject for CountMin {
+    const DEFAULTS: () = ();
 
-/// All that can be asked of a sketch, whatever it holds.
-pub fn exercise(mut sketch: CountMin) {
-    reloads(&sketch);
-    let copy = sketch.try_clone().expect("little memory");
-    let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
-    let items = [&b""[..], b"a", b"abcdefgh"];
-    let mut together = sketch.try_clone().expect("little memory");
-    let mut answers = Vec::new();
-    for by in amounts {
-        together.increment_all(items.into_iter().map(|item| (item, by)), |_, answer| {
-            answers.push(answer);
-        });
+    fn add(&mut self, item: &[u8], number: i64) {
+        let _ = self.increment(item, number);
     }
-    let mut answers = answers.into_iter();
-    for by in amounts {
-        for item in items {
-            let before = sketch.query(item);
-            let result = sketch.increment(item, by);
-            assert_eq!(sketch.query(item), result.unwrap_or(before));
-            assert_eq!(answers.next(), Some(result));
-        }
-    }
-    assert_eq!(together, sketch);
-    let mut estimates = Vec::new();
-    sketch.query_all(items.into_iter(), |estimate| estimates.push(estimate));
-    assert_eq!(estimates, items.map(|item| sketch.query(item)));
-    for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
-        let before = sketch.try_clone().expect("little memory");
-        let own = Weighted {
-            sketch: None,
-            weight,
-        };
-        let other = Weighted {
-            sketch: Some(&copy),
-            weight,
-        };
-        match sketch.merge(&[own, other]) {
-            Ok(changed) => assert_eq!(changed, before != sketch),
-            Err(_) => assert_eq!(before, sketch),
-        }
-    }
-    for iterator in [i64::MIN, -1, 0, 1, 2, 1 << 31, 1 << 32, i64::MAX] {
-        let _ = sketch.chunk_at(iterator, 100);
-        let _ = sketch.load_chunk(iterator, &[0xff; 8]);
-        let _ = sketch.load_chunk(iterator, b"");
-    }
-    sketch.digest(&mut |_: &[u8]| ());
-    reloads(&sketch);
-}
 
-/// What can be in memory can be saved and loaded, as values and in chunks, and copied.
-fn reloads(sketch: &CountMin) {
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    assert_eq!(
-        CountMin::load(&mut values, ENCODING_VERSION).as_ref(),
-        Ok(sketch)
-    );
-    assert_eq!(&sketch.try_clone().expect("little memory"), sketch);
-    let mut copy = CountMin::from_header(&sketch.header(), &|_| true).expect("our header");
-    let mut iterator = 1;
-    while let Some((chunk, next)) = sketch.chunk_at(iterator, 1000) {
-        copy.load_chunk(next, chunk).expect("our chunk");
-        iterator = next;
+    fn exercise(self) {
+        let mut sketch = self;
+        let copy = sketch.try_clone().expect("little memory");
+        let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
+        let items = [&b""[..], b"a", b"abcdefgh"];
+        let mut together = sketch.try_clone().expect("little memory");
+        let mut answers = Vec::new();
+        for by in amounts {
+            together.increment_all(items.into_iter().map(|item| (item, by)), |_, answer| {
+                answers.push(answer);
+            });
+        }
+        let mut answers = answers.into_iter();
+        for by in amounts {
+            for item in items {
+                let before = sketch.query(item);
+                let result = sketch.increment(item, by);
+                assert_eq!(sketch.query(item), result.unwrap_or(before));
+                assert_eq!(answers.next(), Some(result));
+            }
+        }
+        assert_eq!(together, sketch);
+        let mut estimates = Vec::new();
+        sketch.query_all(items.into_iter(), |estimate| estimates.push(estimate));
+        assert_eq!(estimates, items.map(|item| sketch.query(item)));
+        for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
+            let before = sketch.try_clone().expect("little memory");
+            let own = Weighted {
+                sketch: None,
+                weight,
+            };
+            let other = Weighted {
+                sketch: Some(&copy),
+                weight,
+            };
+            match sketch.merge(&[own, other]) {
+                Ok(changed) => assert_eq!(changed, before != sketch),
+                Err(_) => assert_eq!(before, sketch),
+            }
+        }
+        reloads(&sketch);
     }
-    assert_eq!(&copy, sketch);
+
+    fn old_seeds(&self, latest: &[u8]) -> Vec<Vec<u8>> {
+        // Version 1 has the cell size after the total.
+        let mut later = latest.to_vec();
+        later[0] = 1;
+        later.splice(25..25, self.shape().cell_size().bytes().to_le_bytes());
+        vec![later]
+    }
 }
 
 /// Exact counts: what a sketch never falls below.
@@ -169,9 +138,7 @@ pub fn commands(bytes: &[u8]) {
                 }
             }
             240..=247 => {
-                let mut values = Values::default();
-                sketch.save(&mut values);
-                sketch = CountMin::load(&mut values, ENCODING_VERSION).expect("saved by us");
+                sketch = reloaded(&sketch);
             }
             _ => reloads(&sketch),
         }
@@ -182,23 +149,4 @@ pub fn commands(bytes: &[u8]) {
         assert!(sketch.query(item) >= count, "counted too little");
     }
     reloads(&sketch);
-}
-
-/// Seeds for [`stored`] of a payload of the peer.
-pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
-    let sketch = CountMin::load(&mut values.clone(), 0).expect("a golden payload");
-    let mut stream = Output::values(0);
-    sketch.save(&mut stream);
-    let mut chunked = Output::header(&sketch.header());
-    let mut iterator = 1;
-    while let Some((chunk, next)) = sketch.chunk_at(iterator, 1000) {
-        chunked.chunk(next, chunk);
-        iterator = next;
-    }
-    // Version 1 has the cell size after the total.
-    let mut later = stream.bytes.clone();
-    later[0] = 1;
-    let cell_bytes = sketch.shape().cell_size().bytes().to_le_bytes();
-    later.splice(25..25, cell_bytes);
-    vec![stream.bytes, chunked.bytes, later]
 }

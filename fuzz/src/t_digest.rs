@@ -1,49 +1,46 @@
 //! t-digests: stored forms, and sequences against all samples.
 
-use super::input::{CHUNKED, Input, Output};
+use super::input::Input;
+use super::stored::{self, Subject, reloaded};
 use super::{MAX_OPERATIONS, allows};
-use roughly_sketch::format::dump::Values;
 use roughly_sketch::t_digest::TDigest;
 
-/// Bytes for a stored form.
-pub fn stored(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let version = input.byte();
-    let digest = if version < CHUNKED {
-        TDigest::load(&mut input, version.into())
-    } else {
-        TDigest::from_chunk(input.bytes(usize::MAX))
-    };
-    if let Ok(digest) = digest {
-        exercise(digest);
-    }
-}
+impl Subject for TDigest {
+    const DEFAULTS: () = ();
 
-/// All that can be asked of a digest, whatever it holds.
-pub fn exercise(mut digest: TDigest) {
-    ask(&digest);
-    reloads(&digest);
-    if let Ok(merged) = TDigest::merge(3, &[&digest, &digest], &allows) {
-        assert_eq!(merged.observations(), 2 * digest.observations());
-        ask(&merged);
-        reloads(&merged);
+    /// Weights are stored as doubles, so those above 2^53 may be rounded.
+    const ROUNDS: bool = true;
+
+    fn add(&mut self, _item: &[u8], number: i64) {
+        let _ = TDigest::add(self, &[number as f64]);
     }
-    let before = digest.observations();
-    for count in [1, 2, 40] {
-        if digest.add(&vec![0.5; count]).is_ok() {
-            ask(&digest);
-            reloads(&digest);
+
+    fn exercise(self) {
+        let mut digest = self;
+        ask(&digest);
+        reloads(&digest);
+        if let Ok(merged) = TDigest::merge(3, &[&digest, &digest], &allows) {
+            assert_eq!(merged.observations(), 2 * digest.observations());
+            ask(&merged);
+            reloads(&merged);
         }
+        let before = digest.observations();
+        for count in [1, 2, 40] {
+            if digest.add(&vec![0.5; count]).is_ok() {
+                ask(&digest);
+                reloads(&digest);
+            }
+        }
+        assert!(digest.observations() >= before);
+        assert!(digest.add(&[f64::NAN]).is_err() && digest.add(&[f64::INFINITY]).is_err());
+        digest.reset();
+        assert_eq!(digest.observations(), 0);
     }
-    assert!(digest.observations() >= before);
-    assert!(digest.add(&[f64::NAN]).is_err() && digest.add(&[f64::INFINITY]).is_err());
-    digest.reset();
-    assert_eq!(digest.observations(), 0);
 }
 
 /// Every question; the answers are in range and change nothing.
 fn ask(digest: &TDigest) {
-    let before = fed(digest);
+    let before = stored::digest(digest);
     let (min, max, all) = (digest.min(), digest.max(), digest.observations());
     let compressed = digest.compressed().expect("little memory");
     assert!(compressed.centroids().len() <= digest.figures().capacity as usize);
@@ -67,31 +64,19 @@ fn ask(digest: &TDigest) {
     for rank in [0, 1, all / 2, all - 1, all, i64::MAX] {
         let _ = (compressed.by_rank(rank), compressed.by_revrank(rank));
     }
-    assert_eq!(fed(digest), before, "a question changed the state");
+    assert_eq!(
+        stored::digest(digest),
+        before,
+        "a question changed the state"
+    );
 }
 
-fn fed(digest: &TDigest) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    digest.digest(&mut |piece| bytes.extend_from_slice(piece));
-    bytes
-}
-
-fn saved(digest: &TDigest) -> Values {
-    let mut values = Values::default();
-    digest.save(&mut values);
-    values
-}
-
-/// What can be in memory can be saved and loaded, as values and in a chunk, and copied. Weights are
-/// stored as doubles, so those above 2^53 may come back rounded; what came back is stable.
+/// [`stored::reloads`], and below 2^53 the loaded digest is the same.
 fn reloads(digest: &TDigest) {
-    let again = TDigest::load(&mut saved(digest), 0).expect("saved by us");
+    stored::reloads(digest);
     if digest.observations() < 1 << 53 {
-        assert!(again == *digest, "another digest came back");
+        assert!(reloaded(digest) == *digest, "another digest was loaded");
     }
-    let copy = TDigest::from_chunk(&again.to_chunk().expect("little memory")).expect("our chunk");
-    assert!(copy == TDigest::load(&mut saved(&again), 0).expect("saved by us"));
-    assert!(digest.try_clone().expect("little memory") == *digest);
 }
 
 /// Bytes for a sequence of operations on two digests. The model keeps all samples.
@@ -132,7 +117,7 @@ pub fn commands(bytes: &[u8]) {
                 digest.reset();
                 model.clear();
             }
-            204..=229 => digest = TDigest::load(&mut saved(&digest), 0).expect("saved by us"),
+            204..=229 => digest = reloaded(&digest),
             _ => ask(&digest),
         }
         follows(&digest, &model);
@@ -156,14 +141,4 @@ fn follows(digest: &TDigest, model: &[f64]) {
         let max = model.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         assert!(digest.min() == min && digest.max() == max);
     }
-}
-
-/// Seeds for [`stored`] of a payload of the peer.
-pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
-    let digest = TDigest::load(&mut values.clone(), 0).expect("a golden payload");
-    let mut stream = Output::values(0);
-    digest.save(&mut stream);
-    let mut chunk = stream.bytes.clone();
-    chunk[0] = CHUNKED;
-    vec![stream.bytes, chunk]
 }

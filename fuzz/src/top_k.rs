@@ -1,47 +1,32 @@
 //! Top-k: stored forms, and sequences against exact counts.
 
-use super::input::{CHUNKED, Input, Output};
+use super::input::Input;
+use super::stored::{Subject, digest, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
-use roughly_sketch::format::dump::Values;
 use roughly_sketch::top_k::TopK;
-use roughly_sketch::top_k::stored::ENCODING_VERSION;
 use std::collections::{HashMap, HashSet};
 
-/// Bytes for a stored form.
-pub fn stored(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let version = input.byte();
-    if version < CHUNKED {
-        if let Ok(sketch) = TopK::load(&mut input, version.into()) {
-            exercise(sketch);
-        }
-        return;
-    }
-    let len = input.u16();
-    let Ok(mut sketch) = TopK::from_header(input.bytes(len.into()), &allows) else {
-        return;
-    };
-    let content = input.bytes(sketch.bucket_bytes().len());
-    let end = 1 + content.len() as i64;
-    sketch
-        .load_chunk(end, content)
-        .expect("a place in the buckets");
-    exercise(sketch);
-}
+impl Subject for TopK {
+    const DEFAULTS: () = ();
 
-/// All that can be asked of a sketch, whatever it holds.
-pub fn exercise(mut sketch: TopK) {
-    is_sound(&sketch);
-    for increment in [0, 1, 100_000, u32::MAX] {
-        for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
-            sketch.add(item, increment).expect("little memory");
+    fn add(&mut self, item: &[u8], number: i64) {
+        TopK::add(self, item, number as u32).expect("little memory");
+    }
+
+    fn exercise(self) {
+        let mut sketch = self;
+        is_sound(&sketch);
+        for increment in [0, 1, 100_000, u32::MAX] {
+            for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
+                sketch.add(item, increment).expect("little memory");
+            }
         }
+        for item in [&b"a"[..], b"", b"x"] {
+            let hash = sketch.hash(item);
+            assert_eq!(sketch.count_hashed(item, &hash), sketch.count(item));
+        }
+        is_sound(&sketch);
     }
-    for item in [&b"a"[..], b"", b"x"] {
-        let hash = sketch.hash(item);
-        assert_eq!(sketch.count_hashed(item, &hash), sketch.count(item));
-    }
-    is_sound(&sketch);
 }
 
 /// The list is one of a heap, and what can be in memory can be saved, loaded and copied.
@@ -52,29 +37,7 @@ fn is_sound(sketch: &TopK) {
     assert_eq!(distinct.len(), list.len(), "an item is listed once only");
     assert!(list.len() <= sketch.k() as usize);
     assert!(distinct.into_iter().all(|item| sketch.query(item)));
-    let mut values = Values::default();
-    sketch.save(&mut values);
-    let again = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
-    assert!(again == *sketch);
-    let mut copy =
-        TopK::from_header(&sketch.header().expect("little memory"), &|_| true).expect("our header");
-    let mut iterator = 1;
-    while let Some((next, chunk)) = sketch.chunk(iterator, 1000) {
-        copy.load_chunk(next, chunk)
-            .expect("a place in the buckets");
-        iterator = next;
-    }
-    assert!(copy == *sketch);
-    assert_eq!(
-        digest(&copy),
-        digest(&sketch.try_clone().expect("little memory"))
-    );
-}
-
-fn digest(sketch: &TopK) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
-    bytes
+    reloads(sketch);
 }
 
 /// Bytes for a sequence of operations. No count exceeds the truth, since the 65 items' fingerprints
@@ -124,9 +87,7 @@ pub fn commands(bytes: &[u8]) {
                 let _ = (sketch.query(item), sketch.count(item));
             }
             230..=239 => {
-                let mut values = Values::default();
-                sketch.save(&mut values);
-                sketch = TopK::load(&mut values, ENCODING_VERSION).expect("saved by us");
+                sketch = reloaded(&sketch);
             }
             _ => is_sound(&sketch),
         }
@@ -136,14 +97,4 @@ pub fn commands(bytes: &[u8]) {
         assert!(u64::from(sketch.count(&item)) <= count, "counted too much");
     }
     is_sound(&sketch);
-}
-
-/// Seeds for [`stored`] of a payload of the peer.
-pub fn seeds(values: &Values) -> Vec<Vec<u8>> {
-    let sketch = TopK::load(&mut values.clone(), ENCODING_VERSION).expect("a golden payload");
-    let mut stream = Output::values(0);
-    sketch.save(&mut stream);
-    let mut chunked = Output::header(&sketch.header().expect("little memory"));
-    chunked.bytes.extend_from_slice(sketch.bucket_bytes());
-    vec![stream.bytes, chunked.bytes]
 }

@@ -7,9 +7,11 @@ pub mod count_min;
 pub mod cuckoo;
 mod info;
 mod merge;
-mod rewrite;
-mod stream;
+
 pub mod t_digest;
 pub mod top_k;
 
 pub use info::write as write_info;
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,11 @@
-//! AOF rewrite: the commands that make a key again.
+//! AOF rewrite: the commands that create a key again (spec: server.md, "Replication and AOF").
 
+use super::datatype::DataType;
 use super::fault;
 use redis_module::raw;
+use roughly_dump::{Writer, type_id};
+use roughly_sketch::buffer::OutOfMemory;
+use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::{CStr, c_longlong};
 
 /// Writes commands for one key. The server has selected its database.
@@ -20,10 +24,17 @@ impl AofWriter {
     ) -> Self {
         Self { io, key }
     }
+}
 
-    /// `command key number bytes`: the form of LOADCHUNK (iterator, chunk) and of RESTORE (time to
-    /// live, payload).
-    pub fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+/// Takes the commands that create a value again.
+pub trait Emit {
+    /// Emits `command key number bytes`, where key is that of the value: the form of LOADCHUNK (iterator, chunk) and of
+    /// RESTORE (time to live, payload).
+    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
+}
+
+impl Emit for AofWriter {
+    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
         fault::point(match number {
             0 | 1 => "aof_rewrite first",
             _ => "aof_rewrite second",
@@ -42,4 +53,48 @@ impl AofWriter {
             );
         }
     }
+}
+
+/// Emits the commands that create a value again: one RESTORE if its payload has at most `max_restore_bytes`
+/// ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or if it has no header; otherwise
+/// LOADCHUNK for the header and each chunk.
+///
+/// # Errors
+/// [`OutOfMemory`] if there is no memory for the payload and the header; nothing was emitted.
+pub fn rewrite<T: DataType>(
+    value: &T,
+    out: &mut impl Emit,
+    max_restore_bytes: u64,
+) -> Result<(), OutOfMemory> {
+    let bytes = value.payload_bytes();
+    if bytes <= max_restore_bytes || !value.has_header() {
+        match payload(value, bytes) {
+            Ok(payload) => {
+                out.emit(c"RESTORE", 0, &payload);
+                return Ok(());
+            }
+            Err(refused) if !value.has_header() => return Err(refused),
+            Err(_) => {}
+        }
+    }
+    out.emit(T::LOADCHUNK, 1, &value.header()?);
+    let mut iterator = 1;
+    while let Some((next, chunk)) = value.chunk(iterator, CHUNK_BYTES) {
+        out.emit(T::LOADCHUNK, next, chunk);
+        iterator = next;
+    }
+    Ok(())
+}
+
+/// The DUMP payload of a value, which has at most `max_bytes` bytes.
+fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
+    let name = T::TYPE_NAME
+        .to_bytes()
+        .first_chunk()
+        .expect("nine characters");
+    let id = type_id(name, T::ENCODING_VERSION);
+    let mut writer =
+        Writer::with_capacity(id, max_bytes).map_err(|_| OutOfMemory { bytes: max_bytes })?;
+    value.save(&mut writer);
+    Ok(writer.finish())
 }

@@ -1,7 +1,7 @@
 //! A type of value of the module's own, and the callbacks by which the server handles it.
 
 use super::allocator::NATURAL_ALIGNMENT;
-use super::aof::AofWriter;
+use super::aof::{self, AofWriter};
 use super::defrag;
 use super::fault;
 use super::guard::guarded;
@@ -11,7 +11,8 @@ use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
 use redis_module::raw;
-use roughly_sketch::blocks::{BlockChanges, Blocks};
+use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::stored::Stored;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -38,38 +39,19 @@ impl Registration {
     }
 }
 
-/// A type of value. It may be freed on another thread than it was made on.
-pub trait DataType: Blocks + Send + Sized + 'static {
-    /// Its name in the server: nine characters.
-    const NAME: &'static CStr;
-    /// The encoding version that is written.
-    const ENCODING_VERSION: i32;
-    /// The newest encoding version that is read; higher ones are refused.
-    const NEWEST_ENCODING_VERSION: i32 = Self::ENCODING_VERSION;
+/// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
+pub trait DataType: Stored + Send + 'static {
+    /// The command that loads a chunk, for AOF rewrite.
+    const LOADCHUNK: &'static CStr;
+    /// Bytes of a payload up to which AOF rewrite emits one RESTORE. 64 MiB is well below what a server takes as one
+    /// argument (proto-max-bulk-len, 512 MB unless set otherwise), so that it loads where that was lowered.
+    const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
     /// The one registration of this type, a static of its own with the type's name.
     fn registration() -> &'static Registration;
 
-    /// Reads a value.
-    ///
-    /// # Errors
-    /// Why the data are refused; the text goes to the log.
-    fn load(reader: &mut RdbReader, encoding_version: u32) -> Result<Self, String>;
-
-    /// Writes the value. Takes no memory.
-    fn save(&self, writer: &mut RdbWriter);
-
-    /// Writes the commands that make the value again.
-    ///
-    /// # Errors
-    /// Why they could not be written; the text goes to the log, and the rewrite fails.
-    fn rewrite(&self, aof: &mut AofWriter) -> Result<(), String>;
-
-    /// A copy of its own, or `None` where memory is short.
-    fn try_copy(&self) -> Option<Self>;
-
-    /// Feeds the whole state, in the same bytes for the same state.
-    fn digest(&self, feed: &mut dyn FnMut(&[u8]));
+    /// The parameters that old encoding versions do not store.
+    fn defaults() -> Self::Defaults;
 }
 
 /// The handle of a registered type; null before.
@@ -167,7 +149,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
     // Values are told apart by their handles, so each type must have one of its own.
     let registration = T::registration();
     assert!(
-        registration.name == T::NAME && handle::<T>().is_null(),
+        registration.name == T::TYPE_NAME && handle::<T>().is_null(),
         "two types share a registration"
     );
     let mut methods = raw::RedisModuleTypeMethods {
@@ -196,8 +178,8 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
     let handle = unsafe {
         api!(RedisModule_CreateDataType)(
             ctx,
-            T::NAME.as_ptr(),
-            T::ENCODING_VERSION,
+            T::TYPE_NAME.as_ptr(),
+            T::ENCODING_VERSION.into(),
             &raw mut methods,
         )
     };
@@ -221,12 +203,12 @@ unsafe extern "C" fn rdb_load<T: DataType>(
     let loaded = guarded("rdb_load", || {
         // SAFETY: the stream is this callback's.
         let mut reader = unsafe { RdbReader::new(io) };
-        let known = u32::try_from(encoding_version)
-            .ok()
-            .filter(|_| encoding_version <= T::NEWEST_ENCODING_VERSION);
-        let loaded = match known {
-            Some(version) => T::load(&mut reader, version),
-            None => Err(format!("unknown encoding version {encoding_version}")),
+        let loaded = match u16::try_from(encoding_version) {
+            Ok(version) if version <= T::MAX_ENCODING_VERSION => {
+                let loaded = T::load(&mut reader, version, &T::defaults());
+                loaded.map_err(|error| error.to_string())
+            }
+            _ => Err(format!("unknown encoding version {encoding_version}")),
         };
         match loaded {
             Ok(value) => Box::into_raw(Held::new(value)).cast(),
@@ -259,7 +241,7 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
     let rewritten = guarded("aof_rewrite", || {
         // SAFETY: stream and key are this callback's, the value a `Held<T>`.
         let (value, mut writer) = unsafe { (held::<T>(value), AofWriter::new(io, key)) };
-        let rewrite = || value.value.rewrite(&mut writer);
+        let rewrite = || aof::rewrite(&value.value, &mut writer, T::MAX_RESTORE_BYTES);
         fault::without_memory("aof_rewrite memory", rewrite)
             .inspect_err(|why| log::warning(&format!("cannot rewrite a key: {why}")))
     });
@@ -313,7 +295,7 @@ unsafe extern "C" fn copy<T: DataType>(
 ) -> *mut c_void {
     let copied = guarded("copy", || {
         // SAFETY: the value is a `Held<T>`.
-        let copy = unsafe { held::<T>(value) }.value.try_copy();
+        let copy = unsafe { held::<T>(value) }.value.try_clone();
         copy.map_or(ptr::null_mut(), |copy| {
             Box::into_raw(Held::new(copy)).cast()
         })

@@ -24,7 +24,7 @@ pub struct TypeRegistrar {
 #[must_use]
 pub const fn data_type<T: DataType>() -> TypeRegistrar {
     TypeRegistrar {
-        name: T::NAME,
+        name: T::TYPE_NAME,
         register: datatype::register::<T>,
     }
 }

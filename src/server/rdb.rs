@@ -3,12 +3,10 @@
 use super::fault;
 use super::log::line_of_input;
 use redis_module::raw;
+use roughly_sketch::buffer::Buffer;
+use roughly_sketch::format::{FormatError, Sink, Source};
 use std::ffi::CString;
 use std::ptr;
-
-/// The stream ended early, or what came was not of the wanted type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Truncated;
 
 /// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read says whether it failed.
 #[derive(Debug)]
@@ -23,55 +21,13 @@ impl RdbReader {
         Self { io }
     }
 
-    fn checked<V>(&self, value: V) -> Result<V, Truncated> {
-        // SAFETY: the stream is the running callback's; so in all methods here.
+    fn checked<V>(&self, value: V) -> Result<V, FormatError> {
+        // SAFETY: the stream is the running callback's.
         if unsafe { api!(RedisModule_IsIOError)(self.io) } == 0 {
             Ok(value)
         } else {
-            Err(Truncated)
+            Err(FormatError::Truncated)
         }
-    }
-
-    /// An unsigned integer.
-    ///
-    /// # Errors
-    /// [`Truncated`]; so for all methods.
-    pub fn unsigned(&mut self) -> Result<u64, Truncated> {
-        // SAFETY: see above.
-        let value = unsafe { api!(RedisModule_LoadUnsigned)(self.io) };
-        self.checked(value)
-    }
-
-    /// A double, any bit pattern.
-    ///
-    /// # Errors
-    /// [`Truncated`].
-    pub fn double(&mut self) -> Result<f64, Truncated> {
-        // SAFETY: see above.
-        let value = unsafe { api!(RedisModule_LoadDouble)(self.io) };
-        self.checked(value)
-    }
-
-    /// A string of bytes: the server's own buffer, not copied.
-    ///
-    /// # Errors
-    /// [`Truncated`].
-    pub fn bytes(&mut self) -> Result<Vec<u8>, Truncated> {
-        let mut len = 0;
-        // SAFETY: see above.
-        let block = unsafe { api!(RedisModule_LoadStringBuffer)(self.io, &raw mut len) };
-        if block.is_null() {
-            return Err(Truncated);
-        }
-        if len == 0 {
-            // SAFETY: the block is ours and not used any more.
-            unsafe { api!(RedisModule_Free)(block.cast()) };
-            return self.checked(Vec::new());
-        }
-        // SAFETY: the block was made by the server's allocator, which is the global allocator, and
-        // holds `len` initialised bytes; the allocator gets no more of the layout than its pointer.
-        let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
-        self.checked(bytes)
     }
 
     /// Writes to the server's log why the value is refused; clients can send such values as RESTORE, so
@@ -93,7 +49,40 @@ impl RdbReader {
     }
 }
 
-/// Writes values. The server notices errors of the stream itself.
+impl Source for RdbReader {
+    fn read_unsigned(&mut self) -> Result<u64, FormatError> {
+        // SAFETY: the stream is the running callback's.
+        let value = unsafe { api!(RedisModule_LoadUnsigned)(self.io) };
+        self.checked(value)
+    }
+
+    fn read_double(&mut self) -> Result<f64, FormatError> {
+        // SAFETY: as above.
+        let value = unsafe { api!(RedisModule_LoadDouble)(self.io) };
+        self.checked(value)
+    }
+
+    /// The server's own buffer, not copied.
+    fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
+        let mut len = 0;
+        // SAFETY: as above.
+        let block = unsafe { api!(RedisModule_LoadStringBuffer)(self.io, &raw mut len) };
+        if block.is_null() {
+            return Err(FormatError::Truncated);
+        }
+        if len == 0 {
+            // SAFETY: the block belongs to this function and is not used any more.
+            unsafe { api!(RedisModule_Free)(block.cast()) };
+            return self.checked(Buffer::default());
+        }
+        // SAFETY: the block was made by the server's allocator, which is the global allocator, and holds `len`
+        // initialized bytes; the allocator uses no more of the layout than its alignment.
+        let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
+        self.checked(bytes.into())
+    }
+}
+
+/// Writes values. The server detects errors of the stream.
 #[derive(Debug)]
 pub struct RdbWriter {
     io: *mut raw::RedisModuleIO,
@@ -105,31 +94,30 @@ impl RdbWriter {
     pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
         Self { io }
     }
+}
 
-    /// An unsigned integer.
-    pub fn unsigned(&mut self, value: u64) {
+impl Sink for RdbWriter {
+    fn write_unsigned(&mut self, value: u64) {
         fault::point("rdb_save integer");
-        // SAFETY: the stream is the running callback's; so in all methods here.
+        // SAFETY: the stream is the running callback's.
         unsafe { api!(RedisModule_SaveUnsigned)(self.io, value) }
     }
 
-    /// A double.
-    pub fn double(&mut self, value: f64) {
+    fn write_double(&mut self, value: f64) {
         fault::point("rdb_save double");
-        // SAFETY: see above.
+        // SAFETY: as above.
         unsafe { api!(RedisModule_SaveDouble)(self.io, value) }
     }
 
-    /// A string of bytes.
-    pub fn bytes(&mut self, value: &[u8]) {
+    fn write_bytes(&mut self, value: &[u8]) {
         fault::point("rdb_save bytes");
-        // A slice's pointer may dangle where it is empty; the server gets a null one instead.
+        // The pointer of an empty slice may dangle; the server gets a null pointer instead.
         let start = if value.is_empty() {
             ptr::null()
         } else {
             value.as_ptr()
         };
-        // SAFETY: the bytes are read before the return.
+        // SAFETY: as above; the bytes are read before the return.
         unsafe { api!(RedisModule_SaveStringBuffer)(self.io, start.cast(), value.len()) }
     }
 }

@@ -4,13 +4,12 @@ use crate::count_min::{assert_answers, sketches};
 use crate::samples::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use roughly_sketch::format::Sink;
-use roughly_sketch::format::dump::{DumpWriter, type_id};
+use roughly_dump::{Writer, type_id};
 use std::fs;
 
 /// What RESTORE answers to a payload of these values.
 fn restore(connection: &mut Connection, version: u16, numbers: &[u64], cells: &[u8]) -> Reply {
-    let mut payload = DumpWriter::new(type_id(b"CMSk-TYPE", version));
+    let mut payload = Writer::new(type_id(b"CMSk-TYPE", version));
     for &number in numbers {
         payload.write_unsigned(number);
     }
@@ -40,7 +39,7 @@ fn stored_sketches_of_every_version_load_and_false_ones_are_refused() {
         let Reply::Bulk(payload) = dump(&mut connection, "k") else {
             panic!("DUMP");
         };
-        let mut expected = DumpWriter::new(type_id(b"CMSk-TYPE", 0)).finish();
+        let mut expected = Writer::new(type_id(b"CMSk-TYPE", 0)).finish();
         expected.truncate(10);
         assert_eq!(payload[..10], expected);
     }

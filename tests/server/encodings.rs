@@ -6,7 +6,7 @@ use crate::samples::{SAMPLES, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::traffic::families;
-use roughly_sketch::format::dump::{Value, Values, type_id};
+use roughly_dump::{Value, Values, type_id};
 
 /// The values of a key and the id of its type with the encoding version.
 fn values(connection: &mut Connection, key: &str) -> (u64, Vec<Value>) {

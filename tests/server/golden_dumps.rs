@@ -8,7 +8,7 @@ use crate::golden::wanted::Wanted;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::Server;
 use crc::{CRC_64_REDIS, Crc};
-use roughly_sketch::format::dump::{Value as Stored, Values};
+use roughly_dump::{Value as Stored, Values};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -13,7 +13,7 @@ use crate::support::server::{Options, Server};
 use crate::traffic::{Command, Traffic, families, words};
 use files::Entry;
 use primary::Primary;
-use roughly_sketch::format::dump::{Values, type_id};
+use roughly_dump::{Values, type_id};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Read};

@@ -5,7 +5,8 @@ mod merge;
 use crate::samples::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use roughly_sketch::format::dump::{DumpWriter, type_id};
+use roughly_dump::{Writer, type_id};
+use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::TDigest;
 
 /// A generator of numbers in [0, 1) (Knuth's MMIX constants).
@@ -310,7 +311,7 @@ fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     let mut digest = TDigest::new(1_000_000, &|_| true).unwrap();
     let values: Vec<f64> = Uniform(6).take(3_800_000).collect();
     digest.add(&values).unwrap();
-    let mut payload = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
+    let mut payload = Writer::new(type_id(b"TDIS-TYPE", 0));
     digest.save(&mut payload);
     let payload = payload.finish();
     assert!(payload.len() > 64 << 20);

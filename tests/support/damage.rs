@@ -1,6 +1,6 @@
 //! Damage to stored forms, the same in every run.
 
-use roughly_sketch::format::dump::{Value, Values};
+use roughly_dump::{Value, Values};
 
 /// Numbers at which sizes and counts go wrong.
 pub const NUMBERS: [u64; 20] = [

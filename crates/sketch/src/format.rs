@@ -7,7 +7,7 @@
 //! the place of a LOADCHUNK piece.
 
 pub mod chunks;
-pub mod dump;
+mod dump;
 
 use super::buffer::{Buffer, OutOfMemory};
 

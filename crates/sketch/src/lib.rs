@@ -20,6 +20,7 @@ pub mod merge;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
 pub mod rows;
+pub mod stored;
 pub mod t_digest;
 pub mod top_k;
 

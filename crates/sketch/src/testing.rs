@@ -1,6 +1,6 @@
 //! What the tests of all sketches share.
 
-use crate::format::dump::{Values, type_id};
+use roughly_dump::{Values, type_id};
 use std::path::{Path, PathBuf};
 
 /// Versions of RedisBloom that recorded the golden payloads.

@@ -5,7 +5,8 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::bloom::{self, Chain, Parameters, parts};
+
+use roughly_sketch::bloom::{self, Chain, Parameters};
 use std::ffi::CStr;
 
 /// A filter needs memory that cannot be had.
@@ -102,7 +103,7 @@ pub fn find_or_create(
 fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
     let key = call.arg(1).bytes();
     if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
-        call.replicate(c"BF.LOADCHUNK", &[key, b"1", &parts::header(chain)]);
+        call.replicate(c"BF.LOADCHUNK", &[key, b"1", &chain.header_bytes()]);
         return;
     }
     let error_rate = format!("{:e}", parameters.error_rate);

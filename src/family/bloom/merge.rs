@@ -6,6 +6,7 @@ use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::union::UnionError;
 use roughly_sketch::merge::with_capacity;
+use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 

@@ -1,18 +1,18 @@
 //! Bloom filters: `BF.*` and the type `MBbloom--` (spec: bloom.md).
 
-mod chunks;
 mod config;
 mod create;
-mod datatype;
 mod describe;
 mod items;
 mod merge;
 mod table;
 
-use crate::server::datatype::DataType;
+use crate::family::chunks::Chunked;
+use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
 use roughly_sketch::bloom::Chain;
+use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
@@ -23,6 +23,20 @@ pub const FAMILY: Family = Family {
     settings: config::SETTINGS,
 };
 
+static REGISTRATION: Registration = Registration::new(Chain::TYPE_NAME);
+
+impl DataType for Chain {
+    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    /// A filter is always emitted in chunks, which RedisBloom loads.
+    const MAX_RESTORE_BYTES: u64 = 0;
+
+    fn registration() -> &'static Registration {
+        &REGISTRATION
+    }
+
+    fn defaults() -> () {}
+}
+
 /// The family's counters.
 pub fn stats() -> &'static Stats {
     &Chain::registration().stats
@@ -30,3 +44,9 @@ pub fn stats() -> &'static Stats {
 
 /// No such key.
 const NOT_FOUND: &CStr = c"ERR not found";
+
+impl Chunked for Chain {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
+    const NO_MEMORY: &'static CStr = create::NO_MEMORY;
+}

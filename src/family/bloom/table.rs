@@ -1,7 +1,9 @@
 //! The commands `BF.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{chunks, create, describe, items, merge};
+use super::{create, describe, items, merge};
+use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use roughly_sketch::bloom::Chain;
 use std::ffi::CStr;
 
 const ITEM: Arg = Arg::new(c"item", ArgKind::String);
@@ -161,7 +163,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(chunks::scandump::<Chain>),
         arity: 3,
         tips: DONT_CACHE,
         summary: c"Returns a piece of a Bloom filter, to be loaded elsewhere with BF.LOADCHUNK",
@@ -171,7 +173,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(chunks::loadchunk::<Chain>),
         arity: 4,
         keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a Bloom filter that BF.SCANDUMP returned",

@@ -1,17 +1,17 @@
 //! Count-min sketches: `CMS.*` and the type `CMSk-TYPE` (spec: count-min-sketch.md).
 
-mod chunks;
 mod counts;
 mod create;
-mod datatype;
 mod describe;
 mod merge;
 mod table;
 
-use crate::server::datatype::DataType;
+use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
 use roughly_sketch::count_min::CountMin;
+use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
@@ -22,6 +22,18 @@ pub const FAMILY: Family = Family {
     settings: &[],
 };
 
+static REGISTRATION: Registration = Registration::new(CountMin::TYPE_NAME);
+
+impl DataType for CountMin {
+    const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &REGISTRATION
+    }
+
+    fn defaults() -> () {}
+}
+
 /// The family's counters.
 pub fn stats() -> &'static Stats {
     &CountMin::registration().stats
@@ -29,3 +41,9 @@ pub fn stats() -> &'static Stats {
 
 /// No such key.
 const NOT_FOUND: &CStr = c"CMS: key does not exist";
+
+impl Chunked for CountMin {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
+    const NO_MEMORY: &'static CStr = BAD_DATA;
+}

@@ -1,7 +1,9 @@
 //! The commands `CMS.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{chunks, counts, create, describe, merge};
+use super::{counts, create, describe, merge};
+use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use roughly_sketch::count_min::CountMin;
 use std::ffi::CStr;
 
 const ITEM: Arg = Arg::new(c"item", ArgKind::String);
@@ -118,7 +120,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(chunks::scandump::<CountMin>),
         flags: c"readonly fast",
         arity: 3,
         tips: DONT_CACHE,
@@ -131,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(chunks::loadchunk::<CountMin>),
         arity: 4,
         keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a count-min sketch that CMS.SCANDUMP returned",

@@ -5,6 +5,7 @@ use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
 use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
 const BAD_POSITION: &CStr = c"Invalid position";
@@ -21,8 +22,8 @@ pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
         call.reply_null();
     } else if iterator == 0 {
         call.reply_integer(1);
-        call.reply_bulk(&filter.header());
-    } else if let Some((chunk, next)) = filter.chunk(iterator, CHUNK_BYTES) {
+        call.reply_bulk(&filter.header_bytes());
+    } else if let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
         call.reply_integer(next);
         call.reply_bulk(chunk);
     } else {

@@ -3,16 +3,16 @@
 mod chunks;
 mod config;
 mod create;
-mod datatype;
 mod describe;
 mod insert;
 mod items;
 mod table;
 
-use crate::server::datatype::DataType;
+use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
-use roughly_sketch::cuckoo::CuckooFilter;
+use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
@@ -22,6 +22,22 @@ pub const FAMILY: Family = Family {
     commands: table::COMMANDS,
     settings: config::SETTINGS,
 };
+
+static REGISTRATION: Registration = Registration::new(CuckooFilter::TYPE_NAME);
+
+impl DataType for CuckooFilter {
+    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
+    /// A filter is always emitted in chunks, which RedisBloom loads.
+    const MAX_RESTORE_BYTES: u64 = 0;
+
+    fn registration() -> &'static Registration {
+        &REGISTRATION
+    }
+
+    fn defaults() -> Parameters {
+        config::parameters()
+    }
+}
 
 /// The family's counters.
 pub fn stats() -> &'static Stats {

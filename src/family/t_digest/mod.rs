@@ -1,18 +1,19 @@
 //! t-digests: `TDIGEST.*` and the type `TDIS-TYPE` (spec: t-digest.md).
 
 mod answers;
-mod chunks;
 mod create;
-mod datatype;
 mod describe;
 mod merge;
 mod numbers;
 mod samples;
 mod table;
 
-use crate::server::datatype::DataType;
+use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
+use roughly_sketch::format::chunks::ChunkError;
+use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
@@ -23,6 +24,18 @@ pub const FAMILY: Family = Family {
     commands: table::COMMANDS,
     settings: &[],
 };
+
+static REGISTRATION: Registration = Registration::new(TDigest::TYPE_NAME);
+
+impl DataType for TDigest {
+    const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &REGISTRATION
+    }
+
+    fn defaults() -> () {}
+}
 
 /// The family's counters.
 pub fn stats() -> &'static Stats {
@@ -37,3 +50,14 @@ const OVERFLOW: &CStr = c"ERR T-Digest: overflow detected";
 const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
 /// An option that is none.
 const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
+
+impl Chunked for TDigest {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
+    const NO_MEMORY: &'static CStr = NO_MEMORY;
+
+    /// A digest has no chunks but its header.
+    fn refusal(_: ChunkError) -> &'static CStr {
+        BAD_DATA
+    }
+}

@@ -1,7 +1,9 @@
 //! The commands `TDIGEST.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{answers, chunks, create, describe, merge, samples};
+use super::{answers, create, describe, merge, samples};
+use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
 const VALUES: Arg = Arg::new(c"value", ArgKind::Double).multiple();
@@ -166,7 +168,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(chunks::scandump::<TDigest>),
         flags: c"readonly fast",
         acl: c"read",
         arity: 3,
@@ -179,7 +181,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(chunks::loadchunk::<TDigest>),
         arity: 4,
         summary: c"Makes a t-digest of the bytes that TDIGEST.SCANDUMP returned",
         complexity: c"O(n), n the number of its nodes",

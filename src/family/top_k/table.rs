@@ -1,7 +1,9 @@
 //! The commands `TOPK.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{chunks, create, describe, items};
+use super::{create, describe, items};
+use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
+use roughly_sketch::top_k::TopK;
 
 const ITEM: Arg = Arg::new(c"item", ArgKind::String);
 const ITEMS: Arg = ITEM.multiple();
@@ -109,7 +111,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(chunks::scandump::<TopK>),
         flags: c"readonly fast",
         arity: 3,
         tips: Some(c"dont_cache"),
@@ -121,7 +123,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(chunks::loadchunk::<TopK>),
         arity: 4,
         keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a top-k sketch that TOPK.SCANDUMP returned",

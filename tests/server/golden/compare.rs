@@ -6,7 +6,7 @@
 
 use super::recorded::bytes;
 use crate::support::resp::Reply;
-use roughly_sketch::format::dump::{Value as Stored, Values};
+use roughly_dump::{Value as Stored, Values};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

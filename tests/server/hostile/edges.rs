@@ -4,7 +4,7 @@ use super::{chunks, families, info_bytes, load, use_key};
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
-use roughly_sketch::format::dump::{Value, Values};
+use roughly_dump::{Value, Values};
 use std::time::{Duration, Instant};
 
 /// Numbers at the edges of what sizes may be.

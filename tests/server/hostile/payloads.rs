@@ -4,7 +4,7 @@ use super::{chunks, families, load, use_key};
 use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
-use roughly_sketch::format::dump::{Value, Values};
+use roughly_dump::{Value, Values};
 
 #[test]
 fn damaged_payloads_are_refused_or_harmless() {

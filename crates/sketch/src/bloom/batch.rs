@@ -5,7 +5,8 @@
 //! once, are having their bits in the newest fetched.
 
 use super::filter::ItemHash;
-use super::{Allows, Chain, Error, are_in_any};
+use super::{Chain, Error, are_in_any};
+use crate::stored::Allows;
 
 /// Items in a block. For a chain of 13 filters an item takes 156 ns with blocks of 16 and 230 with blocks of 4;
 /// for one large filter, where nothing is gained by looking together, 222 and 199.

@@ -7,14 +7,14 @@ pub mod batch;
 pub mod filter;
 mod modulus;
 pub mod options;
-pub mod parts;
 pub mod shape;
+mod stored;
 pub mod union;
 
 use crate::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
-use crate::format::chunks::{self, ChunkError};
 use crate::hash::{murmur2, murmur64a};
 use crate::prefetch::with_wide_vectors;
+use crate::stored::Allows;
 use filter::{BLOCK, Filter, ItemHash};
 use shape::{Shape, Sizing};
 
@@ -42,9 +42,6 @@ pub enum Error {
     #[error("the filter is full and does not scale")]
     Full,
 }
-
-/// Whether an allocation of so many bytes is allowed; asked before it is made.
-pub type Allows<'a> = &'a dyn Fn(u64) -> bool;
 
 /// How to make a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -287,55 +284,6 @@ impl Chain {
         };
         let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
         self.push_empty(shape, allows)
-    }
-
-    fn chunk_lengths(&self) -> impl Iterator<Item = usize> {
-        self.filters.iter().map(|filter| filter.bits().len())
-    }
-
-    /// The SCANDUMP chunk of at most `chunk_bytes` bytes at `iterator` ≥ 1, and the iterator that goes
-    /// with it. `None` past the end and for other iterators.
-    #[must_use]
-    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(i64, &[u8])> {
-        let (place, len, next) = chunks::chunk_at(self.chunk_lengths(), iterator, chunk_bytes)?;
-        let bits = self.filters[place.array].bits();
-        Some((next, &bits[place.offset..place.offset + len]))
-    }
-
-    /// Writes a chunk where the iterator that came with it says.
-    ///
-    /// # Errors
-    /// [`ChunkError`] if it has no place; nothing is changed then.
-    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
-        let place = chunks::place_for(self.chunk_lengths(), iterator, chunk.len())?;
-        let bits = self.filters[place.array].bits_mut();
-        bits[place.offset..place.offset + chunk.len()].copy_from_slice(chunk);
-        Ok(())
-    }
-
-    /// A copy of its own.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the memory for it cannot be had.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut filters = Vec::new();
-        filters
-            .try_reserve_exact(self.filters.len())
-            .map_err(|_| OutOfMemory {
-                bytes: (self.filters.len() * size_of::<Filter>()) as u64,
-            })?;
-        for filter in &self.filters {
-            filters.push(filter.try_clone()?);
-        }
-        Ok(Self { filters, ..*self })
-    }
-
-    /// Feeds the whole state to `feed`, the same bytes for the same state.
-    pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        feed(&parts::header(self));
-        for filter in &self.filters {
-            feed(filter.bits());
-        }
     }
 }
 

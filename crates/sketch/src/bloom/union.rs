@@ -6,11 +6,12 @@
 //! in the bits: it is estimated from how many bits are set.
 
 use super::filter::Filter;
-use super::{Allows, Chain, MAX_ITEMS, options};
+use super::{Chain, MAX_ITEMS, options};
 use crate::buffer::OutOfMemory;
 use crate::math;
 use crate::merge::{Distinct, TooMuchWork, check_work, with_capacity};
 use crate::prefetch::with_wide_vectors;
+use crate::stored::Allows;
 use std::ptr;
 
 /// Why chains have no union.
@@ -227,6 +228,7 @@ fn or(bits: &mut [u8], others: &[u8]) {
 mod tests {
     use super::super::Parameters;
     use super::*;
+    use crate::stored::Stored;
     use proptest::prelude::*;
 
     fn chain(parameters: &Parameters) -> Chain {

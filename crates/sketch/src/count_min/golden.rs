@@ -3,20 +3,21 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built holds the commands, one a line,
 //! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
 
-use super::stored::{ENCODING_VERSION, TYPE_NAME};
+use crate::stored::Stored;
+
 use super::{CellSize, CountMin, Weighted, dimensions_for};
-use crate::format::dump::Values;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
+use roughly_dump::Values;
 use std::collections::HashMap;
 
 /// The values of a payload of a count-min sketch.
 pub(super) fn payload(version: &str, name: &str) -> Values {
-    golden_values(version, name, TYPE_NAME, ENCODING_VERSION)
+    golden_values(version, name, b"CMSk-TYPE", CountMin::ENCODING_VERSION)
 }
 
 fn load(values: &Values) -> CountMin {
     let mut source = values.clone();
-    let sketch = CountMin::load(&mut source, ENCODING_VERSION).unwrap();
+    let sketch = CountMin::load(&mut source, CountMin::ENCODING_VERSION, &()).unwrap();
     assert!(source.values.is_empty());
     sketch
 }

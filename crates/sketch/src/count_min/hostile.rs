@@ -1,10 +1,11 @@
 //! Stored forms from hands that mean harm: nothing panics, and what loads can be used in every way.
 
 use super::golden::payload;
-use super::stored::ENCODING_VERSION;
+use crate::stored::Stored;
+
 use super::{CountMin, Weighted};
-use crate::format::dump::{Value, Values};
 use proptest::prelude::*;
+use roughly_dump::{Value, Values};
 
 /// Every operation, whose results do not matter: none may panic.
 fn use_in_every_way(mut sketch: CountMin) {
@@ -28,9 +29,9 @@ fn use_in_every_way(mut sketch: CountMin) {
         };
         let _ = sketch.merge(&[own, other]);
     }
-    let mut again = CountMin::from_header(&sketch.header(), &|_| true).unwrap();
+    let mut again = CountMin::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
     let mut iterator = 1;
-    while let Some((chunk, next)) = sketch.chunk_at(iterator, 1 << 10) {
+    while let Some((next, chunk)) = sketch.chunk(iterator, 1 << 10) {
         again.load_chunk(next, chunk).unwrap();
         iterator = next;
     }
@@ -38,7 +39,10 @@ fn use_in_every_way(mut sketch: CountMin) {
     let _ = copy.load_chunk(9, &[0xff; 8]);
     let mut values = Values::default();
     copy.save(&mut values);
-    assert_eq!(CountMin::load(&mut values, ENCODING_VERSION), Ok(copy));
+    assert_eq!(
+        CountMin::load(&mut values, CountMin::ENCODING_VERSION, &()),
+        Ok(copy)
+    );
 }
 
 #[test]
@@ -57,7 +61,8 @@ fn broken_streams_never_panic() {
         u64::MAX,
     ];
     let (mut loaded, mut refused) = (0, 0);
-    let mut attempt = |mut values: Values, version| match CountMin::load(&mut values, version) {
+    let mut attempt = |mut values: Values, version| match CountMin::load(&mut values, version, &())
+    {
         Ok(sketch) => {
             loaded += 1;
             use_in_every_way(sketch);
@@ -119,7 +124,7 @@ proptest! {
         let mut values = Values {
             values: numbers.chain([Value::Bytes(cells)]).collect(),
         };
-        if let Ok(sketch) = CountMin::load(&mut values, version) {
+        if let Ok(sketch) = CountMin::load(&mut values, version, &()) {
             use_in_every_way(sketch);
         }
     }

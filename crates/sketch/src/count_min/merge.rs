@@ -244,6 +244,7 @@ mod tests {
     use super::super::CellSize;
     use super::super::cell::ALL_SIZES;
     use super::*;
+    use crate::stored::Stored;
 
     fn counted(cell_size: CellSize, count: i64) -> CountMin {
         let mut sketch = CountMin::new(300, 4, cell_size, &|_| true).unwrap();

@@ -37,11 +37,11 @@ mod model;
 pub use cell::CellSize;
 pub use merge::Weighted;
 pub use shape::{Shape, dimensions_for};
-pub use stored::LoadChunkError;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use super::merge::TooMuchWork;
 use super::rows::{self, Columns, SHALLOW_ROWS, item_bytes};
+use crate::stored::Allows;
 
 /// The greatest total that a sketch counts to.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
@@ -101,14 +101,14 @@ impl CountMin {
         width: u64,
         depth: u64,
         cell_size: CellSize,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<Self, CountMinError> {
         let shape = Shape::new(width, depth, cell_size)?;
         Ok(Self::empty(shape, allows)?)
     }
 
     /// An empty sketch of this shape; see [`CountMin::new`].
-    fn empty(shape: Shape, allows: &dyn Fn(u64) -> bool) -> Result<Self, OutOfMemory> {
+    fn empty(shape: Shape, allows: Allows<'_>) -> Result<Self, OutOfMemory> {
         let bytes = shape.bytes().unwrap_or(u64::MAX);
         if !allows(bytes) {
             return Err(OutOfMemory { bytes });
@@ -147,30 +147,6 @@ impl CountMin {
     pub fn total(&self) -> u64 {
         self.total
     }
-
-    /// A copy with memory of its own.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let cells = Buffer::copy_of(&self.cells)?;
-        Ok(Self::with_cells(self.shape, self.total, cells))
-    }
-
-    /// Feeds `feed` with bytes that are equal for equal sketches and for no others: the shape, the
-    /// total and the cells.
-    pub fn digest(&self, feed: &mut impl FnMut(&[u8])) {
-        let shape = self.shape;
-        for number in [
-            shape.width(),
-            shape.depth(),
-            shape.cell_size().bytes(),
-            self.total,
-        ] {
-            feed(&number.to_le_bytes());
-        }
-        feed(&self.cells);
-    }
 }
 
 impl Blocks for CountMin {
@@ -191,6 +167,7 @@ mod tests {
     use super::cell::ALL_SIZES;
     use super::*;
     use crate::buffer::{Addresses, MovesAll};
+    use crate::stored::Stored;
     use std::cell::Cell;
 
     #[test]

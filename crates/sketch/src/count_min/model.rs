@@ -2,9 +2,10 @@
 
 use super::cell::ALL_SIZES;
 use super::{CellSize, CountMin, CountMinError, Weighted};
-use crate::format::dump::{Value, Values};
 use crate::hash::murmur2;
+use crate::stored::Stored;
 use proptest::prelude::*;
+use roughly_dump::{Value, Values};
 
 /// A sketch with a vector a row, and integers that nothing here overflows.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,18 +5,11 @@
 
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, MAX_TOTAL, Shape};
-use crate::buffer::Buffer;
-use crate::format::chunks::{self, ChunkError};
+use crate::buffer::{Buffer, OutOfMemory};
+use crate::format::chunks::{ChunkError, Place};
 use crate::format::{Fields, FormatError, Sink, Source};
-
-/// The name of the type in RDB files and DUMP payloads.
-pub const TYPE_NAME: &[u8; 9] = b"CMSk-TYPE";
-
-/// The encoding version that is written.
-pub const ENCODING_VERSION: u16 = 0;
-
-/// The newest encoding version that is read.
-pub const NEWEST_ENCODING_VERSION: u16 = 1;
+use crate::stored::{Allows, Stored};
+use std::ffi::CStr;
 
 /// What a stored form says of a sketch besides its cells, as it was found there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,24 +97,18 @@ impl Parts {
     }
 }
 
-/// Why a chunk was not loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LoadChunkError {
-    /// It has no place in the sketch.
-    #[error(transparent)]
-    Place(#[from] ChunkError),
-    /// It would take a cell above its maximum.
-    #[error("the chunk has a cell above its maximum")]
-    CellAboveMaximum,
-}
+impl Stored for CountMin {
+    const TYPE_NAME: &'static CStr = c"CMSk-TYPE";
+    const ENCODING_VERSION: u16 = 0;
+    const MAX_ENCODING_VERSION: u16 = 1;
+    type Defaults = ();
 
-impl CountMin {
-    /// Reads a sketch of encoding version 0 or 1. Cost: one pass over cells of 8 bytes, none over
-    /// others.
-    ///
-    /// # Errors
-    /// [`FormatError`]. No more memory is taken than the stream has bytes.
-    pub fn load(source: &mut dyn Source, encoding_version: u16) -> Result<Self, FormatError> {
+    /// Cost: one pass over cells of 8 bytes, none over others.
+    fn load(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        (): &Self::Defaults,
+    ) -> Result<Self, FormatError> {
         let (parts, cells) = Parts::decode(source, encoding_version)?;
         let (shape, total) = parts.validate()?;
         if shape.bytes() != Some(cells.len() as u64) {
@@ -135,18 +122,21 @@ impl CountMin {
         Ok(Self::with_cells(shape, total, cells))
     }
 
-    /// Writes the sketch in [`ENCODING_VERSION`].
-    pub fn save(&self, sink: &mut dyn Sink) {
+    fn save(&self, sink: &mut dyn Sink) {
         sink.write_unsigned(self.shape.width());
         sink.write_unsigned(self.shape.depth());
         sink.write_unsigned(self.total);
         sink.write_bytes(&self.cells);
     }
 
-    /// The header that goes before the chunks: width, depth and total, and the cell size where it is
-    /// not the default one.
-    #[must_use]
-    pub fn header(&self) -> Vec<u8> {
+    fn payload_bytes(&self) -> u64 {
+        // The type, the end and the footer, three numbers and the head of the cells.
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
+        FIXED_BYTES + self.cells.len() as u64
+    }
+
+    /// Width, depth and total, and the cell size where it is not the default one.
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let shape = self.shape;
         let mut header = Vec::with_capacity(32);
         for number in [shape.width(), shape.depth(), self.total] {
@@ -155,48 +145,52 @@ impl CountMin {
         if shape.cell_size() != CellSize::default() {
             header.extend_from_slice(&shape.cell_size().bytes().to_le_bytes());
         }
-        header
+        Ok(header)
     }
 
-    /// A sketch with this header and no counts, for chunks to be loaded into.
-    ///
-    /// `allows` is asked once whether so many bytes may be allocated.
-    ///
-    /// # Errors
-    /// [`FormatError`].
-    pub fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<Self, FormatError> {
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
         let (shape, total) = Parts::decode_header(header)?.validate()?;
         let mut sketch = Self::empty(shape, allows)?;
         sketch.total = total;
         Ok(sketch)
     }
 
-    /// The chunk of at most `chunk_bytes` bytes at `iterator` and the iterator that goes with it;
-    /// `None` for iterators below 1 or past the end. See [`chunks`].
-    #[must_use]
-    pub fn chunk_at(&self, iterator: i64, chunk_bytes: usize) -> Option<(&[u8], i64)> {
-        let lengths = std::iter::once(self.cells.len());
-        let (place, len, next) = chunks::chunk_at(lengths, iterator, chunk_bytes)?;
-        Some((&self.cells[place.offset..][..len], next))
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&*self.cells)
     }
 
-    /// Puts a chunk where the iterator that came with it says.
-    ///
-    /// # Errors
-    /// [`LoadChunkError`].
-    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), LoadChunkError> {
-        let lengths = std::iter::once(self.cells.len());
-        let start = chunks::place_for(lengths, iterator, chunk.len())?.offset;
-        // Chunks may begin and end within a cell. Only cells of 8 bytes hold counts above their
-        // maximum: those with the sign bit in the last byte set.
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        (number == 0).then_some(&mut *self.cells)
+    }
+
+    fn check_chunk(&self, place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
+        // Chunks may begin and end within a cell. Only cells of 8 bytes hold counts above their maximum: those with the
+        // sign bit in the last byte set.
         if self.shape.cell_size() == CellSize::Eight {
-            let last_bytes = chunk.iter().skip(7 - start % 8).step_by(8);
-            if last_bytes.into_iter().any(|&byte| byte > 0x7f) {
-                return Err(LoadChunkError::CellAboveMaximum);
+            let mut last_bytes = chunk.iter().skip(7 - place.offset % 8).step_by(8);
+            if last_bytes.any(|&byte| byte > 0x7f) {
+                return Err(ChunkError::Invalid("a cell above its maximum"));
             }
         }
-        self.cells[start..][..chunk.len()].copy_from_slice(chunk);
         Ok(())
+    }
+
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        let shape = self.shape;
+        for number in [
+            shape.width(),
+            shape.depth(),
+            shape.cell_size().bytes(),
+            self.total,
+        ] {
+            feed(&number.to_le_bytes());
+        }
+        feed(&self.cells);
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let cells = Buffer::copy_of(&self.cells)?;
+        Ok(Self::with_cells(self.shape, self.total, cells))
     }
 }
 
@@ -206,7 +200,7 @@ mod tests {
     use super::super::cell::ALL_SIZES;
     use super::*;
     use crate::buffer::OutOfMemory;
-    use crate::format::dump::{Value, Values};
+    use roughly_dump::{Value, Values};
 
     fn stream(numbers: &[u64], cells: &[u8]) -> Values {
         let numbers = numbers.iter().map(|&number| Value::Integer(number));
@@ -217,7 +211,7 @@ mod tests {
 
     fn load(numbers: &[u64], cells: &[u8]) -> Result<CountMin, FormatError> {
         let version = u16::from(numbers.len() == 4);
-        CountMin::load(&mut stream(numbers, cells), version)
+        CountMin::load(&mut stream(numbers, cells), version, &())
     }
 
     /// A sketch with something in every cell that items 0 to 99 have.
@@ -235,7 +229,7 @@ mod tests {
             let sketch = counted(7, 3, cell_size);
             let mut values = Values::default();
             sketch.save(&mut values);
-            assert_eq!(CountMin::load(&mut values, 0), Ok(sketch));
+            assert_eq!(CountMin::load(&mut values, 0, &()), Ok(sketch));
         }
     }
 
@@ -253,7 +247,7 @@ mod tests {
             }
             assert!(load(&[3, 2, bytes + 1, 16], &cells).is_err());
         }
-        assert!(CountMin::load(&mut stream(&[3, 2, 0, 4], &[0; 24]), 2).is_err());
+        assert!(CountMin::load(&mut stream(&[3, 2, 0, 4], &[0; 24]), 2, &()).is_err());
     }
 
     #[test]
@@ -309,7 +303,7 @@ mod tests {
     #[test]
     fn headers_are_24_bytes_or_name_another_cell_size() {
         for cell_size in ALL_SIZES {
-            let header = counted(7, 3, cell_size).header();
+            let header = counted(7, 3, cell_size).header().unwrap();
             let fields: Vec<u64> = header
                 .as_chunks()
                 .0
@@ -351,16 +345,16 @@ mod tests {
         for cell_size in ALL_SIZES {
             let sketch = counted(101, 3, cell_size);
             for chunk_bytes in [1, 5, 64, 1 << 24] {
-                let mut copy = CountMin::from_header(&sketch.header(), &|_| true).unwrap();
+                let mut copy = CountMin::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
                 let mut iterator = 1;
-                while let Some((chunk, next)) = sketch.chunk_at(iterator, chunk_bytes) {
+                while let Some((next, chunk)) = sketch.chunk(iterator, chunk_bytes) {
                     copy.load_chunk(next, chunk).unwrap();
                     iterator = next;
                 }
                 assert_eq!(copy, sketch);
             }
-            assert_eq!(sketch.chunk_at(0, 9), None);
-            assert_eq!(sketch.chunk_at(-1, 9), None);
+            assert_eq!(sketch.chunk(0, 9), None);
+            assert_eq!(sketch.chunk(-1, 9), None);
         }
     }
 
@@ -375,10 +369,7 @@ mod tests {
             (99, 4, ChunkError::NoArray),
             (42, 41, ChunkError::TooLong),
         ] {
-            assert_eq!(
-                sketch.load_chunk(iterator, &vec![9; len]),
-                Err(error.into())
-            );
+            assert_eq!(sketch.load_chunk(iterator, &vec![9; len]), Err(error));
         }
         assert_eq!(sketch.load_chunk(7, &[]), Ok(()));
         assert_eq!(sketch, before);
@@ -397,7 +388,7 @@ mod tests {
                 match sketch.load_chunk(iterator, &chunk) {
                     Ok(()) => assert!(!refused),
                     Err(error) => {
-                        assert_eq!(error, LoadChunkError::CellAboveMaximum);
+                        assert_eq!(error, ChunkError::Invalid("a cell above its maximum"));
                         assert!(refused);
                     }
                 }

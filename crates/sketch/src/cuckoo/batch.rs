@@ -5,6 +5,7 @@
 
 use super::item::HashedItem;
 use super::{CuckooError, CuckooFilter};
+use crate::stored::Allows;
 
 /// Items hashed ahead. Twice this many cache lines are asked for a sub-filter: more than processors
 /// keep under way (10 to 48), and few enough to stay in a first-level cache.
@@ -45,7 +46,7 @@ impl CuckooFilter {
     pub fn insert_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         mut answer: impl FnMut(Result<(), CuckooError>),
     ) {
         for_each_block(items, |block| {
@@ -61,7 +62,7 @@ impl CuckooFilter {
     pub fn insert_unique_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         mut answer: impl FnMut(Result<bool, CuckooError>),
     ) {
         for_each_block(items, |block| {

@@ -21,8 +21,8 @@ mod compact;
 mod cursors;
 mod item;
 mod masks;
-mod parts;
 mod shape;
+mod stored;
 mod sub_filter;
 mod sweep;
 #[cfg(test)]
@@ -30,10 +30,11 @@ mod tests;
 mod vacancies;
 
 pub use batch::BLOCK_ITEMS;
-pub use parts::{ENCODING_VERSION, HEADER_BYTES};
 pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
+pub use stored::HEADER_BYTES;
 
-use super::buffer::{OutOfMemory, reserve_for};
+use crate::buffer::{OutOfMemory, reserve_for};
+use crate::stored::Allows;
 use compact::Reach;
 use item::HashedItem;
 use shape::Shape;
@@ -77,7 +78,7 @@ impl CuckooFilter {
     pub fn new(
         capacity: u64,
         parameters: Parameters,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<Self, CuckooError> {
         let shape = Shape::for_capacity(capacity, parameters).map_err(CuckooError::Parameters)?;
         let mut filter = Self {
@@ -94,7 +95,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`CuckooError::Full`] or [`CuckooError::OutOfMemory`]; the filter is then as before.
-    pub fn insert(&mut self, item: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<(), CuckooError> {
+    pub fn insert(&mut self, item: &[u8], allows: Allows<'_>) -> Result<(), CuckooError> {
         self.insert_hashed(&HashedItem::of(item), allows)
     }
 
@@ -102,11 +103,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// As [`CuckooFilter::insert`].
-    pub fn insert_unique(
-        &mut self,
-        item: &[u8],
-        allows: &dyn Fn(u64) -> bool,
-    ) -> Result<bool, CuckooError> {
+    pub fn insert_unique(&mut self, item: &[u8], allows: Allows<'_>) -> Result<bool, CuckooError> {
         self.insert_unique_hashed(&HashedItem::of(item), allows)
     }
 
@@ -208,7 +205,7 @@ impl CuckooFilter {
     fn insert_unique_hashed(
         &mut self,
         item: &HashedItem,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<bool, CuckooError> {
         if self.contains_hashed(item) {
             return Ok(false);
@@ -218,11 +215,7 @@ impl CuckooFilter {
 
     /// An empty slot, else kicking out in the newest sub-filter, else a new sub-filter, where the first
     /// try succeeds.
-    fn insert_hashed(
-        &mut self,
-        item: &HashedItem,
-        allows: &dyn Fn(u64) -> bool,
-    ) -> Result<(), CuckooError> {
+    fn insert_hashed(&mut self, item: &HashedItem, allows: Allows<'_>) -> Result<(), CuckooError> {
         let max_iterations = self.shape.parameters.max_iterations;
         let stored = (self.sub_filters.iter_mut().rev()).any(|each| each.store(item))
             || (self.sub_filters.last_mut())
@@ -235,10 +228,7 @@ impl CuckooFilter {
     }
 
     /// Adds an empty sub-filter and returns it.
-    fn add_sub_filter(
-        &mut self,
-        allows: &dyn Fn(u64) -> bool,
-    ) -> Result<&mut SubFilter, CuckooError> {
+    fn add_sub_filter(&mut self, allows: Allows<'_>) -> Result<&mut SubFilter, CuckooError> {
         let index = self.sub_filters.len();
         if index > 0 && self.shape.parameters.expansion == 0 {
             return Err(CuckooError::Full);

@@ -28,6 +28,9 @@ pub enum ChunkError {
     /// The chunk would reach beyond the end of the array it starts in.
     #[error("the chunk reaches beyond its array")]
     TooLong,
+    /// The array may not hold such bytes; the text says why.
+    #[error("{0}")]
+    Invalid(&'static str),
 }
 
 /// The array that holds byte `position` of all arrays laid end to end. Cost: linear in the arrays.

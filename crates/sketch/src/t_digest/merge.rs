@@ -4,6 +4,7 @@ use super::centroid::{in_order, joined, make_room, round_weights, stored_weight}
 use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged, try_push};
 use crate::buffer::OutOfMemory;
 use crate::merge::{Distinct, check_work, with_capacity};
+use crate::stored::Allows;
 use std::ptr;
 
 impl TDigest {
@@ -14,7 +15,7 @@ impl TDigest {
     pub fn merge(
         compression: i64,
         operands: &[&TDigest],
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<Self, DigestError> {
         Self::merge_within(compression, operands, allows, u64::MAX)
     }

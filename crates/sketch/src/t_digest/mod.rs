@@ -25,10 +25,10 @@ mod tests;
 
 pub use centroid::Centroid;
 pub use compressed::Compressed;
-pub use stored::ENCODING_VERSION;
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
 use super::merge::TooMuchWork;
+use crate::stored::Allows;
 use centroid::{in_order, joined, make_room, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
@@ -128,7 +128,7 @@ impl TDigest {
     /// # Errors
     /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
     /// [`DigestError::OutOfMemory`] if `allows` refuses the bytes.
-    pub fn new(compression: i64, allows: &dyn Fn(u64) -> bool) -> Result<Self, DigestError> {
+    pub fn new(compression: i64, allows: Allows<'_>) -> Result<Self, DigestError> {
         if compression <= 0 {
             return Err(DigestError::CompressionNotPositive);
         }
@@ -174,11 +174,7 @@ impl TDigest {
     ///
     /// # Errors
     /// As [`TDigest::add`].
-    pub fn add_within(
-        &mut self,
-        values: &[f64],
-        allows: &dyn Fn(u64) -> bool,
-    ) -> Result<(), DigestError> {
+    pub fn add_within(&mut self, values: &[f64], allows: Allows<'_>) -> Result<(), DigestError> {
         if !values.iter().all(|value| value.is_finite()) {
             return Err(DigestError::NotFinite);
         }
@@ -230,7 +226,7 @@ impl TDigest {
     fn add_with_compression(
         &mut self,
         mut values: &[f64],
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<(), OutOfMemory> {
         let most = self.capacity();
         let more = values.len().min(most);
@@ -286,7 +282,7 @@ impl TDigest {
 
     /// Asks `allows` for what the blocks take more if they take `after` bytes after a write, which leaves
     /// no kept answers.
-    fn ask(&self, after: usize, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
+    fn ask(&self, after: usize, allows: Allows<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 && !allows(more) {
             return Err(OutOfMemory { bytes: more });
@@ -417,37 +413,6 @@ impl TDigest {
             self.samples.borrow_mut().sort();
         }
         self.samples.borrow()
-    }
-
-    /// A copy of the digest (without its cached answers).
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut centroids = Vec::new();
-        try_reserve(&mut centroids, self.centroids.len())?;
-        centroids.extend_from_slice(&self.centroids);
-        let samples = self.samples.borrow().try_clone(0, self.most_samples())?;
-        Ok(Self {
-            centroids,
-            samples: RefCell::new(samples),
-            compressed: OnceCell::new(),
-            ..*self
-        })
-    }
-
-    /// Feeds the logical state to `feed` as canonical bytes: equal for equal states. Which nodes
-    /// count as merged, capacities and cached answers are no part of it. Cost: one call a node.
-    pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        feed(&self.compression.to_le_bytes());
-        feed(&self.compressions.to_le_bytes());
-        feed(&self.min.to_le_bytes());
-        feed(&self.max.to_le_bytes());
-        let samples = self.sorted_samples();
-        for node in in_order(&self.centroids, samples.values()) {
-            feed(&node.mean.to_le_bytes());
-            feed(&node.weight.to_le_bytes());
-        }
     }
 }
 

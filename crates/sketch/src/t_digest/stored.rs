@@ -7,13 +7,13 @@
 use super::{
     Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
     centroid::{in_order, stored_weight},
-    try_push,
+    try_push, try_reserve,
 };
 use crate::buffer::OutOfMemory;
 use crate::format::{Fields, FormatError, Sink, Source};
-
-/// The encoding version of `TDIS-TYPE` that is written, and the highest that is read.
-pub const ENCODING_VERSION: i32 = 0;
+use crate::stored::{Allows, Stored};
+use std::cell::{OnceCell, RefCell};
+use std::ffi::CStr;
 
 /// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
 const PACKED_HEADER_BYTES: usize = 72;
@@ -164,22 +164,24 @@ fn total(centroids: &mut [Centroid]) -> Option<i64> {
     .ok()
 }
 
-impl TDigest {
-    /// Reads a digest from the values of an RDB stream.
-    ///
-    /// # Errors
-    /// [`FormatError`] for a later encoding version, for all that the spec page refuses, or if the
-    /// memory for the nodes is refused. Memory grows only as values come.
-    pub fn load(source: &mut dyn Source, encoding_version: i32) -> Result<Self, FormatError> {
-        if encoding_version != ENCODING_VERSION {
+impl Stored for TDigest {
+    const TYPE_NAME: &'static CStr = c"TDIS-TYPE";
+    const ENCODING_VERSION: u16 = 0;
+    type Defaults = ();
+
+    fn load(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        (): &Self::Defaults,
+    ) -> Result<Self, FormatError> {
+        if encoding_version > Self::MAX_ENCODING_VERSION {
             return Err(FormatError::Invalid("unknown encoding version"));
         }
         Parts::decode(source)?.validate()
     }
 
-    /// Writes the digest as the values of an RDB stream. Cost: a sort of the new samples and a pass
-    /// over the nodes; no memory.
-    pub fn save(&self, sink: &mut dyn Sink) {
+    /// Cost: a sort of the new samples and a pass over the nodes; no memory.
+    fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
         let nodes = || in_order(&self.centroids, samples.values());
         let count = self.centroids.len() + samples.len();
@@ -196,39 +198,71 @@ impl TDigest {
         nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 
-    /// The most bytes that a DUMP payload of the digest takes: each value is a byte and at most nine
-    /// more, the nodes are doubles of a byte and eight; around them type, end and footer.
-    #[must_use]
-    pub fn payload_bytes(&self) -> u64 {
+    /// Each value is a byte and at most nine more, the nodes are doubles of a byte and eight; around them type, end and
+    /// footer.
+    fn payload_bytes(&self) -> u64 {
         let nodes = self.centroids.len() + self.samples.borrow().len();
         const AROUND: u64 = 1 + 9 + 1 + 10;
         AROUND + 9 * 10 + 2 * 9 * nodes as u64
     }
 
-    /// The digest as one chunk: the values of [`TDigest::save`] as packed little-endian fields of
-    /// eight bytes.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses the bytes.
-    pub fn to_chunk(&self) -> Result<Vec<u8>, OutOfMemory> {
+    /// The values of [`Stored::save`] as packed little-endian fields of eight bytes: a digest has no arrays.
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let nodes = self.centroids.len() + self.samples.borrow().len();
         let mut packed = Packed(Vec::new());
-        super::try_reserve(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
+        try_reserve(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
         self.save(&mut packed);
         Ok(packed.0)
     }
 
-    /// Reads a digest from a chunk.
-    ///
-    /// # Errors
-    /// As [`TDigest::load`]; also if bytes are left over.
-    pub fn from_chunk(chunk: &[u8]) -> Result<Self, FormatError> {
-        let mut fields = PackedFields(Fields::new(chunk));
-        let digest = Self::load(&mut fields, ENCODING_VERSION)?;
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+        // The block of the nodes doubles while they are read.
+        let bytes = 2 * header.len() as u64;
+        if !allows(bytes) {
+            return Err(OutOfMemory { bytes }.into());
+        }
+        let mut fields = PackedFields(Fields::new(header));
+        let digest = Self::load(&mut fields, Self::ENCODING_VERSION, &())?;
         if !fields.0.rest().is_empty() {
             return Err(FormatError::Invalid("bytes after the end"));
         }
         Ok(digest)
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::empty()
+    }
+
+    fn array_mut(&mut self, _number: usize) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Feeds the logical state. Which nodes count as merged, capacities and cached answers are no part of it. Cost: one
+    /// call per node.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        feed(&self.compression.to_le_bytes());
+        feed(&self.compressions.to_le_bytes());
+        feed(&self.min.to_le_bytes());
+        feed(&self.max.to_le_bytes());
+        let samples = self.sorted_samples();
+        for node in in_order(&self.centroids, samples.values()) {
+            feed(&node.mean.to_le_bytes());
+            feed(&node.weight.to_le_bytes());
+        }
+    }
+
+    /// A copy without the cached answers.
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut centroids = Vec::new();
+        try_reserve(&mut centroids, self.centroids.len())?;
+        centroids.extend_from_slice(&self.centroids);
+        let samples = self.samples.borrow().try_clone(0, self.most_samples())?;
+        Ok(Self {
+            centroids,
+            samples: RefCell::new(samples),
+            compressed: OnceCell::new(),
+            ..*self
+        })
     }
 }
 

@@ -7,7 +7,8 @@ mod mutation;
 
 use super::*;
 use crate::buffer::{Addresses, MovesAll};
-use crate::format::dump::{DumpWriter, Value, Values, type_id};
+use crate::stored::Stored;
+use roughly_dump::{Value, Values, Writer, type_id};
 
 fn digest(compression: i64) -> TDigest {
     TDigest::new(compression, &|_| true).unwrap()
@@ -32,7 +33,7 @@ fn digest_with(min: f64, max: f64, nodes: &[(f64, i64)]) -> TDigest {
     values
         .values
         .extend(means.chain(weights).map(Value::Double));
-    TDigest::load(&mut values, 0).unwrap()
+    TDigest::load(&mut values, 0, &()).unwrap()
 }
 
 fn saved(digest: &TDigest) -> Values {
@@ -283,7 +284,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
             doubled.add(&[-bound, bound]).unwrap();
             let nodes = doubled.figures();
             assert!(nodes.merged_nodes + nodes.unmerged_nodes <= nodes.capacity as usize);
-            let loaded = TDigest::load(&mut saved(&doubled), 0).unwrap();
+            let loaded = TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
             assert_eq!(loaded, doubled);
         };
         assert_eq!(merged, DigestError::Overflow);
@@ -300,7 +301,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
         {
             doubled = merged;
         }
-        TDigest::load(&mut saved(&doubled), 0).unwrap();
+        TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
     }
 }
 
@@ -312,7 +313,7 @@ fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
     for (at, value) in [(7, 2.0 * heavy), (11, heavy), (12, heavy)] {
         values.values[at] = Value::Double(value);
     }
-    let mut full = TDigest::load(&mut values, 0).unwrap();
+    let mut full = TDigest::load(&mut values, 0, &()).unwrap();
     // Together they are one too many, and what is taken from one of them has to leave a double.
     assert_eq!(full.observations(), i64::MAX - 511);
     full.add(&[1.5; 511]).unwrap();
@@ -322,7 +323,7 @@ fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
     assert_eq!(full.add(&[3.0]), Err(DigestError::Overflow));
     assert_eq!(full.add(&[]), Ok(()));
     assert_eq!(fed(&full), before);
-    let again = TDigest::load(&mut saved(&full), 0).unwrap();
+    let again = TDigest::load(&mut saved(&full), 0, &()).unwrap();
     assert_eq!(again, full);
 }
 
@@ -363,7 +364,7 @@ fn extremes_give_neither_nan_nor_infinity() {
                     assert!((0.0..=1.0).contains(&compressed.cdf(x)));
                     assert!((-1..=digest.observations()).contains(&compressed.rank(x)));
                 }
-                let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+                let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
                 assert_eq!(loaded, digest);
             }
         }
@@ -512,7 +513,7 @@ fn the_memory_of_a_digest_follows_from_its_state() {
                 3 => drop(digest.compressed().unwrap()),
                 _ => digest.add(&values).unwrap(),
             }
-            let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+            let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
             let copied = digest.try_clone().unwrap();
             for same in [&loaded, &copied] {
                 assert_eq!(fed(same), fed(&digest));
@@ -550,7 +551,7 @@ fn only_a_digest_without_samples_and_compressions_is_new() {
     let empty = digest(100);
     let mut compressed = saved(&empty);
     compressed.values[6] = Value::Integer(1);
-    assert!(!TDigest::load(&mut compressed, 0).unwrap().is_new());
+    assert!(!TDigest::load(&mut compressed, 0, &()).unwrap().is_new());
 }
 
 #[test]
@@ -560,7 +561,7 @@ fn a_payload_is_no_longer_than_it_was_said_to_be() {
         digest
             .add(&Uniform(9).take(count).collect::<Vec<_>>())
             .unwrap();
-        let mut dump = DumpWriter::new(type_id(b"TDIS-TYPE", 0));
+        let mut dump = Writer::new(type_id(b"TDIS-TYPE", 0));
         digest.save(&mut dump);
         let payload = dump.finish().len() as u64;
         let said = digest.payload_bytes();
@@ -572,16 +573,16 @@ fn a_payload_is_no_longer_than_it_was_said_to_be() {
 fn a_chunk_is_the_fields_in_order_and_nothing_else() {
     let mut one = digest(100);
     one.add(&[-7.25]).unwrap();
-    let chunk = one.to_chunk().unwrap();
+    let chunk = one.header().unwrap();
     assert_eq!(chunk.len(), 88);
     assert_eq!(chunk[..8], 100f64.to_le_bytes());
     assert_eq!(chunk[24..32], 610i64.to_le_bytes());
     assert_eq!(chunk[72..80], (-7.25f64).to_le_bytes());
-    assert_eq!(TDigest::from_chunk(&chunk).unwrap(), one);
+    assert_eq!(TDigest::from_header(&chunk, &|_| true).unwrap(), one);
     for len in 0..88 {
-        assert!(TDigest::from_chunk(&chunk[..len]).is_err());
+        assert!(TDigest::from_header(&chunk[..len], &|_| true).is_err());
     }
-    assert!(TDigest::from_chunk(&[&chunk[..], &[0]].concat()).is_err());
+    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), &|_| true).is_err());
 }
 
 #[test]

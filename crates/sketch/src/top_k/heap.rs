@@ -13,6 +13,7 @@ use super::records::Records;
 use crate::buffer::{
     BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory, capacity_for, reserve_for,
 };
+use crate::stored::Allows;
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
 
@@ -179,7 +180,7 @@ impl Heap {
     pub fn reserve(
         &mut self,
         item_len: usize,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let terminated_len = item_len + 1;
@@ -228,7 +229,7 @@ impl Heap {
     #[cold]
     fn reserve_slots(
         &mut self,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let slots = self.next_slots() as u64;
@@ -471,7 +472,7 @@ fn tag(tags: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
 }
 
 /// Asks `allows` for the bytes of a block.
-pub(super) fn ask(allows: &dyn Fn(u64) -> bool, bytes: u64) -> Result<(), OutOfMemory> {
+pub(super) fn ask(allows: Allows<'_>, bytes: u64) -> Result<(), OutOfMemory> {
     if allows(bytes) {
         Ok(())
     } else {

@@ -9,6 +9,7 @@ use super::heap::ask;
 use super::pairs::{PAIR_BYTES, Pairs};
 use crate::buffer::{BlockChanges, BlockMover, BlockVisitor, OutOfMemory};
 use crate::prefetch::prefetch;
+use crate::stored::Allows;
 
 /// Entries of the smallest table: one cache line.
 const LEAST_ENTRIES: u64 = 8;
@@ -35,7 +36,7 @@ impl Index {
     #[inline]
     pub fn reserve_one(
         &mut self,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         if (self.occupied + 1) * 2 <= self.entries.len() {
@@ -56,7 +57,7 @@ impl Index {
     #[cold]
     fn grow(
         &mut self,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);

@@ -26,10 +26,10 @@ pub mod stored;
 mod tests;
 
 use super::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
-use super::format::chunks::{self, ChunkError};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
 use super::rows::{SHALLOW_ROWS, is_bearable, item_bytes};
+use crate::stored::Allows;
 use decay::{Contest, Decay};
 use heap::Heap;
 use pairs::{PAIR_BYTES, Pairs};
@@ -138,7 +138,7 @@ impl Shape {
     }
 
     /// Asks `allows` for the memory of a sketch without items.
-    fn ask_for_memory(self, allows: &dyn Fn(u64) -> bool) -> Result<(), OutOfMemory> {
+    fn ask_for_memory(self, allows: Allows<'_>) -> Result<(), OutOfMemory> {
         let bytes = self
             .bucket_bytes()
             .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES));
@@ -177,7 +177,7 @@ impl TopK {
         width: u64,
         depth: u64,
         decay: f64,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
         shape.ask_for_memory(allows)?;
@@ -304,7 +304,7 @@ impl TopK {
         item: &[u8],
         hash: &ItemHash,
         increment: u32,
-        allows: &dyn Fn(u64) -> bool,
+        allows: Allows<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
         // Looked up before the memory is reserved while every item that is not in the heap enters it, so that the others
@@ -443,35 +443,6 @@ impl TopK {
         self.buckets.bytes()
     }
 
-    /// The chunk of at most `chunk_bytes` bytes of the bucket array at `iterator` (see
-    /// [`chunks::chunk_at`]), and the iterator that goes with it; `None` past the end.
-    #[must_use]
-    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(i64, &[u8])> {
-        let bytes = self.bucket_bytes();
-        let lengths = std::iter::once(bytes.len());
-        let (place, len, next) = chunks::chunk_at(lengths, iterator, chunk_bytes)?;
-        Some((next, &bytes[place.offset..place.offset + len]))
-    }
-
-    /// Writes a chunk that came with `iterator` to its place in the bucket array.
-    ///
-    /// # Errors
-    /// [`ChunkError`] if it has none; nothing has changed then.
-    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
-        let bytes = self.buckets.bytes_mut();
-        let lengths = std::iter::once(bytes.len());
-        let place = chunks::place_for(lengths, iterator, chunk.len())?;
-        bytes[place.offset..place.offset + chunk.len()].copy_from_slice(chunk);
-        Ok(())
-    }
-
-    /// Feeds the logical state as bytes: equal for sketches that answer alike now and after whatever
-    /// comes, whatever memory they hold. Cost: all buckets and items once.
-    pub fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        self.digest_content(feed);
-        feed(&self.random.to_stored().to_le_bytes());
-    }
-
     /// [`TopK::digest`] without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
@@ -482,18 +453,6 @@ impl TopK {
             feed(&(element.item.len() as u64).to_le_bytes());
             feed(element.item);
         }
-    }
-
-    /// A deep copy, which goes on with the same random numbers.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses.
-    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        Ok(Self {
-            buckets: self.buckets.try_clone()?,
-            heap: self.heap.try_clone()?,
-            ..*self
-        })
     }
 }
 

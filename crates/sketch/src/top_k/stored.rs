@@ -12,9 +12,8 @@ use super::rows::fingerprint_of;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::buffer::{Buffer, OutOfMemory};
 use crate::format::{Fields, FormatError, Sink, Source};
-
-/// The encoding version that is written, and the only one there is.
-pub const ENCODING_VERSION: u32 = 0;
+use crate::stored::{Allows, Stored};
+use std::ffi::CStr;
 
 /// An element of the heap in the RDB format: fingerprint, length of the item, eight bytes that the
 /// peer ignores, count, four bytes that it ignores.
@@ -103,17 +102,18 @@ fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatE
     })
 }
 
-impl TopK {
-    /// Reads the RDB values. A sketch without random state of ours derives it from its content.
-    ///
-    /// # Errors
-    /// [`FormatError`]: parameters out of range, arrays of other lengths, an item without its NUL, an
-    /// encoding version above ours. Takes memory in proportion to the bytes read.
-    pub fn load(
-        source: &mut (impl Source + ?Sized),
-        encoding_version: u32,
+impl Stored for TopK {
+    const TYPE_NAME: &'static CStr = c"TopK-TYPE";
+    const ENCODING_VERSION: u16 = 0;
+    type Defaults = ();
+
+    /// A sketch without random state of ours derives it from its content.
+    fn load(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version > ENCODING_VERSION {
+        if encoding_version > Self::MAX_ENCODING_VERSION {
             return Err(FormatError::Invalid("unknown encoding version"));
         }
         let [k, width, depth] = [
@@ -163,20 +163,8 @@ impl TopK {
         .validate()
     }
 
-    /// Bytes of a payload of the RDB values, or a little more. Cost: one step an item.
-    #[must_use]
-    pub fn payload_bytes(&self) -> u64 {
-        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
-        // opcode and a length of up to nine bytes) and the NUL.
-        const FIXED_BYTES: u64 = 100;
-        const STRING_BYTES: u64 = 11;
-        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
-        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
-        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
-    }
-
-    /// Writes the RDB values. Takes no memory.
-    pub fn save(&self, sink: &mut (impl Sink + ?Sized)) {
+    /// Takes no memory.
+    fn save(&self, sink: &mut dyn Sink) {
         let shape = self.shape();
         sink.write_unsigned(shape.k.into());
         sink.write_unsigned(shape.width.into());
@@ -190,33 +178,21 @@ impl TopK {
         }
     }
 
-    /// The element at this place of the heap in the RDB format.
-    fn record(&self, place: usize) -> Record {
-        let mut record = [0; RECORD_BYTES];
-        if let Some(element) = self.heap.element(place) {
-            // Nobody reads the length: an item's own buffer has it.
-            #[allow(clippy::cast_possible_truncation)]
-            let length = element.item.len() as u32;
-            record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
-            record[4..8].copy_from_slice(&length.to_le_bytes());
-            record[16..20].copy_from_slice(&element.count.to_le_bytes());
-        }
-        if place == 0 {
-            record[8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
-        }
-        record
+    fn payload_bytes(&self) -> u64 {
+        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
+        // opcode and a length of up to nine bytes) and the NUL.
+        const FIXED_BYTES: u64 = 100;
+        const STRING_BYTES: u64 = 11;
+        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
+        let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
+        FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
     }
 
-    /// The header of a chunked dump: all but the bucket array ([`TopK::bucket_bytes`]).
-    ///
     /// The mark `TOPK` with the version 1, k, width, depth (64 bits each), the decay (a double), the
     /// random state (64 bits); then for each element that holds an item, by ascending place: its place
     /// in the heap array, its count (32 bits each), the length of the item (64 bits), the item. All
     /// little-endian.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`] if there is none for it.
-    pub fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let items: usize = self.heap.iter().map(|element| element.item.len()).sum();
         let mut header = Vec::new();
         let elements = self.items_held() * HEADER_ELEMENT_BYTES;
@@ -234,12 +210,8 @@ impl TopK {
         Ok(header)
     }
 
-    /// A sketch from the header of a chunked dump, with empty buckets for the chunks to fill. `allows`
-    /// is asked for what [`TopK::new`] takes, and for the items.
-    ///
-    /// # Errors
-    /// [`FormatError`]: anything but what [`TopK::header`] writes, or memory refused.
-    pub fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<Self, FormatError> {
+    /// `allows` is asked for what [`TopK::new`] takes, and for the items.
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
         if fields.array()? != HEADER_MARK {
             return Err(FormatError::Invalid("not the header of a top-k sketch"));
@@ -277,6 +249,48 @@ impl TopK {
             elements,
         }
         .validate()
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.buckets.bytes())
+    }
+
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        (number == 0).then(|| self.buckets.bytes_mut())
+    }
+
+    /// Feeds the logical state: equal for sketches that answer alike now and after the same commands, whatever memory
+    /// they hold.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        self.digest_content(feed);
+        feed(&self.random.to_stored().to_le_bytes());
+    }
+
+    /// A copy that continues with the same random numbers.
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            buckets: self.buckets.try_clone()?,
+            heap: self.heap.try_clone()?,
+            ..*self
+        })
+    }
+}
+
+impl TopK {
+    /// The element at this place of the heap in the RDB format.
+    fn record(&self, place: usize) -> Record {
+        let mut record = [0; RECORD_BYTES];
+        if let Some(element) = self.heap.element(place) {
+            // RedisBloom does not read the length of an item from its record.
+            let length = element.item.len() as u32;
+            record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
+            record[4..8].copy_from_slice(&length.to_le_bytes());
+            record[16..20].copy_from_slice(&element.count.to_le_bytes());
+        }
+        if place == 0 {
+            record[8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
+        }
+        record
     }
 }
 

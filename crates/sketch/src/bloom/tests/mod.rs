@@ -6,6 +6,8 @@ mod stored;
 
 use super::*;
 use crate::buffer::{Addresses, MovesAll};
+use crate::stored::Allows;
+use crate::stored::Stored;
 
 /// Every allocation is allowed.
 const ANY: Allows<'_> = &|_| true;
@@ -104,10 +106,10 @@ fn refused_memory_changes_nothing() {
     let mut chain = chain(2, 0.01, 2);
     add(&mut chain, b"a").unwrap();
     add(&mut chain, b"b").unwrap();
-    let before = parts::header(&chain);
+    let before = chain.header().unwrap();
     let refused = chain.add(chain.hash(b"c"), &|_| false);
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
-    assert_eq!(parts::header(&chain), before);
+    assert_eq!(chain.header().unwrap(), before);
     assert_eq!(add(&mut chain, b"c"), Ok(true));
 }
 

@@ -2,6 +2,7 @@
 
 use super::batch::Additions;
 use super::*;
+use crate::stored::Stored;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

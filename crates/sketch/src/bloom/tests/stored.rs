@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::format::FormatError;
-use crate::format::dump::{Value, Values};
 use crate::format::{Sink, Source};
+use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_path, golden_values};
 use proptest::prelude::*;
+use roughly_dump::{Value, Values};
 
 fn golden() -> Vec<(String, Values)> {
     let mut golden = Vec::new();
@@ -27,14 +28,14 @@ fn golden() -> Vec<(String, Values)> {
 
 fn saved(chain: &Chain) -> Values {
     let mut values = Values::default();
-    parts::save(chain, &mut values);
+    chain.save(&mut values);
     values
 }
 
 #[test]
 fn golden_payloads_come_back_byte_for_byte() {
     for (name, values) in golden() {
-        let chain = parts::load(&mut values.clone(), 4).unwrap();
+        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
         assert_eq!(saved(&chain), values, "{name}");
     }
 }
@@ -42,8 +43,8 @@ fn golden_payloads_come_back_byte_for_byte() {
 #[test]
 fn a_header_and_its_chunks_make_the_same_chain() {
     for (name, values) in golden() {
-        let chain = parts::load(&mut values.clone(), 4).unwrap();
-        let mut copy = parts::load_header(&parts::header(&chain), ANY).unwrap();
+        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
+        let mut copy = Chain::from_header(&chain.header().unwrap(), ANY).unwrap();
         let mut iterator = 1;
         while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
             copy.load_chunk(next, chunk).unwrap();
@@ -55,20 +56,20 @@ fn a_header_and_its_chunks_make_the_same_chain() {
 
 #[test]
 fn a_header_of_any_other_length_is_refused() {
-    let header = parts::header(&chain(10, 0.01, 2));
+    let header = chain(10, 0.01, 2).header().unwrap();
     for len in 0..header.len() {
-        assert!(parts::load_header(&header[..len], ANY).is_err());
+        assert!(Chain::from_header(&header[..len], ANY).is_err());
     }
     let longer = [&header[..], &[0]].concat();
-    assert!(parts::load_header(&longer, ANY).is_err());
-    assert!(parts::load_header(&header, ANY).is_ok());
+    assert!(Chain::from_header(&longer, ANY).is_err());
+    assert!(Chain::from_header(&header, ANY).is_ok());
 }
 
 /// A header's filters are searched by every item, so their number has an end.
 #[test]
 fn more_filters_than_a_chain_can_grow_are_refused() {
     let header = |filters: u32| {
-        let one = parts::header(&chain(1, 0.25, 1));
+        let one = chain(1, 0.25, 1).header().unwrap();
         let mut header = one[..20].to_vec();
         header[8..12].copy_from_slice(&filters.to_le_bytes());
         for _ in 0..filters {
@@ -76,8 +77,8 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
         }
         header
     };
-    assert!(parts::load_header(&header(2048), ANY).is_ok());
-    assert!(parts::load_header(&header(2049), ANY).is_err());
+    assert!(Chain::from_header(&header(2048), ANY).is_ok());
+    assert!(Chain::from_header(&header(2049), ANY).is_err());
     // The longest chain that grows: each new filter halves the rate until it is 0.
     let mut longest = chain(1, 0.25, 1);
     let mut item = 0u64;
@@ -88,7 +89,7 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
         }
     }
     assert_eq!(longest.filters().len(), 1072);
-    assert!(parts::load(&mut saved(&longest), 4).is_ok());
+    assert!(Chain::load(&mut saved(&longest), 4, &()).is_ok());
 }
 
 #[test]
@@ -98,11 +99,11 @@ fn a_chain_that_does_not_scale_has_one_filter() {
         add(&mut two, &[item]).unwrap();
     }
     assert_eq!(two.filters().len(), 2);
-    assert!(parts::load_header(&parts::header(&two), ANY).is_ok());
-    assert!(parts::load(&mut saved(&two), 4).is_ok());
+    assert!(Chain::from_header(&two.header().unwrap(), ANY).is_ok());
+    assert!(Chain::load(&mut saved(&two), 4, &()).is_ok());
     two.options |= options::NONSCALING;
-    assert!(parts::load_header(&parts::header(&two), ANY).is_err());
-    assert!(parts::load(&mut saved(&two), 4).is_err());
+    assert!(Chain::from_header(&two.header().unwrap(), ANY).is_err());
+    assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }
 
 /// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
@@ -113,17 +114,17 @@ fn a_count_at_its_end_is_not_passed() {
     values.values[0] = Value::Integer(end);
     values.values[4] = Value::Integer(u64::MAX);
     values.values[11] = Value::Integer(end);
-    let mut chain = parts::load(&mut values, 4).unwrap();
+    let mut chain = Chain::load(&mut values, 4, &()).unwrap();
     assert_eq!(add(&mut chain, b"one more"), Err(Error::Shape));
     assert_eq!(saved(&chain).values[0], Value::Integer(end));
-    assert!(parts::load(&mut saved(&chain), 4).is_ok());
+    assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());
 }
 
 #[test]
 fn a_header_asks_for_its_memory_before_it_takes_it() {
-    let header = parts::header(&chain(1 << 20, 0.01, 2));
+    let header = chain(1 << 20, 0.01, 2).header().unwrap();
     let asked = std::cell::Cell::new(0);
-    let refused = parts::load_header(&header, &|bytes| {
+    let refused = Chain::from_header(&header, &|bytes| {
         asked.set(bytes);
         false
     });
@@ -132,7 +133,7 @@ fn a_header_asks_for_its_memory_before_it_takes_it() {
 }
 
 /// A chain of one filter as an old version wrote it: 100 entries at 1 %, five items of which are in.
-fn old_payload(version: u32) -> Values {
+fn old_payload(version: u16) -> Values {
     let bits_per_entry = 9.585_058_387_441_68;
     let mut values = Values::default();
     values.write_unsigned(0);
@@ -159,7 +160,7 @@ fn old_payload(version: u32) -> Values {
 #[test]
 fn old_versions_load_and_answer_by_their_own_rules() {
     for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
-        let mut chain = parts::load(&mut old_payload(version), version).unwrap();
+        let mut chain = Chain::load(&mut old_payload(version), version, &()).unwrap();
         assert_eq!(chain.hash_width(), width);
         assert_eq!(chain.expansion(), 2);
         assert_eq!(chain.filters()[0].shape().modulus(), modulus);
@@ -169,15 +170,15 @@ fn old_versions_load_and_answer_by_their_own_rules() {
         }
         assert!(chain.filters().len() >= 2);
         // What it has become is a version-4 payload that loads again.
-        let again = parts::load(&mut saved(&chain), 4).unwrap();
+        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
         assert_eq!(saved(&again), saved(&chain));
     }
-    assert!(parts::load(&mut old_payload(4), 5).is_err());
+    assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
 }
 
 #[test]
 fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
-    let chain = parts::load(&mut old_payload(1), 1).unwrap();
+    let chain = Chain::load(&mut old_payload(1), 1, &()).unwrap();
     for item in 0..50u32 {
         let item = item.to_le_bytes();
         let a = murmur2(&item, 0x9747_b28c);
@@ -217,11 +218,14 @@ fn what_the_page_refuses_is_refused() {
         (10, Value::Bytes(vec![0; 119])),
         (11, Value::Integer(1)),
     ];
-    assert!(parts::load(&mut old_payload(4), 4).is_ok());
+    assert!(Chain::load(&mut old_payload(4), 4, &()).is_ok());
     for (position, value) in cases {
         let mut values = old_payload(4);
         values.values[*position] = value.clone();
-        assert!(parts::load(&mut values, 4).is_err(), "{position} {value:?}");
+        assert!(
+            Chain::load(&mut values, 4, &()).is_err(),
+            "{position} {value:?}"
+        );
     }
 }
 
@@ -236,13 +240,13 @@ fn exercise(mut chain: Chain) {
     let mut additions = batch::Additions::new(items, &mut chain);
     while additions.add_next(ANY).is_some() {}
     let _ = chain.contains_block(&hashes);
-    let _ = (chain.capacity(), chain.bit_bytes(), parts::header(&chain));
+    let _ = (chain.capacity(), chain.bit_bytes(), chain.header().unwrap());
     for iterator in [0, 1, 2, i64::MAX, -1] {
         let _ = chain.chunk(iterator, 100);
         let _ = chain.load_chunk(iterator, b"xyz");
     }
     // What was loaded and used can be saved and loaded again: nothing is lost at a restart.
-    assert!(parts::load(&mut saved(&chain), 4).is_ok());
+    assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());
 }
 
 const EDGES: [u64; 10] = [
@@ -275,7 +279,7 @@ proptest! {
     fn damaged_payloads_never_hurt(
         which in 0usize..64,
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
-        version in 0u32..5,
+        version in 0u16..5,
     ) {
         thread_local! { static GOLDEN: Vec<(String, Values)> = golden(); }
         let mut values = GOLDEN.with(|golden| {
@@ -296,19 +300,19 @@ proptest! {
                 },
             }
         }
-        if let Ok(chain) = parts::load(&mut values, version) {
+        if let Ok(chain) = Chain::load(&mut values, version, &()) {
             exercise(chain);
         }
     }
 
     #[test]
     fn damaged_headers_never_hurt(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
-        let mut header = parts::header(&chain(10, 0.01, 2));
+        let mut header = chain(10, 0.01, 2).header().unwrap();
         let start = position.index(header.len());
         let end = header.len().min(start + width);
         header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
         // A mebibyte is all that may be asked for here.
-        if let Ok(chain) = parts::load_header(&header, &|bytes| bytes <= 1 << 20) {
+        if let Ok(chain) = Chain::from_header(&header, &|bytes| bytes <= 1 << 20) {
             exercise(chain);
         }
     }
@@ -317,7 +321,7 @@ proptest! {
     fn a_source_that_ends_early_is_refused(len in 0usize..12) {
         let mut values = old_payload(4);
         values.values.truncate(len);
-        prop_assert_eq!(parts::load(&mut values, 4).err(), Some(FormatError::Truncated));
+        prop_assert_eq!(Chain::load(&mut values, 4, &()).err(), Some(FormatError::Truncated));
         prop_assert!(values.read_unsigned().is_err());
     }
 }

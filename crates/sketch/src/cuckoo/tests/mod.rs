@@ -8,6 +8,7 @@ use super::vacancies::Vacancies;
 use super::*;
 use crate::buffer::{Addresses, Blocks, MovesAll};
 use crate::hash::murmur64a;
+use crate::stored::Stored;
 use model::{Model, Refusal, values_of};
 use proptest::prelude::*;
 use std::cell::Cell;

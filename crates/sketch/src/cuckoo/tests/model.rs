@@ -2,8 +2,9 @@
 
 use crate::cuckoo::{CuckooFilter, Parameters};
 use crate::format::Sink;
-use crate::format::dump::Values;
 use crate::hash::murmur64a;
+use crate::stored::Stored;
+use roughly_dump::Values;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {

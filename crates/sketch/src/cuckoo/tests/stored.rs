@@ -3,12 +3,13 @@
 
 use super::model::values_of;
 use crate::cuckoo::item::HashedItem;
-use crate::cuckoo::{CuckooFilter, ENCODING_VERSION, HEADER_BYTES, Parameters};
+use crate::cuckoo::{CuckooFilter, HEADER_BYTES, Parameters};
 use crate::format::chunks::CHUNK_BYTES;
-use crate::format::dump::{Value, Values};
 use crate::format::{FormatError, Sink};
+use crate::stored::Stored;
 use crate::testing::{golden_bytes, golden_values};
 use proptest::prelude::*;
+use roughly_dump::{Value, Values};
 
 const DEFAULTS: Parameters = Parameters {
     bucket_size: 2,
@@ -33,8 +34,8 @@ fn golden(version: &str, name: &str) -> Values {
     golden_values(version, name, b"MBbloomCF", 4)
 }
 
-fn load(values: &Values, version: u32) -> Result<CuckooFilter, FormatError> {
-    CuckooFilter::load(&mut values.clone(), version, DEFAULTS)
+fn load(values: &Values, version: u16) -> Result<CuckooFilter, FormatError> {
+    CuckooFilter::load(&mut values.clone(), version, &DEFAULTS)
 }
 
 /// A word of cf.built: bytes other than letters, digits and punctuation are % and two digits.
@@ -93,7 +94,7 @@ fn golden_dumps_load_and_are_saved_again_byte_for_byte() {
     for name in GOLDEN {
         for version in ["2.8", "8.10"] {
             let values = golden(version, name);
-            let filter = load(&values, ENCODING_VERSION).unwrap();
+            let filter = load(&values, CuckooFilter::ENCODING_VERSION).unwrap();
             assert_eq!(values_of(&filter), values, "{version} {name}");
         }
     }
@@ -117,9 +118,9 @@ fn the_commands_of_golden_dumps_make_the_same_bytes() {
 fn headers_and_chunks_make_the_same_filter() {
     for name in GOLDEN {
         let filter = built("8.10", name);
-        let mut copy = CuckooFilter::from_header(&filter.header(), &|_| true).unwrap();
+        let mut copy = CuckooFilter::from_header(&filter.header().unwrap(), &|_| true).unwrap();
         let mut iterator = 1;
-        while let Some((chunk, next)) = filter.chunk(iterator, CHUNK_BYTES) {
+        while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
             copy.load_chunk(next, chunk).unwrap();
             iterator = next;
         }
@@ -133,12 +134,12 @@ fn chunks_above_16_mib_are_cut_and_none_crosses_sub_filters() {
     let filter = CuckooFilter::from_header(&header, &|_| true).unwrap();
     let mut lengths = Vec::new();
     let mut iterator = 1;
-    while let Some((chunk, next)) = filter.chunk(iterator, CHUNK_BYTES) {
+    while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
         lengths.push(chunk.len());
         iterator = next;
     }
     assert_eq!(lengths, [CHUNK_BYTES; 4]);
-    let (chunk, next) = filter.chunk(6 << 20, CHUNK_BYTES).unwrap();
+    let (next, chunk) = filter.chunk(6 << 20, CHUNK_BYTES).unwrap();
     assert_eq!((chunk.len(), next), (CHUNK_BYTES, 22 << 20));
     assert!(filter.chunk(0, CHUNK_BYTES).is_none() && filter.chunk(-1, CHUNK_BYTES).is_none());
     assert!(
@@ -196,7 +197,7 @@ fn a_header_is_laid_out_as_the_format_says() {
         (4, 500, 2)
     );
     assert_eq!(filter.nominal_bytes(), 40 + 3 * 16 + (16 + 32 + 64) * 4);
-    assert_eq!(filter.header()[..], bytes);
+    assert_eq!(filter.header().unwrap()[..], bytes);
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn old_encodings_take_the_configured_parameters() {
             max_iterations: 7,
             expansion: 3,
         };
-        let filter = CuckooFilter::load(&mut old_form(1, 8, 16, 32), version, defaults).unwrap();
+        let filter = CuckooFilter::load(&mut old_form(1, 8, 16, 32), version, &defaults).unwrap();
         let expansion = 4;
         assert_eq!(
             filter.parameters(),
@@ -282,7 +283,7 @@ fn old_encodings_take_the_configured_parameters() {
             }
         );
         // Several sub-filters of one size have an expansion of 1, whatever is configured.
-        let filter = CuckooFilter::load(&mut old_form(3, 8, 16, 32), version, defaults).unwrap();
+        let filter = CuckooFilter::load(&mut old_form(3, 8, 16, 32), version, &defaults).unwrap();
         let expansion = 1;
         assert_eq!(
             filter.parameters(),
@@ -293,7 +294,10 @@ fn old_encodings_take_the_configured_parameters() {
         );
         assert_eq!(filter.num_sub_filters(), 3);
         let saved = values_of(&filter);
-        assert_eq!(load(&saved, ENCODING_VERSION).unwrap(), filter);
+        assert_eq!(
+            load(&saved, CuckooFilter::ENCODING_VERSION).unwrap(),
+            filter
+        );
         assert!(load(&old_form(1, 8, 16, 15), version).is_err());
     }
     assert!(load(&golden("8.10", "cf-grown"), 5).is_err());
@@ -341,9 +345,9 @@ fn exercise(mut filter: CuckooFilter) {
     }
     filter.compact(&|_| true);
     let saved = values_of(&filter);
-    let again = load(&saved, ENCODING_VERSION).unwrap();
+    let again = load(&saved, CuckooFilter::ENCODING_VERSION).unwrap();
     assert_eq!(again, filter);
-    let shell = CuckooFilter::from_header(&filter.header(), &|_| true).unwrap();
+    let shell = CuckooFilter::from_header(&filter.header().unwrap(), &|_| true).unwrap();
     assert_eq!(shell.nominal_bytes(), filter.nominal_bytes());
     filter.digest(&mut |_| ());
 }
@@ -352,7 +356,7 @@ proptest! {
     #[test]
     fn mutated_dumps_are_refused_or_harmless(
         name in prop::sample::select(GOLDEN.to_vec()),
-        version in 0u32..6,
+        version in 0u16..6,
         mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, nasty_value()), 0..4),
     ) {
         let mut values = golden("8.10", name);
@@ -384,7 +388,7 @@ proptest! {
         chunk in prop::collection::vec(any::<u8>(), 1..600),
         iterator in 0i64..2000,
     ) {
-        let mut header = load(&golden("8.10", name), ENCODING_VERSION).unwrap().header();
+        let mut header = load(&golden("8.10", name), CuckooFilter::ENCODING_VERSION).unwrap().header().unwrap();
         for (place, byte) in header[at..].iter_mut().zip(bytes) {
             *place = byte;
         }
@@ -410,7 +414,7 @@ proptest! {
             values.write_unsigned(number);
         }
         values.write_bytes(&slots[..len]);
-        let filter = load(&values, ENCODING_VERSION).unwrap();
+        let filter = load(&values, CuckooFilter::ENCODING_VERSION).unwrap();
         prop_assert_eq!(&values_of(&filter), &values);
         let expected = slots[..len].iter().any(|&slot| slot == HashedItem::of(b"x").fingerprint);
         prop_assert!(expected || !filter.contains(b"x"));

@@ -2,8 +2,9 @@
 //! what the same commands build here.
 
 use super::*;
-use crate::format::dump::Value;
+use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
+use roughly_dump::Value;
 
 /// A recorded key: its payload and the text beside it.
 struct Golden {
@@ -107,16 +108,16 @@ fn reply(digest: &mut TDigest, command: &str) -> Vec<f64> {
 #[test]
 fn recorded_payloads_load_and_are_written_again_as_they_were() {
     for Golden { name, values, .. } in golden() {
-        let digest = TDigest::load(&mut values.clone(), 0).unwrap();
+        let digest = TDigest::load(&mut values.clone(), 0, &()).unwrap();
         assert_eq!(saved(&digest), values, "{name}");
-        assert!(TDigest::load(&mut values.clone(), 1).is_err());
+        assert!(TDigest::load(&mut values.clone(), 1, &()).is_err());
     }
 }
 
 #[test]
 fn restored_keys_answer_as_recorded() {
     for golden in golden() {
-        let mut digest = TDigest::load(&mut golden.values.clone(), 0).unwrap();
+        let mut digest = TDigest::load(&mut golden.values.clone(), 0, &()).unwrap();
         for line in golden.reads {
             let (command, wanted) = line.split_once(" -> ").unwrap();
             let context = format!("{} {command}", golden.name);

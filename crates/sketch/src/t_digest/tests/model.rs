@@ -2,6 +2,7 @@
 //! searches. Against it and against itself: any mixture of writes, reads, copies and reloads.
 
 use super::*;
+use crate::stored::Stored;
 use proptest::prelude::*;
 
 /// Nodes as (mean, weight); the first `merged` are merged ones.
@@ -392,8 +393,8 @@ proptest! {
             apply(&mut left, write);
             for digest in &mut stored {
                 let copy = match moment % 4 {
-                    0 => TDigest::load(&mut saved(digest), 0).unwrap(),
-                    1 => TDigest::from_chunk(&digest.to_chunk().unwrap()).unwrap(),
+                    0 => TDigest::load(&mut saved(digest), 0, &()).unwrap(),
+                    1 => TDigest::from_header(&digest.header().unwrap(), &|_| true).unwrap(),
                     2 => digest.try_clone().unwrap(),
                     _ => continue,
                 };
@@ -421,7 +422,7 @@ proptest! {
                 digest.add(&[value, -value]).unwrap();
                 *digest = TDigest::merge(compression, &[&*digest, &*digest], &|_| true).unwrap();
             }
-            stored = TDigest::load(&mut saved(&stored), 0).unwrap();
+            stored = TDigest::load(&mut saved(&stored), 0, &()).unwrap();
             prop_assert!(stored == left);
             prop_assert_eq!(saved(&stored), saved(&left));
         }

@@ -2,7 +2,8 @@
 //! loads survives every operation and can be stored again.
 
 use super::*;
-use crate::format::dump::Value;
+use crate::stored::Stored;
+use roughly_dump::Value;
 
 /// Where the fields lie.
 const COMPRESSION: usize = 0;
@@ -50,19 +51,19 @@ const INTEGERS: [u64; 9] = [
 /// Everything that can be done with a digest.
 fn exercise(mut digest: TDigest) {
     answers(&digest);
-    let loaded = TDigest::load(&mut saved(&digest), 0).unwrap();
+    let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
     assert_eq!(loaded, digest);
     let _ = TDigest::merge(3, &[&digest, &loaded, &digest], &|_| true).map(|merged| {
         answers(&merged);
-        TDigest::load(&mut saved(&merged), 0).unwrap();
+        TDigest::load(&mut saved(&merged), 0, &()).unwrap();
     });
     for count in [1, 2, 40] {
         if digest.add(&vec![0.5; count]).is_ok() {
             answers(&digest);
-            TDigest::load(&mut saved(&digest), 0).unwrap();
+            TDigest::load(&mut saved(&digest), 0, &()).unwrap();
         }
     }
-    assert!(TDigest::from_chunk(&digest.to_chunk().unwrap()).unwrap() == digest);
+    assert!(TDigest::from_header(&digest.header().unwrap(), &|_| true).unwrap() == digest);
     digest.reset();
     assert_eq!(digest.observations(), 0);
 }
@@ -84,7 +85,7 @@ fn bases() -> Vec<Values> {
 fn single_faults_are_refused_or_harmless() {
     let mut loaded = 0;
     let mut refused = 0;
-    let mut attempt = |mut values: Values| match TDigest::load(&mut values, 0) {
+    let mut attempt = |mut values: Values| match TDigest::load(&mut values, 0, &()) {
         Ok(digest) => {
             loaded += 1;
             exercise(digest);
@@ -130,7 +131,7 @@ fn pairs_of_faults_are_refused_or_harmless() {
                 _ => Value::Integer(INTEGERS[pick(INTEGERS.len())]),
             };
         }
-        if let Ok(digest) = TDigest::load(&mut values, 0) {
+        if let Ok(digest) = TDigest::load(&mut values, 0, &()) {
             exercise(digest);
         }
     }
@@ -139,7 +140,7 @@ fn pairs_of_faults_are_refused_or_harmless() {
 #[test]
 fn what_the_page_refuses_is_refused() {
     let base = saved(&digest_of(2, &[1.0, 2.0, 3.0]));
-    assert!(TDigest::load(&mut base.clone(), 0).is_ok());
+    assert!(TDigest::load(&mut base.clone(), 0, &()).is_ok());
     let weights = MEANS + 3;
     let double = |at, value| (at, Value::Double(value));
     let integer = |at, value: i64| (at, Value::Integer(value as u64));
@@ -181,7 +182,10 @@ fn what_the_page_refuses_is_refused() {
     for (at, fault) in faults {
         let mut values = base.clone();
         values.values[at] = fault.clone();
-        assert!(TDigest::load(&mut values, 0).is_err(), "{at} {fault:?}");
+        assert!(
+            TDigest::load(&mut values, 0, &()).is_err(),
+            "{at} {fault:?}"
+        );
     }
 }
 
@@ -192,7 +196,7 @@ fn a_claimed_number_of_nodes_takes_no_memory_before_they_come() {
     values.values[CAPACITY] = Value::Integer(capacity(MAX_COMPRESSION).into());
     values.values[NODES] = Value::Integer(2_000_000_000);
     assert_eq!(
-        TDigest::load(&mut values, 0),
+        TDigest::load(&mut values, 0, &()),
         Err(crate::format::FormatError::Truncated)
     );
 }

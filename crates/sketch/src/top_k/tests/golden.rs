@@ -3,8 +3,9 @@
 use super::super::TopK;
 use super::super::random::Random;
 use super::{listed, saved, sketch};
-use crate::format::dump::{Value, Values};
+use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_values};
+use roughly_dump::{Value, Values};
 
 fn golden(version: &str, name: &str) -> Values {
     golden_values(version, name, b"TopK-TYPE", 0)
@@ -38,15 +39,15 @@ fn golden_payloads_are_saved_as_they_were_loaded() {
     for version in GOLDEN_VERSIONS {
         for name in ["default", "empty", "full", "one", "part"] {
             let values = golden(version, &format!("topk-{name}"));
-            let sketch = TopK::load(&mut values.clone(), 0).unwrap();
+            let sketch = TopK::load(&mut values.clone(), 0, &()).unwrap();
             let again = saved(&sketch);
             assert_eq!(
                 without_ignored_bytes(again.clone()),
                 without_ignored_bytes(values.clone())
             );
             // Whoever loads the peer's payload, or ours, goes on from the same random state.
-            assert_eq!(TopK::load(&mut values.clone(), 0).unwrap(), sketch);
-            assert_eq!(TopK::load(&mut again.clone(), 0).unwrap(), sketch);
+            assert_eq!(TopK::load(&mut values.clone(), 0, &()).unwrap(), sketch);
+            assert_eq!(TopK::load(&mut again.clone(), 0, &()).unwrap(), sketch);
         }
     }
 }
@@ -103,7 +104,7 @@ fn a_sketch_that_decayed_in_the_peer_answers_as_it_did_there() {
         ],
     ];
     for (version, list) in GOLDEN_VERSIONS.into_iter().zip(lists) {
-        let sketch = TopK::load(&mut golden(version, "topk-default"), 0).unwrap();
+        let sketch = TopK::load(&mut golden(version, "topk-default"), 0, &()).unwrap();
         let wanted = list.map(|(item, count)| (item.as_bytes().to_vec(), count));
         assert_eq!(listed(&sketch), wanted);
         for (item, count) in wanted {

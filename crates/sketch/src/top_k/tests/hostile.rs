@@ -3,8 +3,9 @@
 use super::super::TopK;
 use super::{digest, listed, saved, sketch, through_chunks};
 use crate::format::FormatError;
-use crate::format::dump::{Value, Values};
+use crate::stored::Stored;
 use proptest::prelude::*;
+use roughly_dump::{Value, Values};
 use std::collections::HashSet;
 
 /// The most that a header may make us allocate here, in bytes.
@@ -30,7 +31,7 @@ fn survives(mut sketch: TopK) {
         for element in sketch.heap.iter() {
             assert!(sketch.query(element.item));
         }
-        assert_eq!(&TopK::load(&mut saved(sketch), 0).unwrap(), sketch);
+        assert_eq!(&TopK::load(&mut saved(sketch), 0, &()).unwrap(), sketch);
         let chunked = through_chunks(sketch);
         assert_eq!(&chunked, sketch);
         assert_eq!(digest(&chunked), digest(&sketch.try_clone().unwrap()));
@@ -47,7 +48,7 @@ fn survives(mut sketch: TopK) {
 }
 
 fn load(values: &Values) -> Result<TopK, FormatError> {
-    TopK::load(&mut values.clone(), 0)
+    TopK::load(&mut values.clone(), 0, &())
 }
 
 /// The values with one of them replaced.
@@ -180,7 +181,7 @@ fn what_the_spec_names_is_refused() {
     assert!(refused(5, Value::Bytes(vec![0; 5 * 24])));
     assert!(refused(6, Value::Bytes(Vec::new())));
     assert!(refused(6, Value::Bytes(b"a".to_vec())));
-    assert!(TopK::load(&mut values.clone(), 1).is_err());
+    assert!(TopK::load(&mut values.clone(), 1, &()).is_err());
 }
 
 /// The values of a sketch with k = 3 whose heap holds these (item, fingerprint, count).

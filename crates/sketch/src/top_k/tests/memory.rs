@@ -4,6 +4,7 @@ use super::super::records::MAX_SHARED;
 use super::super::{TopK, TopKError};
 use super::{saved, sketch};
 use crate::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
+use crate::stored::Stored;
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -72,7 +73,7 @@ fn a_large_heap_keeps_memory_for_its_records() {
         // Saved twice: the second time the records hold what the first left.
         for item in [&b"a"[..], b"b"] {
             large.add(item, 3).unwrap();
-            assert_eq!(TopK::load(&mut saved(&large), 0).unwrap(), large);
+            assert_eq!(TopK::load(&mut saved(&large), 0, &()).unwrap(), large);
         }
     }
 }
@@ -86,7 +87,7 @@ fn records_of_another_sketch_are_overwritten() {
     for number in 0..100u32 {
         full.add(&number.to_le_bytes(), number + 1).unwrap();
     }
-    assert_eq!(TopK::load(&mut saved(&full), 0).unwrap(), full);
+    assert_eq!(TopK::load(&mut saved(&full), 0, &()).unwrap(), full);
     assert_eq!(saved(&empty), before);
 }
 
@@ -202,7 +203,7 @@ fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
             let number = number * 7 % 101;
             let item = vec![b'x'; number as usize];
             sketch.add(&item, number % 5 + 1).unwrap();
-            let loaded = TopK::load(&mut saved(&sketch), 0).unwrap();
+            let loaded = TopK::load(&mut saved(&sketch), 0, &()).unwrap();
             let copied = sketch.try_clone().unwrap();
             let besides_items = |sketch: &TopK| bytes(sketch) - sketch.heap.item_bytes() as u64;
             for same in [&loaded, &copied] {

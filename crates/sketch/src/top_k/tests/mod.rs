@@ -8,7 +8,8 @@ mod model;
 mod recall;
 
 use super::TopK;
-use crate::format::dump::Values;
+use crate::stored::Stored;
+use roughly_dump::Values;
 
 /// A sketch; everything may be allocated.
 fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {

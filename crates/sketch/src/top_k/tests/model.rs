@@ -5,9 +5,10 @@ use super::super::random::Random;
 use super::super::{Added, TopK, TopKError};
 use super::{digest, listed, saved, sketch, through_chunks};
 use crate::buffer::BlockChanges;
-use crate::format::dump::Value;
 use crate::hash::murmur2;
+use crate::stored::Stored;
 use proptest::prelude::*;
+use roughly_dump::Value;
 
 #[derive(Clone, Default)]
 struct ModelElement {
@@ -209,7 +210,7 @@ proptest! {
         }
         let others = [
             original.try_clone().unwrap(),
-            TopK::load(&mut saved(&original), 0).unwrap(),
+            TopK::load(&mut saved(&original), 0, &()).unwrap(),
             through_chunks(&original),
         ];
         for mut other in others {
@@ -276,14 +277,14 @@ fn a_count_that_fell_leaves_the_heap_out_of_order() {
 
     // With its random state a sketch is loaded as it was; without, its order is restored.
     let mut values = saved(&sketch);
-    let loaded = TopK::load(&mut values.clone(), 0).unwrap();
+    let loaded = TopK::load(&mut values.clone(), 0, &()).unwrap();
     assert_eq!(in_heap_order(&loaded), wanted);
     assert_eq!(in_heap_order(&through_chunks(&sketch)), wanted);
     let Some(Value::Bytes(heap)) = values.values.get_mut(5) else {
         panic!("the sixth value is the heap");
     };
     heap[8..16].fill(0);
-    let loaded = TopK::load(&mut values, 0).unwrap();
+    let loaded = TopK::load(&mut values, 0, &()).unwrap();
     let wanted = shown([("d", 15), ("b", 20), ("c", 30), ("f", 25)]);
     assert_eq!(in_heap_order(&loaded), wanted);
 }
@@ -316,7 +317,7 @@ fn items_may_be_empty_or_contain_a_nul() {
     // The order of the recorded reply (golden: quirks-101).
     let items: Vec<_> = listed(&sketch).into_iter().map(|(item, _)| item).collect();
     assert_eq!(items, [&b""[..], b"plain", b"nul\0tail", b"\0lead"]);
-    let loaded = TopK::load(&mut saved(&sketch), 0).unwrap();
+    let loaded = TopK::load(&mut saved(&sketch), 0, &()).unwrap();
     assert_eq!(loaded, sketch);
 }
 

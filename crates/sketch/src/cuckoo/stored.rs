@@ -6,15 +6,15 @@ use super::CuckooFilter;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::SubFilter;
 use crate::buffer::{OutOfMemory, capacity_for, reserve_for};
-use crate::format::chunks::{ChunkError, chunk_at, place_for};
+use crate::format::chunks::{ChunkError, Place};
 use crate::format::{Fields, FormatError, Sink, Source};
+use crate::stored::{Allows, Stored};
+use std::ffi::CStr;
 
-/// Encoding version of the RDB form that is written; lower ones are read as well.
-pub const ENCODING_VERSION: u32 = 4;
 /// Length of the header of SCANDUMP: four 64-bit and three 16-bit numbers.
 pub const HEADER_BYTES: usize = 4 * 8 + 3 * 2;
 /// From this encoding on all parameters are stored; before, only counts and buffers were.
-const FIRST_WITH_PARAMETERS: u32 = 4;
+const FIRST_WITH_PARAMETERS: u16 = 4;
 
 /// All numbers of a stored filter, unchecked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Parts {
     /// their expansion was 1, whatever the default says now.
     fn decode_values(
         source: &mut dyn Source,
-        encoding_version: u32,
-        defaults: Parameters,
+        encoding_version: u16,
+        defaults: &Parameters,
     ) -> Result<Self, FormatError> {
         let filters = source.read_unsigned()?;
         let mut parts = Self {
@@ -112,18 +112,18 @@ impl Parts {
     }
 }
 
-impl CuckooFilter {
-    /// Reads a filter of the RDB form with this encoding version (0 to [`ENCODING_VERSION`]).
-    /// `defaults` are the configured parameters, which encodings before 4 do not store.
-    ///
-    /// # Errors
-    /// [`FormatError`]; memory is taken for what the stream holds, never for what it claims.
-    pub fn load(
+impl Stored for CuckooFilter {
+    const TYPE_NAME: &'static CStr = c"MBbloomCF";
+    const ENCODING_VERSION: u16 = 4;
+    /// The configured parameters, which encodings before 4 do not store.
+    type Defaults = Parameters;
+
+    fn load(
         source: &mut dyn Source,
-        encoding_version: u32,
-        defaults: Parameters,
+        encoding_version: u16,
+        defaults: &Parameters,
     ) -> Result<Self, FormatError> {
-        if encoding_version > ENCODING_VERSION {
+        if encoding_version > Self::MAX_ENCODING_VERSION {
             return Err(FormatError::Invalid("unknown encoding version"));
         }
         let parts = Parts::decode_values(source, encoding_version, defaults)?;
@@ -154,8 +154,7 @@ impl CuckooFilter {
         Ok(filter)
     }
 
-    /// Writes the filter in the RDB form of [`ENCODING_VERSION`].
-    pub fn save(&self, sink: &mut dyn Sink) {
+    fn save(&self, sink: &mut dyn Sink) {
         let parts = self.parts();
         sink.write_unsigned(parts.filters);
         sink.write_unsigned(parts.num_buckets);
@@ -170,13 +169,21 @@ impl CuckooFilter {
         }
     }
 
-    /// An all-empty filter of the shape that a SCANDUMP header describes, to be filled with
-    /// [`CuckooFilter::load_chunk`]. `allows` is asked once for all bytes of it.
-    ///
-    /// # Errors
-    /// [`FormatError::Truncated`] for any length but [`HEADER_BYTES`], else
-    /// [`FormatError::Invalid`] or [`FormatError::OutOfMemory`].
-    pub fn from_header(header: &[u8], allows: &dyn Fn(u64) -> bool) -> Result<Self, FormatError> {
+    fn payload_bytes(&self) -> u64 {
+        // Around the sub-filters: the type, the end and the footer, and seven numbers. Of each sub-filter: a number and the
+        // head of its slots.
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 7 * 10;
+        const SUB_FILTER_BYTES: u64 = 2 * 10;
+        self.arrays()
+            .map(|slots| SUB_FILTER_BYTES + slots.len() as u64)
+            .fold(FIXED_BYTES, u64::saturating_add)
+    }
+
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+        Ok(self.header_bytes().to_vec())
+    }
+
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
         let Checked {
             mut filter,
             sub_filters,
@@ -201,10 +208,44 @@ impl CuckooFilter {
         Ok(filter)
     }
 
-    /// The header of SCANDUMP.
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.sub_filters.iter().map(|each| &**each.slots())
+    }
+
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        Some(self.sub_filters.get_mut(number)?.slots_mut())
+    }
+
+    fn check_chunk(&self, _place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
+        if chunk.is_empty() {
+            return Err(ChunkError::NoArray);
+        }
+        Ok(())
+    }
+
+    /// Feeds the header, which fixes the length of all that follows, and the slots.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        feed(&self.header_bytes());
+        self.arrays().for_each(feed);
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut sub_filters = Vec::new();
+        reserve_for(&mut sub_filters, self.sub_filters.len(), MAX_SUB_FILTERS)?;
+        for sub_filter in &self.sub_filters {
+            sub_filters.push(sub_filter.try_clone()?);
+        }
+        Ok(Self {
+            sub_filters,
+            ..*self
+        })
+    }
+}
+
+impl CuckooFilter {
+    /// The header as SCANDUMP returns it.
     #[must_use]
-    #[allow(clippy::cast_possible_truncation)] // three numbers that came from 8 and 16 bits
-    pub fn header(&self) -> [u8; HEADER_BYTES] {
+    pub fn header_bytes(&self) -> [u8; HEADER_BYTES] {
         let parts = self.parts();
         let mut header = [0; HEADER_BYTES];
         let (long, short) = header.split_at_mut(4 * 8);
@@ -217,38 +258,6 @@ impl CuckooFilter {
             *place = (field as u16).to_le_bytes();
         }
         header
-    }
-
-    /// The chunk of slots that starts at byte `iterator` - 1 of all slots laid end to end: at most
-    /// `chunk_bytes` of one sub-filter, with the iterator that goes with it and asks for the next.
-    /// `None` for iterators below 1 or past the end. Cost: linear in the sub-filters.
-    #[must_use]
-    pub fn chunk(&self, iterator: i64, chunk_bytes: usize) -> Option<(&[u8], i64)> {
-        let (place, len, next) = chunk_at(self.slot_counts(), iterator, chunk_bytes)?;
-        let slots = self.sub_filters.get(place.array)?.slots();
-        Some((slots.get(place.offset..)?.get(..len)?, next))
-    }
-
-    /// Puts a chunk of slots where it belongs; `iterator` is the one that came with it.
-    ///
-    /// # Errors
-    /// [`ChunkError`] if the chunk is empty or does not lie inside one sub-filter; nothing is changed.
-    pub fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
-        if chunk.is_empty() {
-            return Err(ChunkError::NoArray);
-        }
-        let place = place_for(self.slot_counts(), iterator, chunk.len())?;
-        self.sub_filters
-            .get_mut(place.array)
-            .and_then(|sub_filter| sub_filter.slots_mut().get_mut(place.offset..))
-            .and_then(|slots| slots.get_mut(..chunk.len()))
-            .ok_or(ChunkError::TooLong)?
-            .copy_from_slice(chunk);
-        Ok(())
-    }
-
-    fn slot_counts(&self) -> impl Iterator<Item = usize> {
-        self.sub_filters.iter().map(|each| each.slots().len())
     }
 
     fn parts(&self) -> Parts {

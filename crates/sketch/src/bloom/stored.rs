@@ -1,0 +1,345 @@
+//! The stored forms of a chain: RDB values and the SCANDUMP header, one validator for both.
+//!
+//! Spec: bloom.md, "Header", "RDB" and "What a loaded header or RDB must satisfy".
+
+use super::filter::Filter;
+use super::shape::{Shape, hashes_for};
+use super::{Chain, MAX_ITEMS, options};
+use crate::buffer::{Buffer, OutOfMemory};
+use crate::format::{Fields, FormatError, Sink, Source};
+use crate::stored::{Allows, Stored};
+use std::ffi::CStr;
+
+/// Growth factor of chains from before it was stored (encoding versions below 4).
+const OLD_EXPANSION: u64 = 2;
+/// Most that a scaling chain may grow by.
+const MAX_EXPANSION: u64 = 32768;
+/// Most filters that a chain may have. No chain grows to so many: the error rate halves with each, and
+/// is 0 after some 1,075. More would let a payload ask for any amount of work an item.
+const MAX_FILTERS: u64 = 2048;
+/// Bits per entry of the smallest rate above 0 (2^-1074), rounded up. More would come from no rate, and
+/// would let a payload ask for billions of probes an item.
+const MAX_BITS_PER_ENTRY: f64 = 1550.0;
+/// Bytes of the fixed front of a header, and of each filter in it.
+const HEADER_FRONT_BYTES: usize = 20;
+const HEADER_FILTER_BYTES: usize = 53;
+
+/// What is stored of a chain beside its filters, as read and before it was believed.
+#[derive(Debug, Clone, Copy)]
+struct ChainParts {
+    items: u64,
+    filters: u64,
+    options: u64,
+    expansion: u64,
+}
+
+/// What is stored of a filter beside its bits, as read and before it was believed.
+#[derive(Debug, Clone, Copy)]
+struct FilterParts {
+    items: u64,
+    capacity: u64,
+    error_rate: f64,
+    bits_per_entry: f64,
+    hashes: u64,
+    bits: u64,
+    power: u64,
+    bytes: u64,
+}
+
+impl ChainParts {
+    /// Checks the chain's own fields and makes an empty list of filters of it.
+    fn validate(self) -> Result<Chain, FormatError> {
+        let options = u32::try_from(self.options)
+            .ok()
+            .filter(|options| options & !options::ALL == 0)
+            .ok_or(FormatError::Invalid("unknown options"))?;
+        let scaling = options & options::NONSCALING == 0;
+        if !(1..=MAX_FILTERS).contains(&self.filters) {
+            return Err(FormatError::Invalid("number of filters out of range"));
+        }
+        if !scaling && self.filters > 1 {
+            return Err(FormatError::Invalid(
+                "several filters in a chain that does not scale",
+            ));
+        }
+        if scaling && !(1..=MAX_EXPANSION).contains(&self.expansion) {
+            return Err(FormatError::Invalid("expansion out of range"));
+        }
+        let expansion = u32::try_from(self.expansion)
+            .map_err(|_| FormatError::Invalid("expansion out of range"))?;
+        Ok(Chain {
+            filters: Vec::new(),
+            items: self.items,
+            options,
+            expansion,
+        })
+    }
+}
+
+impl FilterParts {
+    /// Checks everything that later operations rely on.
+    fn validate(self) -> Result<Shape, FormatError> {
+        let refuse = |what| Err(FormatError::Invalid(what));
+        if !(self.error_rate > 0.0 && self.error_rate < 1.0) {
+            return refuse("error rate outside (0, 1)");
+        }
+        if !(self.bits_per_entry > 0.0 && self.bits_per_entry <= MAX_BITS_PER_ENTRY) {
+            return refuse("bits per entry out of range");
+        }
+        let hashes = hashes_for(self.bits_per_entry);
+        if hashes == 0 || u64::from(hashes) != self.hashes {
+            return refuse("hashes do not follow from bits per entry");
+        }
+        if self.capacity == 0 {
+            return refuse("no capacity");
+        }
+        if self.bits == 0 || self.bits.div_ceil(8) > self.bytes {
+            return refuse("fewer bytes than bits");
+        }
+        let power = match u8::try_from(self.power) {
+            Ok(power) if power < 64 => power,
+            _ => return refuse("power of two out of range"),
+        };
+        if power > 0 && self.bits < 1 << power {
+            return refuse("fewer bits than the modulus");
+        }
+        Ok(Shape {
+            capacity: self.capacity,
+            error_rate: self.error_rate,
+            bits_per_entry: self.bits_per_entry,
+            hashes,
+            bits: self.bits,
+            power,
+        })
+    }
+}
+
+/// Checks that a chain's count is the sum of its filters' counts, and fits a reply.
+fn validate_items(
+    items: u64,
+    mut of_filters: impl Iterator<Item = u64>,
+) -> Result<(), FormatError> {
+    let sum = of_filters.try_fold(0u64, u64::checked_add);
+    if sum != Some(items) || items > MAX_ITEMS {
+        return Err(FormatError::Invalid("items do not add up"));
+    }
+    Ok(())
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+fn load_filter(
+    source: &mut dyn Source,
+    encoding_version: u16,
+) -> Result<(FilterParts, Buffer), FormatError> {
+    let capacity = source.read_unsigned()?;
+    let error_rate = source.read_double()?;
+    let hashes = source.read_unsigned()?;
+    let bits_per_entry = source.read_double()?;
+    let (bits, power) = if encoding_version == 0 {
+        ((capacity as f64 * bits_per_entry) as u64, 0)
+    } else {
+        (source.read_unsigned()?, source.read_unsigned()?)
+    };
+    let buffer = source.read_bytes()?;
+    let items = source.read_unsigned()?;
+    let parts = FilterParts {
+        items,
+        capacity,
+        error_rate,
+        bits_per_entry,
+        hashes,
+        bits,
+        power,
+        bytes: buffer.len() as u64,
+    };
+    Ok((parts, buffer))
+}
+
+fn header_filters(
+    mut fields: Fields<'_>,
+    filters: u32,
+) -> impl Iterator<Item = Result<FilterParts, FormatError>> {
+    (0..filters).map(move |_| {
+        Ok(FilterParts {
+            bytes: fields.u64()?,
+            bits: fields.u64()?,
+            items: fields.u64()?,
+            error_rate: fields.f64()?,
+            bits_per_entry: fields.f64()?,
+            hashes: u64::from(fields.u32()?),
+            capacity: fields.u64()?,
+            power: u64::from(fields.u8()?),
+        })
+    })
+}
+
+impl Chain {
+    /// The header as SCANDUMP returns it: at most 106 KiB.
+    #[must_use]
+    pub fn header_bytes(&self) -> Vec<u8> {
+        let mut header =
+            Vec::with_capacity(HEADER_FRONT_BYTES + self.filters.len() * HEADER_FILTER_BYTES);
+        header.extend_from_slice(&self.items.to_le_bytes());
+        header.extend_from_slice(&(self.filters.len() as u32).to_le_bytes());
+        header.extend_from_slice(&self.options.to_le_bytes());
+        header.extend_from_slice(&self.expansion.to_le_bytes());
+        for filter in &self.filters {
+            let shape = filter.shape();
+            header.extend_from_slice(&(filter.bits().len() as u64).to_le_bytes());
+            header.extend_from_slice(&shape.bits.to_le_bytes());
+            header.extend_from_slice(&filter.items().to_le_bytes());
+            header.extend_from_slice(&shape.error_rate.to_le_bytes());
+            header.extend_from_slice(&shape.bits_per_entry.to_le_bytes());
+            header.extend_from_slice(&shape.hashes.to_le_bytes());
+            header.extend_from_slice(&shape.capacity.to_le_bytes());
+            header.push(shape.power);
+        }
+        header
+    }
+}
+
+impl Stored for Chain {
+    const TYPE_NAME: &'static CStr = c"MBbloom--";
+    const ENCODING_VERSION: u16 = 4;
+    type Defaults = ();
+
+    fn load(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        (): &Self::Defaults,
+    ) -> Result<Self, FormatError> {
+        if encoding_version > Self::MAX_ENCODING_VERSION {
+            return Err(FormatError::Invalid("unknown encoding version"));
+        }
+        let items = source.read_unsigned()?;
+        let filters = source.read_unsigned()?;
+        let options = match encoding_version {
+            0..2 => 0,
+            _ => source.read_unsigned()?,
+        };
+        let expansion = match encoding_version {
+            0..4 => OLD_EXPANSION,
+            _ => source.read_unsigned()?,
+        };
+        let parts = ChainParts {
+            items,
+            filters,
+            options,
+            expansion,
+        };
+        let mut chain = parts.validate()?;
+        for _ in 0..filters {
+            let (parts, bits) = load_filter(source, encoding_version)?;
+            let filter = Filter::with_bits(parts.validate()?, parts.items, bits);
+            chain.push(filter)?;
+        }
+        validate_items(chain.items, chain.filters.iter().map(Filter::items))?;
+        Ok(chain)
+    }
+
+    fn save(&self, sink: &mut dyn Sink) {
+        sink.write_unsigned(self.items);
+        sink.write_unsigned(self.filters.len() as u64);
+        sink.write_unsigned(u64::from(self.options));
+        sink.write_unsigned(u64::from(self.expansion));
+        for filter in &self.filters {
+            let shape = filter.shape();
+            sink.write_unsigned(shape.capacity);
+            sink.write_double(shape.error_rate);
+            sink.write_unsigned(u64::from(shape.hashes));
+            sink.write_double(shape.bits_per_entry);
+            sink.write_unsigned(shape.bits);
+            sink.write_unsigned(u64::from(shape.power));
+            sink.write_bytes(filter.bits());
+            sink.write_unsigned(filter.items());
+        }
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        // Around the filters: the type, the end and the footer, and four numbers. Of each filter: eight values, each an
+        // opcode and at most nine bytes.
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
+        const FILTER_BYTES: u64 = 8 * 10;
+        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes()
+    }
+
+    /// Old files may hold bit counts that are not whole bytes, which a header cannot describe.
+    fn has_header(&self) -> bool {
+        let mut filters = self.filters.iter();
+        filters.all(|filter| filter.shape().bits == filter.bits().len() as u64 * 8)
+    }
+
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+        Ok(self.header_bytes())
+    }
+
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+        let mut fields = Fields::new(header);
+        let items = fields.u64()?;
+        let filters = fields.u32()?;
+        let parts = ChainParts {
+            items,
+            filters: u64::from(filters),
+            options: u64::from(fields.u32()?),
+            expansion: u64::from(fields.u32()?),
+        };
+        let mut chain = parts.validate()?;
+        let described = (filters as usize).checked_mul(HEADER_FILTER_BYTES);
+        if described != Some(fields.rest().len()) {
+            return Err(FormatError::Invalid("length does not fit the filters"));
+        }
+        let counts = header_filters(fields.clone(), filters)
+            .map(|parts| parts.map_or(0, |parts| parts.items));
+        validate_items(items, counts)?;
+        let mut total = 0u64;
+        for parts in header_filters(fields.clone(), filters) {
+            let parts = parts?;
+            parts.validate()?;
+            if Some(parts.bits) != parts.bytes.checked_mul(8) {
+                return Err(FormatError::Invalid("bits are not whole bytes"));
+            }
+            total = total
+                .checked_add(parts.bytes)
+                .ok_or(OutOfMemory { bytes: u64::MAX })?;
+        }
+        if !allows(total) {
+            return Err(OutOfMemory { bytes: total }.into());
+        }
+        for parts in header_filters(fields, filters) {
+            let parts = parts?;
+            let bits = Buffer::zeroed(parts.bytes)?;
+            chain.push(Filter::with_bits(parts.validate()?, parts.items, bits))?;
+        }
+        Ok(chain)
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.filters.iter().map(|filter| &**filter.bits())
+    }
+
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        Some(self.filters.get_mut(number)?.bits_mut())
+    }
+
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        feed(&self.header_bytes());
+        self.arrays().for_each(feed);
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut filters = Vec::new();
+        filters
+            .try_reserve_exact(self.filters.len())
+            .map_err(|_| OutOfMemory {
+                bytes: (self.filters.len() * size_of::<Filter>()) as u64,
+            })?;
+        for filter in &self.filters {
+            filters.push(filter.try_clone()?);
+        }
+        Ok(Self { filters, ..*self })
+    }
+}

@@ -1,0 +1,109 @@
+//! [`Stored`]: everything that a sketch can do with bytes.
+
+use crate::blocks::Blocks;
+use crate::buffer::OutOfMemory;
+use crate::format::chunks::{self, ChunkError, Place};
+use crate::format::{FormatError, Sink, Source};
+use std::ffi::CStr;
+
+/// Asked whether so many bytes may be taken, before they are allocated.
+pub type Allows<'a> = &'a dyn Fn(u64) -> bool;
+
+/// A sketch with its stored forms: the values of an RDB file, and a header with chunks.
+///
+/// The values are what RDB files and DUMP payloads hold. The header describes a sketch without its arrays; the
+/// chunks are pieces of the arrays, laid end to end (see [`chunks`]). SCANDUMP, LOADCHUNK, AOF rewrite, RDB load
+/// and save, COPY and DEBUG DIGEST are written once, for every sketch that implements this trait.
+pub trait Stored: Blocks + Sized {
+    /// The name of the type in RDB files and DUMP payloads: nine characters of `A-Z a-z 0-9 - _`.
+    const TYPE_NAME: &'static CStr;
+    /// The encoding version that [`Stored::save`] writes.
+    const ENCODING_VERSION: u16;
+    /// The highest encoding version that [`Stored::load`] reads.
+    const MAX_ENCODING_VERSION: u16 = Self::ENCODING_VERSION;
+
+    /// Parameters that old encoding versions do not store, so that the caller supplies them.
+    type Defaults;
+
+    /// Reads the values of an encoding version. Takes memory in proportion to the bytes read.
+    ///
+    /// # Errors
+    /// [`FormatError`]: an encoding version above [`Stored::MAX_ENCODING_VERSION`], values that end early or
+    /// contradict the format, or memory that was refused.
+    fn load(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        defaults: &Self::Defaults,
+    ) -> Result<Self, FormatError>;
+
+    /// Writes the values of [`Stored::ENCODING_VERSION`].
+    fn save(&self, sink: &mut dyn Sink);
+
+    /// An upper bound for the bytes of a DUMP payload.
+    fn payload_bytes(&self) -> u64;
+
+    /// Whether [`Stored::header`] can describe this value. Only values of old encoding versions may lack a header.
+    fn has_header(&self) -> bool {
+        true
+    }
+
+    /// The header: all but the arrays.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses the bytes.
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory>;
+
+    /// The sketch that a header describes, with zeroed arrays. `allows` is asked for their bytes after the header was
+    /// checked and before memory is taken.
+    ///
+    /// # Errors
+    /// [`FormatError`]: anything but what [`Stored::header`] writes, or memory that was refused.
+    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError>;
+
+    /// The arrays that chunks are cut from, in order.
+    fn arrays(&self) -> impl Iterator<Item = &[u8]>;
+
+    /// The array with this number, from 0.
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]>;
+
+    /// Checks the contents of a chunk that has a place.
+    ///
+    /// # Errors
+    /// [`ChunkError`] if the arrays may not hold such bytes there.
+    fn check_chunk(&self, _place: Place, _chunk: &[u8]) -> Result<(), ChunkError> {
+        Ok(())
+    }
+
+    /// The chunk of at most `max_bytes` bytes at `iterator`, after the iterator that goes with it and asks for the
+    /// next. `None` for iterators below 1 or past the end. Cost: linear in the arrays, not in their bytes.
+    fn chunk(&self, iterator: i64, max_bytes: usize) -> Option<(i64, &[u8])> {
+        let lengths = self.arrays().map(<[u8]>::len);
+        let (place, len, next) = chunks::chunk_at(lengths, iterator, max_bytes)?;
+        let array = self.arrays().nth(place.array)?;
+        Some((next, array.get(place.offset..)?.get(..len)?))
+    }
+
+    /// Puts a chunk where it belongs; `iterator` is the one that came with it.
+    ///
+    /// # Errors
+    /// [`ChunkError`] if it does not lie inside one array or holds bytes that the array may not; nothing is changed.
+    fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
+        let lengths = self.arrays().map(<[u8]>::len);
+        let place = chunks::place_for(lengths, iterator, chunk.len())?;
+        self.check_chunk(place, chunk)?;
+        self.array_mut(place.array)
+            .and_then(|array| array.get_mut(place.offset..)?.get_mut(..chunk.len()))
+            .ok_or(ChunkError::TooLong)?
+            .copy_from_slice(chunk);
+        Ok(())
+    }
+
+    /// Feeds the whole state to a digest: equal states feed equal bytes.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8]));
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses memory.
+    fn try_clone(&self) -> Result<Self, OutOfMemory>;
+}
