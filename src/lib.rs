@@ -12,7 +12,7 @@ pub mod server;
 
 use family::{bloom, count_min, cuckoo, t_digest, top_k};
 use server::allocator::ServerAllocator;
-use server::module::Module;
+use server::module::{Module, Release};
 
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
@@ -25,13 +25,10 @@ const COMMAND_SET_VERSION: i32 = 8 * 10_000 + 12 * 100;
 pub static MODULE: Module = Module {
     name: c"bf",
     version: COMMAND_SET_VERSION,
-    greeting: concat!(
-        "Roughly ",
-        env!("CARGO_PKG_VERSION"),
-        " (",
-        env!("ROUGHLY_REVISION"),
-        ") is ready"
-    ),
+    release: Release {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: env!("ROUGHLY_REVISION"),
+    },
     families: &[
         bloom::FAMILY,
         cuckoo::FAMILY,
@@ -39,7 +36,6 @@ pub static MODULE: Module = Module {
         top_k::FAMILY,
         t_digest::FAMILY,
     ],
-    info: family::write_info,
 };
 
 export_module!(MODULE);

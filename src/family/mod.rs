@@ -5,13 +5,10 @@ pub mod bloom;
 mod chunks;
 pub mod count_min;
 pub mod cuckoo;
-mod info;
 mod merge;
 
 pub mod t_digest;
 pub mod top_k;
-
-pub use info::write as write_info;
 
 #[cfg(test)]
 mod tests;

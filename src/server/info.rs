@@ -48,7 +48,7 @@ impl InfoWriter {
 ///
 /// # Safety
 /// `ctx` must be that of the running INFO callback.
-pub(super) unsafe fn run(ctx: *mut raw::RedisModuleInfoCtx, write: fn(&mut InfoWriter)) {
+pub(super) unsafe fn run(ctx: *mut raw::RedisModuleInfoCtx, write: impl FnOnce(&mut InfoWriter)) {
     // SAFETY: by the promise above.
     guarded("info", || write(&mut unsafe { InfoWriter::new(ctx) }));
 }

@@ -3,7 +3,7 @@
 use super::argument::Argument;
 use super::command::{self, Command};
 use super::config::{self, Setting};
-use super::datatype::{self, DataType};
+use super::datatype::{self, DataType, Registration};
 use super::guard::{self, guarded};
 use super::info::InfoWriter;
 use super::limit;
@@ -18,6 +18,7 @@ use std::slice;
 pub struct TypeRegistrar {
     name: &'static CStr,
     register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
+    registration: fn() -> &'static Registration,
 }
 
 /// The registrar of `T`.
@@ -26,13 +27,14 @@ pub const fn data_type<T: DataType>() -> TypeRegistrar {
     TypeRegistrar {
         name: T::TYPE_NAME,
         register: datatype::register::<T>,
+        registration: T::registration,
     }
 }
 
 /// A family of commands around a data type.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// Its ACL category.
+    /// Its ACL category, which is also the prefix of its fields in INFO.
     pub category: &'static CStr,
     /// Its type.
     pub data_type: TypeRegistrar,
@@ -49,12 +51,19 @@ pub struct Module {
     pub name: &'static CStr,
     /// Its version as clients read it: the version of the command set.
     pub version: c_int,
-    /// What the log says when it is loaded.
-    pub greeting: &'static str,
     /// Its families.
     pub families: &'static [Family],
-    /// Writes its sections of INFO.
-    pub info: fn(&mut InfoWriter),
+    /// Its own version and revision, for the log and INFO.
+    pub release: Release,
+}
+
+/// Which build of the module this is.
+#[derive(Debug, Clone, Copy)]
+pub struct Release {
+    /// The version of the package.
+    pub version: &'static str,
+    /// The revision of the sources.
+    pub revision: &'static str,
 }
 
 /// Logs which API functions the server lacks, and what follows from it.
@@ -209,7 +218,8 @@ impl Module {
                 Ok(()) => {
                     // SAFETY: as above.
                     unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
-                    log::notice(self.greeting);
+                    let Release { version, revision } = self.release;
+                    log::notice(&format!("Roughly {version} ({revision}) is ready"));
                     raw::REDISMODULE_OK as c_int
                 }
                 Err(why) => {
@@ -227,7 +237,24 @@ impl Module {
     /// `ctx` must be that of the running callback.
     pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
         // SAFETY: by the promise above.
-        unsafe { super::info::run(ctx, self.info) };
+        unsafe { super::info::run(ctx, |info| self.write_sections(info)) };
+    }
+
+    /// Writes the sections `version` and `stats`. The server puts `bf_` before each name.
+    fn write_sections(&self, info: &mut InfoWriter) {
+        if info.section(c"version") {
+            info.text("roughly_version", self.release.version);
+            info.text("roughly_revision", self.release.revision);
+        }
+        if info.section(c"stats") {
+            for family in self.families {
+                let prefix = family.category.to_string_lossy();
+                let stats = &(family.data_type.registration)().stats;
+                for (name, value) in stats.fields() {
+                    info.number(&format!("{prefix}_{name}"), value);
+                }
+            }
+        }
     }
 }
 
