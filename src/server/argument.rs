@@ -1,6 +1,6 @@
 //! One argument: bytes, and the numbers the server reads in them.
 
-use super::decimal::plain_decimal;
+use super::decimal::parse_decimal;
 use redis_module::raw;
 use std::marker::PhantomData;
 use std::slice;
@@ -61,7 +61,7 @@ impl<'a> Argument<'a> {
     #[inline]
     #[must_use]
     pub fn double(self) -> Option<f64> {
-        plain_decimal(self.bytes()).or_else(|| self.server_double())
+        parse_decimal(self.bytes()).or_else(|| self.server_double())
     }
 
     /// What the server reads in it.

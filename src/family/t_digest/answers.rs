@@ -4,7 +4,7 @@
 //! None of them changes what the digest is. The first after a write makes its compressed form, which is
 //! kept beside it until the next write and counts as its memory.
 
-use super::numbers::Numbers;
+use super::numbers;
 use super::{NO_MEMORY, NOT_FOUND};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -130,7 +130,7 @@ fn answer_each<T: Copy + Default>(
 ) -> Result<(), Error> {
     let key = call.read::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let numbers = Numbers::parse(call, 2, parse)?;
+    let numbers = numbers::parse(call, 2, parse)?;
     let compressed = compressed(&key, digest)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {

@@ -1,58 +1,29 @@
-//! The numbers at the end of a command, all parsed before anything is done.
+//! The numbers at the end of a command, all parsed before any of them is used.
 
 use super::NO_MEMORY;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use std::ops::Deref;
+use smallvec::SmallVec;
 
-/// So many numbers need no allocation.
-const INLINE: usize = 16;
+/// The numbers of a command, in order. Up to 16 need no allocation.
+pub type Numbers<T> = SmallVec<[T; 16]>;
 
-/// The numbers of a command, in order.
-pub struct Numbers<T> {
-    few: [T; INLINE],
-    /// All of them, where they are more than few.
-    many: Vec<T>,
-    len: usize,
-}
-
-impl<T: Copy + Default> Numbers<T> {
-    /// Parses the words from number `first` on. The first error ends it.
-    pub fn parse(
-        call: &Call<'_>,
-        first: usize,
-        parse: impl Fn(Argument<'_>) -> Result<T, Error>,
-    ) -> Result<Self, Error> {
-        let words = call.args_from(first);
-        let len = words.len();
-        let mut numbers = Self {
-            few: [T::default(); INLINE],
-            many: Vec::new(),
-            len,
-        };
-        if len <= INLINE {
-            for (number, word) in numbers.few.iter_mut().zip(words) {
-                *number = parse(word)?;
-            }
-        } else {
-            let reserved = numbers.many.try_reserve_exact(len);
-            reserved.map_err(|_| NO_MEMORY)?;
-            for word in words {
-                numbers.many.push(parse(word)?);
-            }
-        }
-        Ok(numbers)
+/// Parses the arguments from number `first` on.
+///
+/// # Errors
+/// The first error of `parse`, or [`NO_MEMORY`].
+pub fn parse<T>(
+    call: &Call<'_>,
+    first: usize,
+    parse: impl Fn(Argument<'_>) -> Result<T, Error>,
+) -> Result<Numbers<T>, Error> {
+    let arguments = call.args_from(first);
+    let mut numbers = Numbers::new();
+    numbers
+        .try_reserve_exact(arguments.len())
+        .map_err(|_| NO_MEMORY)?;
+    for argument in arguments {
+        numbers.push(parse(argument)?);
     }
-}
-
-impl<T> Deref for Numbers<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        if self.len <= INLINE {
-            &self.few[..self.len]
-        } else {
-            &self.many
-        }
-    }
+    Ok(numbers)
 }

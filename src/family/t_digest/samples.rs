@@ -1,6 +1,6 @@
 //! Samples in: TDIGEST.ADD.
 
-use super::numbers::Numbers;
+use super::numbers;
 use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -10,7 +10,7 @@ use roughly_sketch::t_digest::{DigestError, TDigest};
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let values = Numbers::parse(call, 2, sample)?;
+    let values = numbers::parse(call, 2, sample)?;
     let blocks = digest.block_bytes();
     let added = digest.add_within(&values, &|more| call.allows_addition(more));
     if digest.block_bytes() != blocks {
