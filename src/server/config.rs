@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::RangeInclusive;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
 
 /// Why a text is no value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,19 @@ pub fn integer_in(text: Argument<'_>, range: RangeInclusive<i64>) -> Result<i64,
     }
     let (least, most) = range.into_inner();
     Err(Rejection::OutOfRange(format!("[{least}, {most}]")))
+}
+
+/// Stores the integer that a text is, if it is in the range: the `set` of integer settings.
+///
+/// # Errors
+/// As [`integer_in`].
+pub fn store_integer(
+    text: Argument<'_>,
+    range: RangeInclusive<i64>,
+    value: &AtomicI64,
+) -> Result<Accepted, Rejection> {
+    value.store(integer_in(text, range)?, Ordering::Relaxed);
+    Ok(Accepted::AsGiven)
 }
 
 /// A registered setting: the setting and the text that CONFIG GET shows.

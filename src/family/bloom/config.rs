@@ -1,7 +1,7 @@
 //! The settings `bf-*`: how a filter is made that nobody reserved (spec: server.md, "Configuration").
 
 use crate::server::argument::Argument;
-use crate::server::config::{Accepted, Rejection, Setting, integer_in};
+use crate::server::config::{Accepted, Rejection, Setting, store_integer};
 use crate::server::log;
 use roughly_sketch::bloom::{MAX_ERROR_RATE, Parameters};
 use std::ops::RangeInclusive;
@@ -35,14 +35,14 @@ pub const SETTINGS: &[Setting] = &[
         name: c"bf-initial-size",
         old_name: Some("INITIAL_SIZE"),
         default: c"100",
-        set: |text| set_integer(text, CAPACITIES, &CAPACITY),
+        set: |text| store_integer(text, CAPACITIES, &CAPACITY),
         fits: |_| Ok(()),
     },
     Setting {
         name: c"bf-expansion-factor",
         old_name: None,
         default: c"2",
-        set: |text| set_integer(text, EXPANSIONS, &EXPANSION),
+        set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
         fits: |_| Ok(()),
     },
 ];
@@ -58,15 +58,6 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
     } else {
         Accepted::AsGiven
     })
-}
-
-fn set_integer(
-    text: Argument<'_>,
-    range: RangeInclusive<i64>,
-    value: &AtomicI64,
-) -> Result<Accepted, Rejection> {
-    value.store(integer_in(text, range)?, Ordering::Relaxed);
-    Ok(Accepted::AsGiven)
 }
 
 /// An error rate in (0, 1), at most [`MAX_ERROR_RATE`]; a cap is logged, once a second at most.

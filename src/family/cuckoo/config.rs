@@ -2,8 +2,7 @@
 //! server.md, "Configuration").
 
 use super::create::Creation;
-use crate::server::argument::Argument;
-use crate::server::config::{Accepted, Rejection, Setting, integer_in};
+use crate::server::config::{Setting, integer_in, store_integer};
 use roughly_sketch::cuckoo::{MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -33,14 +32,14 @@ pub const SETTINGS: &[Setting] = &[
         name: c"cf-bucket-size",
         old_name: None,
         default: c"2",
-        set: |text| set(text, BUCKET_SIZES, &BUCKET_SIZE),
+        set: |text| store_integer(text, BUCKET_SIZES, &BUCKET_SIZE),
         fits: |text| integer_in(text, 1..=largest_bucket()).map(drop),
     },
     Setting {
         name: c"cf-initial-size",
         old_name: None,
         default: c"1024",
-        set: |text| set(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY),
+        set: |text| store_integer(text, MIN_INITIAL_SIZE..=MAX_CAPACITY, &CAPACITY),
         fits: |text| {
             let two_buckets = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
             integer_in(text, MIN_INITIAL_SIZE.max(two_buckets)..=MAX_CAPACITY).map(drop)
@@ -50,33 +49,24 @@ pub const SETTINGS: &[Setting] = &[
         name: c"cf-max-iterations",
         old_name: None,
         default: c"20",
-        set: |text| set(text, ITERATIONS, &MAX_ITERATIONS),
+        set: |text| store_integer(text, ITERATIONS, &MAX_ITERATIONS),
         fits: |_| Ok(()),
     },
     Setting {
         name: c"cf-expansion-factor",
         old_name: None,
         default: c"1",
-        set: |text| set(text, EXPANSIONS, &EXPANSION),
+        set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
         fits: |_| Ok(()),
     },
     Setting {
         name: c"cf-max-expansions",
         old_name: Some("CF_MAX_EXPANSIONS"),
         default: c"32",
-        set: |text| set(text, LIMITS, &MAX_SUB_FILTERS),
+        set: |text| store_integer(text, LIMITS, &MAX_SUB_FILTERS),
         fits: |_| Ok(()),
     },
 ];
-
-fn set(
-    text: Argument<'_>,
-    range: RangeInclusive<i64>,
-    value: &AtomicI64,
-) -> Result<Accepted, Rejection> {
-    value.store(integer_in(text, range)?, Ordering::Relaxed);
-    Ok(Accepted::AsGiven)
-}
 
 /// The smallest capacity of a filter with buckets of this size: that of two buckets.
 pub fn smallest_capacity(bucket_size: i64) -> i64 {
