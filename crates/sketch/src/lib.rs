@@ -17,6 +17,7 @@ pub mod format;
 pub mod hash;
 pub mod math;
 pub mod merge;
+pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
 pub mod rows;

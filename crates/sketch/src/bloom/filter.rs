@@ -1,9 +1,9 @@
 //! One Bloom filter: a bit array and the probes of an item (Bloom 1970, with the double hashing of
 //! Kirsch & Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
 
-use super::modulus::Modulus;
 use super::shape::Shape;
 use crate::buffer::{Buffer, OutOfMemory};
+use crate::modulus::Modulus;
 use crate::prefetch::prefetch;
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ const FIRST_PROBES: u32 = 2;
 #[derive(Debug)]
 pub struct Filter {
     shape: Shape,
-    modulus: Modulus,
+    modulus: Modulus<u64>,
     items: u64,
     bits: Buffer,
 }
@@ -58,7 +58,7 @@ impl Filter {
     /// A filter around bits that are there already. `bits` holds at least `shape.bytes()` bytes: the
     /// validator of stored forms sees to it.
     pub(super) fn with_bits(shape: Shape, items: u64, bits: Buffer) -> Self {
-        let modulus = Modulus::new(shape.modulus());
+        let modulus = Modulus::<u64>::new(shape.modulus());
         Self {
             shape,
             modulus,

@@ -5,7 +5,6 @@
 
 pub mod batch;
 pub mod filter;
-mod modulus;
 pub mod options;
 pub mod shape;
 mod stored;

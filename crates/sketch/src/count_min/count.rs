@@ -5,8 +5,9 @@
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
+use crate::modulus::Modulus;
 use crate::prefetch::{prefetch, with_wide_vectors};
-use crate::rows::{Columns, LANES, group_hashes};
+use crate::rows::{LANES, group_hashes};
 
 /// Items found ahead: their cells are more than the memory of any core serves at a time.
 const BLOCK: usize = 8;
@@ -230,7 +231,7 @@ impl<T: Copy + Default, const L: usize, const G: usize> Default for Block<T, L, 
 struct Rows {
     width: usize,
     depth: usize,
-    columns: Columns,
+    columns: Modulus<u32>,
 }
 
 impl Rows {
@@ -547,7 +548,7 @@ mod tests {
         let rows = Rows {
             width: 1 << 33,
             depth: 1 << 33,
-            columns: Columns::new(1 << 33),
+            columns: Modulus::<u32>::new(1 << 33),
         };
         let first_row = (1 << 32) - 8;
         let columns = rows.columns::<LANES, 2>(b"item", first_row);

@@ -40,7 +40,8 @@ pub use shape::{Shape, dimensions_for};
 
 use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
 use super::merge::TooMuchWork;
-use super::rows::{self, Columns, SHALLOW_ROWS, item_bytes};
+use super::rows::{self, SHALLOW_ROWS, item_bytes};
+use crate::modulus::Modulus;
 use crate::stored::Allows;
 
 /// The greatest total that a sketch counts to.
@@ -85,7 +86,7 @@ pub struct CountMin {
     shape: Shape,
     /// Sum of all increments, at most [`MAX_TOTAL`].
     total: u64,
-    columns: Columns,
+    columns: Modulus<u32>,
     cells: Buffer,
 }
 
@@ -123,7 +124,7 @@ impl CountMin {
         Self {
             shape,
             total,
-            columns: Columns::new(shape.width()),
+            columns: Modulus::<u32>::new(shape.width()),
             cells,
         }
     }

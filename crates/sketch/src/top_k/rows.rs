@@ -1,8 +1,9 @@
 //! Which bucket of each row an item belongs to, and its fingerprint (spec: top-k.md).
 
 use crate::hash::murmur2_lanes;
+use crate::modulus::Modulus;
 use crate::prefetch::with_wide_vectors;
-use crate::rows::{Columns, LANES, group_hashes};
+use crate::rows::{LANES, group_hashes};
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -29,7 +30,7 @@ pub struct ItemHash {
 pub(super) struct Rows {
     pub width: u32,
     pub depth: u32,
-    columns: Columns,
+    columns: Modulus<u32>,
 }
 
 impl Rows {
@@ -38,7 +39,7 @@ impl Rows {
         Self {
             width,
             depth,
-            columns: Columns::new(width.into()),
+            columns: Modulus::<u32>::new(width.into()),
         }
     }
 
