@@ -34,7 +34,7 @@ impl DataType for Chain {
         &REGISTRATION
     }
 
-    fn defaults() -> () {}
+    fn defaults() {}
 }
 
 /// The family's counters.

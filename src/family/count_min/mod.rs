@@ -31,7 +31,7 @@ impl DataType for CountMin {
         &REGISTRATION
     }
 
-    fn defaults() -> () {}
+    fn defaults() {}
 }
 
 /// The family's counters.

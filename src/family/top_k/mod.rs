@@ -30,7 +30,7 @@ impl DataType for TopK {
         &REGISTRATION
     }
 
-    fn defaults() -> () {}
+    fn defaults() {}
 }
 
 /// The family's counters.
