@@ -11,6 +11,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use std::hint::black_box;
@@ -29,7 +30,7 @@ fn batch(first: u64) -> Vec<Item> {
 }
 
 /// Every allocation is allowed.
-const ANY: &dyn Fn(u64) -> bool = &|_| true;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 
 fn bloom_of(mebibytes: u64) -> Chain {
     let parameters = bloom::Parameters {

@@ -14,6 +14,7 @@ use roughly_sketch::bloom::filter::BLOCK;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ use stream::{Item, Numbers, item};
 const SEGMENTS: usize = 300;
 /// Blocks of 16 operations in a segment.
 const SEGMENT: u64 = 64;
-const ANY: &dyn Fn(u64) -> bool = &|_| true;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 /// Bits of an item at an error rate of 0.001.
 const BITS_AN_ITEM: f64 = 14.3776;
 /// Numbers of items that were never added begin here.

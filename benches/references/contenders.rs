@@ -7,13 +7,14 @@ use fastbloom::BloomFilter;
 use roughly_sketch::bloom::batch::Additions;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::memory::Budget;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 
 /// Items that are handed over at once.
 pub const BLOCK: usize = 16;
 
 /// Every allocation is allowed.
-const ANY: &dyn Fn(u64) -> bool = &|_| true;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 
 /// A filter to be measured.
 pub trait Contender {

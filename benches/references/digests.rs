@@ -6,6 +6,7 @@
 
 use crate::record::segments::Segments;
 use crate::stream::Numbers;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -20,7 +21,7 @@ const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 const QUESTIONS: u64 = 400;
 /// Samples of a segment: several buffers are filled and merged in it.
 const SEGMENT: usize = 18_000;
-const ANY: &dyn Fn(u64) -> bool = &|_| true;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 
 /// Waiting times, exponentially distributed: most are short, some long.
 fn samples() -> Vec<f64> {

@@ -5,11 +5,12 @@ use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
 use roughly_sketch::bloom::batch::Additions;
 use roughly_sketch::bloom::{Chain, Error, Parameters};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashSet;
 
 fn add(chain: &mut Chain, item: &[u8]) -> Result<bool, Error> {
-    chain.add(chain.hash(item), &allows)
+    chain.add(chain.hash(item), Budget::new(&allows))
 }
 
 impl Subject for Chain {
@@ -30,7 +31,7 @@ impl Subject for Chain {
             let mut additions = Additions::new(items.iter().map(|item| &item[..]), &mut self);
             for item in &items {
                 assert_eq!(
-                    additions.add_next(&allows),
+                    additions.add_next(Budget::new(&allows)),
                     Some(add(&mut one_by_one, item))
                 );
             }
@@ -68,7 +69,7 @@ pub fn commands(bytes: &[u8]) {
         expansion,
         scaling: expansion > 0,
     };
-    let Ok(mut chain) = Chain::new(&parameters, &allows) else {
+    let Ok(mut chain) = Chain::new(&parameters, Budget::new(&allows)) else {
         return;
     };
     let (mut model, mut items) = (HashSet::new(), 0);

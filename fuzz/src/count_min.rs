@@ -4,6 +4,7 @@ use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
 use roughly_sketch::count_min::{CellSize, CountMin, Weighted};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
 
@@ -75,7 +76,7 @@ pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (width, depth) = (u64::from(input.byte()), u64::from(input.byte() % 20));
     let cell_size = CellSize::from_bytes(input.pick(&[1, 2, 4, 8])).expect("a size");
-    let new = || CountMin::new(width, depth, cell_size, &allows);
+    let new = || CountMin::new(width, depth, cell_size, Budget::new(&allows));
     let (Ok(mut sketch), Ok(mut other)) = (new(), new()) else {
         return;
     };

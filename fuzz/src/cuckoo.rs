@@ -4,6 +4,7 @@ use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
 
@@ -18,16 +19,16 @@ impl Subject for CuckooFilter {
     const DEFAULTS: Parameters = DEFAULTS;
 
     fn add(&mut self, item: &[u8], _number: i64) {
-        let _ = self.insert(item, &allows);
+        let _ = self.insert(item, Budget::new(&allows));
     }
 
     fn exercise(mut self) {
         for item in 0..20u8 {
-            if self.insert(&[item], &allows).is_ok() {
+            if self.insert(&[item], Budget::new(&allows)).is_ok() {
                 assert!(self.contains(&[item]) && self.count(&[item]) > 0);
             }
-            let _ = self.insert_unique(&[item], &allows);
-            let _ = self.insert(b"the same", &allows);
+            let _ = self.insert_unique(&[item], Budget::new(&allows));
+            let _ = self.insert(b"the same", Budget::new(&allows));
         }
         let mut answers = Vec::new();
         let items: Vec<[u8; 1]> = (0..40).map(|item| [item]).collect();
@@ -37,9 +38,9 @@ impl Subject for CuckooFilter {
         assert!((items.iter().zip(answers)).all(|(item, found)| self.contains(item) == found));
         for item in 0..60u8 {
             let there = self.contains(&[item]);
-            assert_eq!(self.delete(&[item], &|_| true), there);
+            assert_eq!(self.delete(&[item], Budget::UNLIMITED), there);
         }
-        self.compact(&|_| true);
+        self.compact(Budget::UNLIMITED);
         let _ = (self.nominal_bytes(), self.items(), self.deletes());
         reloads(&self);
     }
@@ -69,7 +70,7 @@ pub fn commands(bytes: &[u8]) {
         expansion: input.pick(&[0, 1, 2, 4, 32768]),
     };
     let capacity = u64::from(input.byte());
-    let Ok(mut filter) = CuckooFilter::new(capacity, parameters, &allows) else {
+    let Ok(mut filter) = CuckooFilter::new(capacity, parameters, Budget::new(&allows)) else {
         return;
     };
     let mut model: HashMap<&[u8], u64> = HashMap::new();
@@ -81,7 +82,7 @@ pub fn commands(bytes: &[u8]) {
         match operation {
             0..=119 => {
                 let item = input.item();
-                match filter.insert(item, &allows) {
+                match filter.insert(item, Budget::new(&allows)) {
                     Ok(()) => *model.entry(item).or_default() += 1,
                     Err(CuckooError::Parameters(what)) => panic!("{what}"),
                     Err(_) => {}
@@ -90,7 +91,7 @@ pub fn commands(bytes: &[u8]) {
             120..=149 => {
                 let item = input.item();
                 let known = model.get(item).is_some_and(|&count| count > 0);
-                match filter.insert_unique(item, &allows) {
+                match filter.insert_unique(item, Budget::new(&allows)) {
                     Ok(true) => {
                         assert!(!known, "inserted twice");
                         *model.entry(item).or_default() += 1;
@@ -101,12 +102,12 @@ pub fn commands(bytes: &[u8]) {
             150..=219 => {
                 let item = input.item();
                 if let Some(count) = model.get_mut(item).filter(|count| **count > 0) {
-                    assert!(filter.delete(item, &|_| true), "an item was lost");
+                    assert!(filter.delete(item, Budget::UNLIMITED), "an item was lost");
                     *count -= 1;
                 }
             }
             220..=229 => {
-                filter.compact(&|_| true);
+                filter.compact(Budget::UNLIMITED);
             }
             230..=239 => filter = filter.try_clone().expect("little memory"),
             240..=247 => {

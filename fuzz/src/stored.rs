@@ -3,6 +3,7 @@
 use super::allows;
 use super::input::{CHUNKED, Input, Output};
 use roughly_dump::{Values, type_id};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 
 /// The encoding version is in the last ten bits of a type's id.
@@ -39,7 +40,7 @@ pub fn stored<T: Subject>(bytes: &[u8]) {
         return;
     }
     let len = input.u16();
-    let Ok(mut value) = T::from_header(input.bytes(len.into()), &allows) else {
+    let Ok(mut value) = T::from_header(input.bytes(len.into()), Budget::new(&allows)) else {
         return;
     };
     while !input.is_empty() {
@@ -93,7 +94,7 @@ pub fn reloads<T: Subject>(value: &T) {
     }
     if again.has_header() {
         let header = again.header().expect("little memory");
-        let mut copy = T::from_header(&header, &|_| true).expect("our header");
+        let mut copy = T::from_header(&header, Budget::UNLIMITED).expect("our header");
         let mut iterator = 1;
         while let Some((next, chunk)) = again.chunk(iterator, 1000) {
             copy.load_chunk(next, chunk).expect("our chunk");

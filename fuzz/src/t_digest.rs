@@ -3,6 +3,7 @@
 use super::input::Input;
 use super::stored::{self, Subject, reloaded};
 use super::{MAX_OPERATIONS, allows};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 
 impl Subject for TDigest {
@@ -19,7 +20,7 @@ impl Subject for TDigest {
         let mut digest = self;
         ask(&digest);
         reloads(&digest);
-        if let Ok(merged) = TDigest::merge(3, &[&digest, &digest], &allows) {
+        if let Ok(merged) = TDigest::merge(3, &[&digest, &digest], Budget::new(&allows)) {
             assert_eq!(merged.observations(), 2 * digest.observations());
             ask(&merged);
             reloads(&merged);
@@ -83,7 +84,7 @@ fn reloads(digest: &TDigest) {
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let compression = i64::from(input.byte() % 40);
-    let new = || TDigest::new(compression, &allows);
+    let new = || TDigest::new(compression, Budget::new(&allows));
     let (Ok(mut digest), Ok(mut other)) = (new(), new()) else {
         assert_eq!(compression, 0);
         return;
@@ -108,8 +109,12 @@ pub fn commands(bytes: &[u8]) {
             }
             190..=199 if model.len() < 10_000 => {
                 let compression = i64::from(input.byte() % 40) + 1;
-                digest = TDigest::merge(compression, &[&digest, &other, &digest], &allows)
-                    .expect("little memory");
+                digest = TDigest::merge(
+                    compression,
+                    &[&digest, &other, &digest],
+                    Budget::new(&allows),
+                )
+                .expect("little memory");
                 model.extend_from_within(..);
                 model.extend_from_slice(&other_model);
             }

@@ -3,6 +3,7 @@
 use super::input::Input;
 use super::stored::{Subject, digest, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::TopK;
 use std::collections::{HashMap, HashSet};
 
@@ -46,7 +47,15 @@ pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (k, width, depth) = (input.byte() % 20, input.byte() % 40, input.byte() % 10);
     let decay = input.pick(&[0.9, 0.5, 1.0, 1e-300, 0.1]);
-    let new = || TopK::new(k.into(), width.into(), depth.into(), decay, &allows);
+    let new = || {
+        TopK::new(
+            k.into(),
+            width.into(),
+            depth.into(),
+            decay,
+            Budget::new(&allows),
+        )
+    };
     let (Ok(mut sketch), Ok(mut replica)) = (new(), new()) else {
         return;
     };

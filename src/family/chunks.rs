@@ -5,6 +5,7 @@ use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::Slot;
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
 /// Invalid chunk.
@@ -59,7 +60,7 @@ pub fn loadchunk<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
     let new = match key.get() {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
-            let value = T::from_header(chunk, &|bytes| call.allows_bytes(bytes));
+            let value = T::from_header(chunk, Budget::new(&|bytes| call.allows_bytes(bytes)));
             Some(key.create(value.map_err(|_| BAD_DATA)?)?)
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),

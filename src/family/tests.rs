@@ -7,6 +7,7 @@ use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use std::ffi::CStr;
@@ -39,7 +40,7 @@ fn created<T: DataType>(commands: &[(String, i64, Vec<u8>)], defaults: &T::Defau
     let [(_, 1, header), chunks @ ..] = commands else {
         panic!("no header: {commands:?}");
     };
-    let mut value = T::from_header(header, &|_| true).expect("our header");
+    let mut value = T::from_header(header, Budget::UNLIMITED).expect("our header");
     for (_, iterator, chunk) in chunks {
         value.load_chunk(*iterator, chunk).expect("our chunk");
     }
@@ -82,16 +83,19 @@ fn rewritten_values_are_the_same_restored_or_in_chunks() {
         expansion: 2,
         scaling: true,
     };
-    let mut chain = Chain::new(&parameters, &|_| true).expect("memory");
-    let mut filter = CuckooFilter::new(4, CUCKOO, &|_| true).expect("memory");
-    let mut digest = TDigest::new(20, &|_| true).expect("memory");
-    let mut top_k = TopK::new(10, 30, 3, 0.9, &|_| true).expect("memory");
+    let mut chain = Chain::new(&parameters, Budget::UNLIMITED).expect("memory");
+    let mut filter = CuckooFilter::new(4, CUCKOO, Budget::UNLIMITED).expect("memory");
+    let mut digest = TDigest::new(20, Budget::UNLIMITED).expect("memory");
+    let mut top_k = TopK::new(10, 30, 3, 0.9, Budget::UNLIMITED).expect("memory");
     let sizes = [1, 2, 4, 8].map(|bytes| CellSize::from_bytes(bytes).expect("a size"));
-    let mut sketches = sizes.map(|size| CountMin::new(101, 3, size, &|_| true).expect("memory"));
+    let mut sketches =
+        sizes.map(|size| CountMin::new(101, 3, size, Budget::UNLIMITED).expect("memory"));
     for number in 0..200u8 {
         let item = &[number];
-        chain.add(chain.hash(item), &|_| true).expect("memory");
-        filter.insert(item, &|_| true).expect("memory");
+        chain
+            .add(chain.hash(item), Budget::UNLIMITED)
+            .expect("memory");
+        filter.insert(item, Budget::UNLIMITED).expect("memory");
         digest.add(&[f64::from(number)]).expect("memory");
         top_k.add(item, u32::from(number % 9)).expect("memory");
         for sketch in &mut sketches {
@@ -111,7 +115,7 @@ fn values_above_64_mebibytes_are_rewritten_in_chunks_of_16() {
         (15 << 20, "RESTORE", 1),
         ((16 << 20) + 1, "CMS.LOADCHUNK", 6),
     ] {
-        let sketch = CountMin::new(width, 1, CellSize::Four, &|_| true).expect("memory");
+        let sketch = CountMin::new(width, 1, CellSize::Four, Budget::UNLIMITED).expect("memory");
         let mut recorder = Recorder::default();
         rewrite(&sketch, &mut recorder, CountMin::MAX_RESTORE_BYTES).expect("memory");
         assert_eq!(recorder.0[0].0, command);

@@ -4,8 +4,8 @@ use super::datatype::DataType;
 use super::fault;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
-use roughly_sketch::buffer::OutOfMemory;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::memory::OutOfMemory;
 use std::ffi::{CStr, c_longlong};
 
 /// Writes commands for one key. The server has selected its database.

@@ -6,11 +6,12 @@ use crate::{Measured, per_cent, size, table};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin, shape::dimensions_for};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
 /// Every allocation is allowed.
-const ANY: &dyn Fn(u64) -> bool = &|_| true;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 /// Items that were never added, asked for at each point.
 const STRANGERS: u64 = 100_000;
 /// Draws of the streams.

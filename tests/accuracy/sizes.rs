@@ -5,6 +5,7 @@ use crate::{per_cent, size, table};
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::count_min::dimensions_for;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 
 /// Bloom filters that grow: the first filter is made for half the rate.
@@ -55,10 +56,10 @@ fn cuckoo_fill() -> String {
                     expansion: 0,
                 };
                 let mut filter =
-                    CuckooFilter::new(1 << power, parameters, &|_| true).expect("a filter");
+                    CuckooFilter::new(1 << power, parameters, Budget::UNLIMITED).expect("a filter");
                 let mut random = Random(run << 32);
                 while filter
-                    .insert(&random.word().to_le_bytes(), &|_| true)
+                    .insert(&random.word().to_le_bytes(), Budget::UNLIMITED)
                     .is_ok()
                 {}
                 let slots = filter.num_buckets() * u64::from(bucket_size);
@@ -88,7 +89,8 @@ fn cuckoo_bytes() -> String {
                 max_iterations: 20,
                 expansion: 0,
             };
-            let filter = CuckooFilter::new(capacity, parameters, &|_| true).expect("a filter");
+            let filter =
+                CuckooFilter::new(capacity, parameters, Budget::UNLIMITED).expect("a filter");
             size(filter.num_buckets() * u64::from(bucket_size))
         }));
         row
@@ -144,7 +146,7 @@ pub fn top_k() -> String {
 /// t-digests at their largest, over a stream of a million samples with a read after each command.
 pub fn t_digest() -> String {
     let rows = [20, 50, 100, 200, 500, 1000].map(|compression| {
-        let mut digest = TDigest::new(compression, &|_| true).expect("a digest");
+        let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
         let mut random = Random(14);
         let (mut most, mut centroids) = (0, 0);
         for step in 0..10_000 {

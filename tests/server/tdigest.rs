@@ -6,6 +6,7 @@ use crate::samples::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_dump::{Writer, type_id};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::TDigest;
 
@@ -308,7 +309,7 @@ fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
     let mut server = Options::new().arguments(&options).start();
     let mut connection = server.resp2();
-    let mut digest = TDigest::new(1_000_000, &|_| true).unwrap();
+    let mut digest = TDigest::new(1_000_000, Budget::UNLIMITED).unwrap();
     let values: Vec<f64> = Uniform(6).take(3_800_000).collect();
     digest.add(&values).unwrap();
     let mut payload = Writer::new(type_id(b"TDIS-TYPE", 0));

@@ -1,59 +1,12 @@
-//! Memory whose size a user chose: zeroed, and refused rather than fatal when it cannot be had.
+//! [`Buffer`]: a zeroed block of bytes whose allocation can be refused.
 //!
-//! One of the two places in `sketch` with `unsafe`.
+//! One of the two files of the crate with `unsafe`.
 
-#[cfg(test)]
-pub use crate::blocks::{Addresses, MovesAll};
-pub use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::memory::{OutOfMemory, with_capacity};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-
-/// The allocator could not or may not give the memory asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not enough memory for {bytes} bytes")]
-pub struct OutOfMemory {
-    /// Size of the refused block in bytes, `u64::MAX` where it does not fit in 64 bits.
-    pub bytes: u64,
-}
-
-/// Room for elements in a growing vector of `len`, which never has more than `most`: the next power of two.
-///
-/// It depends on these two numbers only, not on how the vector grew. So a copy of a sketch, and the sketch as it is
-/// loaded from a file, take the memory that the original takes.
-pub fn capacity_for(len: usize, most: usize) -> usize {
-    match len {
-        0 => 0,
-        _ => len.next_power_of_two().min(most).max(len),
-    }
-}
-
-/// Makes sure that `vec` has room for `len` elements without another allocation: [`capacity_for`] of them, where it
-/// must grow.
-///
-/// # Errors
-/// [`OutOfMemory`] if the allocator refuses.
-pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, most: usize) -> Result<(), OutOfMemory> {
-    if len <= vec.capacity() {
-        return Ok(());
-    }
-    let capacity = capacity_for(len, most);
-    vec.try_reserve_exact(capacity - vec.len())
-        .map_err(|_| OutOfMemory {
-            bytes: (capacity as u64).saturating_mul(size_of::<T>() as u64),
-        })
-}
-
-/// Gives back the room that is left after elements were removed, down to [`capacity_for`]. Without memory for the
-/// smaller block the larger one stays.
-pub fn shrink<T>(vec: &mut Vec<T>, most: usize) {
-    let capacity = capacity_for(vec.len(), most);
-    let mut smaller = Vec::new();
-    if capacity < vec.capacity() && smaller.try_reserve_exact(capacity).is_ok() {
-        smaller.append(vec);
-        *vec = smaller;
-    }
-}
 
 /// A block of bytes of fixed length on the heap, zeroed when made.
 ///
@@ -90,11 +43,7 @@ impl Buffer {
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses.
     pub fn copy_of(bytes: &[u8]) -> Result<Self, OutOfMemory> {
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(bytes.len())
-            .map_err(|_| OutOfMemory {
-                bytes: bytes.len() as u64,
-            })?;
+        let mut copy = with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
         Ok(Self { bytes: copy })
     }
@@ -134,6 +83,7 @@ impl DerefMut for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::MovesAll;
 
     #[test]
     fn a_zeroed_buffer_is_zero_and_has_its_length() {
@@ -149,29 +99,6 @@ mod tests {
         for len in [u64::MAX, i64::MAX as u64, 1 << 62] {
             assert_eq!(Buffer::zeroed(len), Err(OutOfMemory { bytes: len }));
         }
-    }
-
-    #[test]
-    fn a_vector_has_the_capacity_of_its_length_however_it_grew() {
-        for most in [1, 3, 100, 128] {
-            let mut one_by_one = Vec::new();
-            for len in 1..=most {
-                reserve_for(&mut one_by_one, len, most).unwrap();
-                one_by_one.push(len);
-                let mut at_once: Vec<usize> = Vec::new();
-                reserve_for(&mut at_once, len, most).unwrap();
-                assert_eq!(one_by_one.capacity(), capacity_for(len, most));
-                assert_eq!(at_once.capacity(), capacity_for(len, most));
-                let mut shrunk = Vec::with_capacity(most);
-                shrunk.extend_from_slice(&one_by_one);
-                shrink(&mut shrunk, most);
-                assert_eq!(shrunk, one_by_one);
-                assert_eq!(shrunk.capacity(), capacity_for(len, most));
-            }
-            assert_eq!(one_by_one.capacity(), most);
-        }
-        assert_eq!(capacity_for(0, 100), 0);
-        assert_eq!(capacity_for(5, 3), 5);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 pub mod chunks;
 mod dump;
 
-use super::buffer::{Buffer, OutOfMemory};
+use super::buffer::Buffer;
+use crate::memory::OutOfMemory;
 
 /// Why stored bytes were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +18,7 @@ pub enum FormatError {
     /// The stream ended early or could not be read; what it held is unknown.
     #[error("the data ended early or could not be read")]
     Truncated,
-    /// A value is outside what its format allows, or contradicts another one. The text says which.
+    /// A value is outside what its format budget, or contradicts another one. The text says which.
     #[error("{0}")]
     Invalid(&'static str),
     /// The data were sound but the memory for them was refused.

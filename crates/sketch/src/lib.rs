@@ -16,6 +16,7 @@ pub mod cuckoo;
 pub mod format;
 pub mod hash;
 pub mod math;
+pub mod memory;
 pub mod merge;
 pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions

@@ -1,6 +1,6 @@
 //! What the merges of all families share: sources that are named several times, and a limit of the work.
 
-use super::buffer::OutOfMemory;
+use crate::memory::{OutOfMemory, with_capacity};
 
 /// Bytes that one merge may read, as [`check_work`] counts them.
 pub const MAX_BYTES: u64 = 1 << 32;
@@ -58,18 +58,6 @@ impl Distinct {
         }
         Ok(Self { firsts, numbers })
     }
-}
-
-/// An empty vector with room for `len` elements, whose number a user chose.
-///
-/// # Errors
-/// [`OutOfMemory`].
-pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(len).map_err(|_| OutOfMemory {
-        bytes: (len as u64).saturating_mul(size_of::<T>() as u64),
-    })?;
-    Ok(vec)
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! [`Stored`]: everything that a sketch can do with bytes.
 
 use crate::blocks::Blocks;
-use crate::buffer::OutOfMemory;
 use crate::format::chunks::{self, ChunkError, Place};
 use crate::format::{FormatError, Sink, Source};
+use crate::memory::{Budget, OutOfMemory};
 use std::ffi::CStr;
-
-/// Asked whether so many bytes may be taken, before they are allocated.
-pub type Allows<'a> = &'a dyn Fn(u64) -> bool;
 
 /// A sketch with its stored forms: the values of an RDB file, and a header with chunks.
 ///
@@ -53,12 +50,12 @@ pub trait Stored: Blocks + Sized {
     /// [`OutOfMemory`] if the allocator refuses the bytes.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory>;
 
-    /// The sketch that a header describes, with zeroed arrays. `allows` is asked for their bytes after the header was
+    /// The sketch that a header describes, with zeroed arrays. `budget` is asked for their bytes after the header was
     /// checked and before memory is taken.
     ///
     /// # Errors
     /// [`FormatError`]: anything but what [`Stored::header`] writes, or memory that was refused.
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError>;
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError>;
 
     /// The arrays that chunks are cut from, in order.
     fn arrays(&self) -> impl Iterator<Item = &[u8]>;

@@ -5,6 +5,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::{MissingValue, Options};
+use roughly_sketch::memory::Budget;
 
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use std::ffi::CStr;
@@ -77,7 +78,7 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
 }
 
 fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
-    let chain = Chain::new(parameters, &|bytes| call.allows_bytes(bytes));
+    let chain = Chain::new(parameters, Budget::new(&|bytes| call.allows_bytes(bytes)));
     chain.map_err(|error| match error {
         bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
         bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter".into(),

@@ -9,6 +9,7 @@ use crate::server::key::Entry;
 use roughly_sketch::bloom::batch::Additions;
 use roughly_sketch::bloom::filter::{BLOCK, ItemHash};
 use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
 const FULL: &CStr = c"ERR non scaling filter is full";
@@ -32,7 +33,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let chain = entry.value();
     let filters = chain.filters().len();
     let hash = chain.hash(call.arg(2).bytes());
-    let added = chain.add(hash, &|bytes| call.allows_growth(bytes));
+    let added = chain.add(hash, Budget::new(&|bytes| call.allows_growth(bytes)));
     if chain.filters().len() > filters {
         stats().count_growths(1);
         entry.recount();
@@ -111,7 +112,7 @@ fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<
     };
     let mut additions = Additions::new(call.args_from(first).map(Argument::bytes), chain);
     let mut word = first;
-    while let Some(added) = additions.add_next(&|bytes| call.allows_growth(bytes)) {
+    while let Some(added) = additions.add_next(Budget::new(&|bytes| call.allows_growth(bytes))) {
         reply_item(call, added);
         match added {
             Ok(new) => {

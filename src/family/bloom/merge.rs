@@ -5,7 +5,8 @@ use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::union::UnionError;
-use roughly_sketch::merge::with_capacity;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -66,7 +67,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     let changed = destination
         .unite_within(
             &others,
-            &|bytes| call.allows_addition(bytes),
+            Budget::new(&|bytes| call.allows_addition(bytes)),
             max_bytes(call),
         )
         .map_err(|error| error_text(call, error))?;
@@ -93,7 +94,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
     let allows = |bytes| call.allows_bytes(bytes);
     union
-        .unite_within(others, &allows, max_bytes(call))
+        .unite_within(others, Budget::new(&allows), max_bytes(call))
         .map_err(|error| error_text(call, error))?;
     Ok(union)
 }

@@ -3,6 +3,7 @@
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_for};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
 /// The words without and with a cell size.
@@ -62,7 +63,12 @@ fn create(
     let dimensions = read(call)?;
     let cell_size = cell_size(call)?;
     let (width, depth) = dimensions.map_err(error_text)?;
-    let sketch = CountMin::new(width, depth, cell_size, &|bytes| call.allows_bytes(bytes));
+    let sketch = CountMin::new(
+        width,
+        depth,
+        cell_size,
+        Budget::new(&|bytes| call.allows_bytes(bytes)),
+    );
     let entry = key.create(sketch.map_err(error_text)?)?;
     replicate(call, width, depth, cell_size);
     entry.store();

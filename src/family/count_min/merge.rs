@@ -5,7 +5,7 @@ use crate::family::merge::max_bytes;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{CountMin, CountMinError, Weighted};
-use roughly_sketch::merge::with_capacity;
+use roughly_sketch::memory::with_capacity;
 use std::ffi::CStr;
 
 /// The word of the first source.

@@ -5,6 +5,7 @@ use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
 use roughly_sketch::format::chunks::CHUNK_BYTES;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
@@ -46,7 +47,8 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
             if chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }
-            let filter = CuckooFilter::from_header(chunk, &|bytes| call.allows_bytes(bytes));
+            let filter =
+                CuckooFilter::from_header(chunk, Budget::new(&|bytes| call.allows_bytes(bytes)));
             Some(key.create(filter.map_err(|_| c"Couldn't create filter!")?)?)
         }
         (_, Slot::Missing) => return Err(NOT_FOUND.into()),

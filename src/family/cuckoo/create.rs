@@ -7,6 +7,7 @@ use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -103,7 +104,7 @@ fn reserve_options(call: &Call<'_>) -> Result<Creation, Error> {
 
 fn make(call: &Call<'_>, creation: &Creation) -> Result<CuckooFilter, Error> {
     let allows = |bytes| call.allows_bytes(bytes);
-    let filter = CuckooFilter::new(creation.capacity, creation.parameters, &allows);
+    let filter = CuckooFilter::new(creation.capacity, creation.parameters, Budget::new(&allows));
     filter.map_err(|error| match error {
         CuckooError::OutOfMemory(_) => {
             stats().count_refusals(1);

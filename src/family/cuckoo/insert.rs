@@ -8,6 +8,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use roughly_sketch::memory::Budget;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -78,8 +79,8 @@ fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
         let item = call.arg(2).bytes();
         let allows = |bytes| call.allows_growth(bytes);
         Some(Answer::of(match way {
-            Way::Again => filter.insert(item, &allows).map(|()| true),
-            Way::Unique => filter.insert_unique(item, &allows),
+            Way::Again => filter.insert(item, Budget::new(&allows)).map(|()| true),
+            Way::Unique => filter.insert_unique(item, Budget::new(&allows)),
         }))
     };
     if filter.num_sub_filters() > sub_filters {
@@ -200,8 +201,10 @@ fn insert_each<'a>(
             left.is_some() && call.allows_growth(bytes)
         };
         match way {
-            Way::Again => filter.insert_each(items, &allows, |done| note(done.map(|()| true))),
-            Way::Unique => filter.insert_unique_each(items, &allows, note),
+            Way::Again => filter.insert_each(items, Budget::new(&allows), |done| {
+                note(done.map(|()| true))
+            }),
+            Way::Unique => filter.insert_unique_each(items, Budget::new(&allows), note),
         }
         for (word, &answer) in (start..).zip(&answers[..len]) {
             reply(call, answer, way);

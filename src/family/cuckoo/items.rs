@@ -3,6 +3,7 @@
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::cuckoo::CuckooFilter;
+use roughly_sketch::memory::Budget;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
@@ -45,7 +46,10 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = key.get().found().ok_or(c"Not found")?;
     let sub_filters = filter.num_sub_filters();
-    let deleted = filter.delete(call.arg(2).bytes(), &|bytes| call.allows_temporary(bytes));
+    let deleted = filter.delete(
+        call.arg(2).bytes(),
+        Budget::new(&|bytes| call.allows_temporary(bytes)),
+    );
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }
@@ -66,7 +70,7 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = (key.get().found()).ok_or(c"Cuckoo filter was not found")?;
     let sub_filters = filter.num_sub_filters();
-    let changed = filter.compact(&|bytes| call.allows_temporary(bytes));
+    let changed = filter.compact(Budget::new(&|bytes| call.allows_temporary(bytes)));
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }

@@ -4,6 +4,7 @@ use super::{NO_MEMORY, NOT_FOUND, WRONG_KEYWORD};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
@@ -34,7 +35,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else {
         return Err(WRONG_KEYWORD.into());
     };
-    let digest = TDigest::new(compression, &|bytes| call.allows_bytes(bytes));
+    let digest = TDigest::new(compression, Budget::new(&|bytes| call.allows_bytes(bytes)));
     let entry = key.create(digest.map_err(|_| NO_MEMORY)?)?;
     call.replicate_verbatim();
     entry.store();

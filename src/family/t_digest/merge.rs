@@ -5,7 +5,8 @@ use crate::family::merge::max_bytes;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use crate::server::options::Options;
-use roughly_sketch::merge::with_capacity;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::with_capacity;
 use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
 
@@ -55,7 +56,12 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
         operands.insert(0, content);
     }
     let allows = |bytes| call.allows_bytes(bytes);
-    let merged = TDigest::merge_within(compression, &operands, &allows, max_bytes(call));
+    let merged = TDigest::merge_within(
+        compression,
+        &operands,
+        Budget::new(&allows),
+        max_bytes(call),
+    );
     merged.map_err(|error| match error {
         DigestError::Overflow => OVERFLOW.into(),
         DigestError::TooMuchWork(_) => {

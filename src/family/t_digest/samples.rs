@@ -4,6 +4,7 @@ use super::numbers;
 use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{DigestError, TDigest};
 
 /// TDIGEST.ADD key value [value …]
@@ -12,7 +13,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
     let values = numbers::parse(call, 2, sample)?;
     let blocks = digest.block_bytes();
-    let added = digest.add_within(&values, &|more| call.allows_addition(more));
+    let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
     if digest.block_bytes() != blocks {
         key.recount();
     }

@@ -2,6 +2,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError};
 use std::ffi::CStr;
 
@@ -25,9 +26,13 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         let decay = call.arg(5).double().unwrap_or(f64::NAN);
         (number(3), number(4), decay)
     };
-    let sketch = TopK::new(number(2), width, depth, decay, &|bytes| {
-        call.allows_bytes(bytes)
-    });
+    let sketch = TopK::new(
+        number(2),
+        width,
+        depth,
+        decay,
+        Budget::new(&|bytes| call.allows_bytes(bytes)),
+    );
     let entry = key.create(sketch.map_err(error_text)?)?;
     call.replicate_verbatim();
     entry.store();

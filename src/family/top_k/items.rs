@@ -6,6 +6,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
 use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -144,7 +145,7 @@ fn add_each<'a, const N: usize>(
                 total.set(total.get().saturating_add(bytes));
                 fits && call.allows_total(total.get())
             };
-            match sketch.add_hashed(item, hash, *increment, &allows, changes) {
+            match sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes) {
                 Ok(added) => {
                     outcome.added += 1;
                     outcome.changed |= added.changed;

@@ -6,7 +6,7 @@
 
 use super::filter::ItemHash;
 use super::{Chain, Error, are_in_any};
-use crate::stored::Allows;
+use crate::memory::Budget;
 
 /// Items in a block. For a chain of 13 filters an item takes 156 ns with blocks of 16 and 230 with blocks of 4;
 /// for one large filter, where nothing is gained by looking together, 222 and 199.
@@ -91,7 +91,7 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
 
     /// Adds the next item: what [`Chain::add`] says of it, or `None` after the last one.
     #[inline]
-    pub fn add_next(&mut self, allows: Allows<'_>) -> Option<Result<bool, Error>> {
+    pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, Error>> {
         if self.next == self.under_way.len {
             if self.ahead.len == 0 {
                 return None;
@@ -107,9 +107,9 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
         Some(if self.under_way.is_seen(n) {
             Ok(false)
         } else if self.under_way.filters == self.chain.filters.len() {
-            self.chain.add_unseen(hash, allows)
+            self.chain.add_unseen(hash, budget)
         } else {
-            self.chain.add(hash, allows)
+            self.chain.add(hash, budget)
         })
     }
 }

@@ -2,7 +2,8 @@
 //! Kirsch & Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
 
 use super::shape::Shape;
-use crate::buffer::{Buffer, OutOfMemory};
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
 use crate::modulus::Modulus;
 use crate::prefetch::prefetch;
 use std::ops::Range;

@@ -10,10 +10,11 @@ pub mod shape;
 mod stored;
 pub mod union;
 
-use crate::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::buffer::Buffer;
 use crate::hash::{murmur2, murmur64a};
+use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::with_wide_vectors;
-use crate::stored::Allows;
 use filter::{BLOCK, Filter, ItemHash};
 use shape::{Shape, Sizing};
 
@@ -70,7 +71,7 @@ impl Chain {
     /// # Errors
     /// [`Error::Shape`] if the parameters make no filter, [`Error::OutOfMemory`] if its memory is not
     /// allowed or cannot be had.
-    pub fn new(parameters: &Parameters, allows: Allows<'_>) -> Result<Self, Error> {
+    pub fn new(parameters: &Parameters, budget: Budget<'_>) -> Result<Self, Error> {
         // A scaling chain halves the rate with each filter, so it starts at half: the sum of all stays
         // below the promise (Almeida et al., section 3).
         let error_rate = if parameters.scaling {
@@ -91,16 +92,13 @@ impl Chain {
             options: options::NO_ROUNDING | options::HASH_64_BITS | nonscaling,
             expansion: parameters.expansion,
         };
-        chain.push_empty(shape, allows)?;
+        chain.push_empty(shape, budget)?;
         Ok(chain)
     }
 
     /// Appends an empty filter.
-    fn push_empty(&mut self, shape: Shape, allows: Allows<'_>) -> Result<(), Error> {
-        let bytes = shape.bytes();
-        if !allows(bytes) {
-            return Err(OutOfMemory { bytes }.into());
-        }
+    fn push_empty(&mut self, shape: Shape, budget: Budget<'_>) -> Result<(), Error> {
+        budget.request(shape.bytes())?;
         Ok(self.push(Filter::new(shape)?)?)
     }
 
@@ -224,24 +222,24 @@ impl Chain {
     /// [`Error::Full`] for a full chain that does not scale; [`Error::Shape`] and
     /// [`Error::OutOfMemory`] if the next filter cannot be made. The chain is then as before.
     #[inline]
-    pub fn add(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
+    pub fn add(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
         let Some((_, older)) = self.filters.split_last() else {
             return Err(Error::Shape);
         };
         if is_in_any(older, hash) {
             return Ok(false);
         }
-        self.add_unseen(hash, allows)
+        self.add_unseen(hash, budget)
     }
 
     /// [`Chain::add`] for an item that is in no filter but perhaps the newest.
     #[inline]
-    fn add_unseen(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
+    fn add_unseen(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
         let newest = self.filters.last_mut().ok_or(Error::Shape)?;
         // The count's end is found only in crafted payloads: beyond it, what is saved could not be
         // loaded.
         if newest.is_full() || self.items >= MAX_ITEMS {
-            return self.add_to_full(hash, allows);
+            return self.add_to_full(hash, budget);
         }
         let new = newest.insert(hash);
         self.items += u64::from(new);
@@ -249,7 +247,7 @@ impl Chain {
     }
 
     #[cold]
-    fn add_to_full(&mut self, hash: ItemHash, allows: Allows<'_>) -> Result<bool, Error> {
+    fn add_to_full(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
         if self
             .filters
             .last()
@@ -260,12 +258,12 @@ impl Chain {
         if self.items >= MAX_ITEMS {
             return Err(Error::Shape);
         }
-        self.grow(allows)?;
-        self.add(hash, allows)
+        self.grow(budget)?;
+        self.add(hash, budget)
     }
 
     #[cold]
-    fn grow(&mut self, allows: Allows<'_>) -> Result<(), Error> {
+    fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
         if !self.is_scaling() {
             return Err(Error::Full);
         }
@@ -282,7 +280,7 @@ impl Chain {
             Sizing::PowerOfTwo
         };
         let shape = Shape::new(capacity, newest.error_rate / 2.0, sizing).ok_or(Error::Shape)?;
-        self.push_empty(shape, allows)
+        self.push_empty(shape, budget)
     }
 }
 

@@ -5,9 +5,10 @@
 use super::filter::Filter;
 use super::shape::{Shape, hashes_for};
 use super::{Chain, MAX_ITEMS, options};
-use crate::buffer::{Buffer, OutOfMemory};
+use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::{Allows, Stored};
+use crate::memory::{Budget, OutOfMemory};
+use crate::stored::Stored;
 use std::ffi::CStr;
 
 /// Growth factor of chains from before it was stored (encoding versions below 4).
@@ -277,7 +278,7 @@ impl Stored for Chain {
         Ok(self.header_bytes())
     }
 
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
         let items = fields.u64()?;
         let filters = fields.u32()?;
@@ -306,9 +307,7 @@ impl Stored for Chain {
                 .checked_add(parts.bytes)
                 .ok_or(OutOfMemory { bytes: u64::MAX })?;
         }
-        if !allows(total) {
-            return Err(OutOfMemory { bytes: total }.into());
-        }
+        budget.request(total)?;
         for parts in header_filters(fields, filters) {
             let parts = parts?;
             let bits = Buffer::zeroed(parts.bytes)?;

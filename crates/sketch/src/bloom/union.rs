@@ -7,11 +7,10 @@
 
 use super::filter::Filter;
 use super::{Chain, MAX_ITEMS, options};
-use crate::buffer::OutOfMemory;
 use crate::math;
-use crate::merge::{Distinct, TooMuchWork, check_work, with_capacity};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::merge::{Distinct, TooMuchWork, check_work};
 use crate::prefetch::with_wide_vectors;
-use crate::stored::Allows;
 use std::ptr;
 
 /// Why chains have no union.
@@ -68,8 +67,8 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::unite_within`].
-    pub fn unite(&mut self, others: &[&Chain], allows: Allows<'_>) -> Result<bool, UnionError> {
-        self.unite_within(others, allows, u64::MAX)
+    pub fn unite(&mut self, others: &[&Chain], budget: Budget<'_>) -> Result<bool, UnionError> {
+        self.unite_within(others, budget, u64::MAX)
     }
 
     /// Adds all items of `others`: afterwards an item is found that was found before or in one of them.
@@ -91,7 +90,7 @@ impl Chain {
     pub fn unite_within(
         &mut self,
         others: &[&Chain],
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         max_bytes: u64,
     ) -> Result<bool, UnionError> {
         let distinct = Distinct::of(others.iter().map(|&other| ptr::from_ref(other)))?;
@@ -105,7 +104,7 @@ impl Chain {
         let bytes = bytes.fold(self.bit_bytes(), u64::saturating_add);
         check_work(1 + others.len(), bytes, max_bytes)?;
         let filters = self.filters.len();
-        if let Err(error) = self.lengthen(&others, allows) {
+        if let Err(error) = self.lengthen(&others, budget) {
             self.filters.truncate(filters);
             return Err(error.into());
         }
@@ -130,20 +129,14 @@ impl Chain {
     }
 
     /// Appends empty filters until there are as many as in the longest of `others`.
-    fn lengthen(&mut self, others: &[&Chain], allows: Allows<'_>) -> Result<(), OutOfMemory> {
+    fn lengthen(&mut self, others: &[&Chain], budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let Some(longest) = others.iter().max_by_key(|other| other.filters.len()) else {
             return Ok(());
         };
         for filter in longest.filters.iter().skip(self.filters.len()) {
             let shape = *filter.shape();
-            let refused = OutOfMemory {
-                bytes: filter.bits().len() as u64,
-            };
-            if !allows(refused.bytes) {
-                return Err(refused);
-            }
-            self.filters.try_reserve_exact(1).map_err(|_| refused)?;
-            self.filters.push(Filter::new(shape)?);
+            budget.request(filter.bits().len() as u64)?;
+            self.push(Filter::new(shape)?)?;
         }
         Ok(())
     }
@@ -232,7 +225,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn chain(parameters: &Parameters) -> Chain {
-        Chain::new(parameters, &|_| true).unwrap()
+        Chain::new(parameters, Budget::UNLIMITED).unwrap()
     }
 
     const SMALL: Parameters = Parameters {
@@ -246,7 +239,7 @@ mod tests {
         let mut chain = chain(parameters);
         for item in items {
             let hash = chain.hash(&item.to_le_bytes());
-            let _ = chain.add(hash, &|_| true);
+            let _ = chain.add(hash, Budget::UNLIMITED);
         }
         chain
     }
@@ -265,13 +258,13 @@ mod tests {
         let mut first = with_items(&parameters, 0..300);
         let second = with_items(&parameters, 200..500);
         let all = with_items(&parameters, 0..500);
-        assert_eq!(first.unite(&[&second], &|_| true), Ok(true));
+        assert_eq!(first.unite(&[&second], Budget::UNLIMITED), Ok(true));
         assert_eq!(first.filters()[0].bits(), all.filters()[0].bits());
         // The items are fixed, and so is the estimate; among all sets of 500 it deviates by 4.
         let items = first.items();
         assert!((490..=510).contains(&items), "{items}");
         assert_eq!(first.filters()[0].items(), items);
-        assert_eq!(first.unite(&[&second], &|_| true), Ok(false));
+        assert_eq!(first.unite(&[&second], Budget::UNLIMITED), Ok(false));
         assert_eq!(first.items(), items);
     }
 
@@ -279,14 +272,17 @@ mod tests {
     fn counts_are_exact_where_nothing_is_to_be_estimated() {
         let some = with_items(&SMALL, 0..100);
         let mut empty = chain(&SMALL);
-        assert_eq!(empty.unite(&[&some, &some], &|_| true), Ok(true));
+        assert_eq!(empty.unite(&[&some, &some], Budget::UNLIMITED), Ok(true));
         assert_eq!(parts_of(&empty), parts_of(&some));
         let mut part = with_items(&SMALL, 0..10);
-        assert_eq!(part.unite(&[&some], &|_| true), Ok(true));
+        assert_eq!(part.unite(&[&some], Budget::UNLIMITED), Ok(true));
         assert_eq!(parts_of(&part), parts_of(&some));
         let mut all = some.try_clone().unwrap();
-        assert_eq!(all.unite(&[&part, &chain(&SMALL)], &|_| true), Ok(false));
-        assert_eq!(all.unite(&[], &|_| true), Ok(false));
+        assert_eq!(
+            all.unite(&[&part, &chain(&SMALL)], Budget::UNLIMITED),
+            Ok(false)
+        );
+        assert_eq!(all.unite(&[], Budget::UNLIMITED), Ok(false));
         assert_eq!(parts_of(&all), parts_of(&some));
     }
 
@@ -332,12 +328,12 @@ mod tests {
             ),
         ] {
             let error = first
-                .unite(&[&good, &chain(&other)], &|_| true)
+                .unite(&[&good, &chain(&other)], Budget::UNLIMITED)
                 .unwrap_err();
             assert_eq!(error.to_string(), wanted);
             assert_eq!(parts_of(&first), before);
         }
-        let refused = first.unite(&[&good], &|_| false);
+        let refused = first.unite(&[&good], Budget::new(&|_| false));
         assert!(matches!(refused, Err(UnionError::OutOfMemory(_))));
         assert_eq!(parts_of(&first), before);
     }
@@ -347,17 +343,23 @@ mod tests {
         let [first, second] = [0..30, 20..90].map(|items| with_items(&SMALL, items));
         let mut union = with_items(&SMALL, 80..100);
         let mut often = union.try_clone().unwrap();
-        union.unite(&[&first, &second], &|_| true).unwrap();
+        union.unite(&[&first, &second], Budget::UNLIMITED).unwrap();
         let bytes = often.bit_bytes() + first.bit_bytes() + second.bit_bytes();
         let before = parts_of(&often);
         let others = [&first, &second, &second].repeat(10);
-        let refused = often.unite_within(&others, &|_| true, bytes - 1);
+        let refused = often.unite_within(&others, Budget::UNLIMITED, bytes - 1);
         assert!(matches!(refused, Err(UnionError::TooMuchWork(_))));
         assert_eq!(parts_of(&often), before);
-        assert_eq!(often.unite_within(&others, &|_| true, bytes), Ok(true));
+        assert_eq!(
+            often.unite_within(&others, Budget::UNLIMITED, bytes),
+            Ok(true)
+        );
         assert_eq!(parts_of(&often), parts_of(&union));
         // Two chains may always be united.
-        assert_eq!(often.unite_within(&[&first; 10], &|_| true, 0), Ok(false));
+        assert_eq!(
+            often.unite_within(&[&first; 10], Budget::UNLIMITED, 0),
+            Ok(false)
+        );
     }
 
     #[test]
@@ -373,7 +375,7 @@ mod tests {
             .collect();
         let sum = 5 + others.iter().map(Chain::items).sum::<u64>();
         let others: Vec<_> = others.iter().collect();
-        assert_eq!(first.unite(&others, &|_| true), Ok(true));
+        assert_eq!(first.unite(&others, Budget::UNLIMITED), Ok(true));
         assert_eq!(first.items(), sum);
     }
 
@@ -391,7 +393,7 @@ mod tests {
                 .collect();
             let mut union = chains[0].try_clone().unwrap();
             let others: Vec<_> = chains[1..].iter().collect();
-            union.unite(&others, &|_| true).unwrap();
+            union.unite(&others, Budget::UNLIMITED).unwrap();
             for (&size, start) in sizes.iter().zip((0u32..).step_by(150)) {
                 prop_assert!((start..start + size).all(|item| holds(&union, item)));
             }
@@ -402,7 +404,7 @@ mod tests {
             prop_assert!((most..=sum).contains(&union.items()));
             // It goes on as any other chain.
             let hash = union.hash(b"new");
-            union.add(hash, &|_| true).unwrap();
+            union.add(hash, Budget::UNLIMITED).unwrap();
             prop_assert!(union.contains(hash));
         }
     }

@@ -397,10 +397,11 @@ mod tests {
     use super::super::cell::ALL_SIZES;
     use super::super::{CellSize, CountMin, dimensions_for};
     use super::*;
+    use crate::memory::Budget;
     use crate::stored::Stored;
 
     fn sketch(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
-        CountMin::new(width, depth, cell_size, &|_| true).unwrap()
+        CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap()
     }
 
     #[test]

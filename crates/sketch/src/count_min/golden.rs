@@ -3,6 +3,7 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built holds the commands, one a line,
 //! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
 
+use crate::memory::Budget;
 use crate::stored::Stored;
 
 use super::{CellSize, CountMin, Weighted, dimensions_for};
@@ -43,7 +44,9 @@ fn word(text: &str) -> Vec<u8> {
 fn built(version: &str) -> HashMap<String, CountMin> {
     let commands = String::from_utf8(golden_bytes(version, "cms.built")).unwrap();
     let mut sketches: HashMap<String, CountMin> = HashMap::new();
-    let new = |(width, depth)| CountMin::new(width, depth, CellSize::default(), &|_| true).unwrap();
+    let new = |(width, depth)| {
+        CountMin::new(width, depth, CellSize::default(), Budget::UNLIMITED).unwrap()
+    };
     for command in commands.lines() {
         let words: Vec<&str> = command.split(' ').collect();
         let key = words[1].to_owned();

@@ -1,6 +1,7 @@
 //! Stored forms from hands that mean harm: nothing panics, and what loads can be used in every way.
 
 use super::golden::payload;
+use crate::memory::Budget;
 use crate::stored::Stored;
 
 use super::{CountMin, Weighted};
@@ -29,7 +30,7 @@ fn use_in_every_way(mut sketch: CountMin) {
         };
         let _ = sketch.merge(&[own, other]);
     }
-    let mut again = CountMin::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
+    let mut again = CountMin::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
     let mut iterator = 1;
     while let Some((next, chunk)) = sketch.chunk(iterator, 1 << 10) {
         again.load_chunk(next, chunk).unwrap();
@@ -131,7 +132,7 @@ proptest! {
 
     #[test]
     fn any_header_is_safe(header in prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..40)) {
-        if let Ok(sketch) = CountMin::from_header(&header, &|bytes| bytes < 1 << 16) {
+        if let Ok(sketch) = CountMin::from_header(&header, Budget::new(&|bytes| bytes < 1 << 16)) {
             use_in_every_way(sketch);
         }
     }

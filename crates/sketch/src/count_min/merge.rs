@@ -10,8 +10,8 @@
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
-use crate::buffer::OutOfMemory;
-use crate::merge::{Distinct, check_work, with_capacity};
+use crate::memory::{OutOfMemory, with_capacity};
+use crate::merge::{Distinct, check_work};
 use std::ops::Range;
 use std::ptr;
 
@@ -244,10 +244,11 @@ mod tests {
     use super::super::CellSize;
     use super::super::cell::ALL_SIZES;
     use super::*;
+    use crate::memory::Budget;
     use crate::stored::Stored;
 
     fn counted(cell_size: CellSize, count: i64) -> CountMin {
-        let mut sketch = CountMin::new(300, 4, cell_size, &|_| true).unwrap();
+        let mut sketch = CountMin::new(300, 4, cell_size, Budget::UNLIMITED).unwrap();
         sketch.increment(b"a", count).unwrap();
         sketch
     }
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn the_last_cell_is_checked_before_the_first_is_written() {
         // 1200 cells are more than two blocks.
-        let mut sketch = CountMin::new(1200, 1, CellSize::One, &|_| true).unwrap();
+        let mut sketch = CountMin::new(1200, 1, CellSize::One, Budget::UNLIMITED).unwrap();
         let last = (0..u32::MAX)
             .map(u32::to_le_bytes)
             .find(|item| {
@@ -392,7 +393,8 @@ mod tests {
     #[test]
     fn other_shapes_are_refused() {
         let mut sketch = counted(CellSize::Two, 1);
-        let new = |width, depth, size| CountMin::new(width, depth, size, &|_| true).unwrap();
+        let new =
+            |width, depth, size| CountMin::new(width, depth, size, Budget::UNLIMITED).unwrap();
         for (source, error) in [
             (new(301, 4, CellSize::Two), CountMinError::OtherDimensions),
             (new(300, 5, CellSize::Two), CountMinError::OtherDimensions),

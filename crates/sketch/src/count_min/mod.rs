@@ -38,11 +38,12 @@ pub use cell::CellSize;
 pub use merge::Weighted;
 pub use shape::{Shape, dimensions_for};
 
-use super::buffer::{BlockMover, BlockVisitor, Blocks, Buffer, OutOfMemory};
+use super::blocks::{BlockMover, BlockVisitor, Blocks};
+use super::buffer::Buffer;
 use super::merge::TooMuchWork;
 use super::rows::{self, SHALLOW_ROWS, item_bytes};
+use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
-use crate::stored::Allows;
 
 /// The greatest total that a sketch counts to.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
@@ -93,7 +94,7 @@ pub struct CountMin {
 impl CountMin {
     /// An empty sketch of `depth` rows of `width` cells.
     ///
-    /// `allows` is asked once whether so many bytes may be allocated. Cost: none for the cells until
+    /// `budget` is asked once whether so many bytes may be allocated. Cost: none for the cells until
     /// they are touched.
     ///
     /// # Errors
@@ -102,18 +103,16 @@ impl CountMin {
         width: u64,
         depth: u64,
         cell_size: CellSize,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
         let shape = Shape::new(width, depth, cell_size)?;
-        Ok(Self::empty(shape, allows)?)
+        Ok(Self::empty(shape, budget)?)
     }
 
     /// An empty sketch of this shape; see [`CountMin::new`].
-    fn empty(shape: Shape, allows: Allows<'_>) -> Result<Self, OutOfMemory> {
+    fn empty(shape: Shape, budget: Budget<'_>) -> Result<Self, OutOfMemory> {
         let bytes = shape.bytes().unwrap_or(u64::MAX);
-        if !allows(bytes) {
-            return Err(OutOfMemory { bytes });
-        }
+        budget.request(bytes)?;
         Ok(Self::with_cells(shape, 0, Buffer::zeroed(bytes)?))
     }
 
@@ -167,7 +166,7 @@ impl Blocks for CountMin {
 mod tests {
     use super::cell::ALL_SIZES;
     use super::*;
-    use crate::buffer::{Addresses, MovesAll};
+    use crate::blocks::{Addresses, MovesAll};
     use crate::stored::Stored;
     use std::cell::Cell;
 
@@ -176,12 +175,17 @@ mod tests {
         for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
             let asked = Cell::new(Vec::new());
             let answer = |allowed| {
-                CountMin::new(300, 5, cell_size, &|bytes| {
-                    let mut all = asked.take();
-                    all.push(bytes);
-                    asked.set(all);
-                    allowed
-                })
+                CountMin::new(
+                    300,
+                    5,
+                    cell_size,
+                    Budget::new(&|bytes| {
+                        let mut all = asked.take();
+                        all.push(bytes);
+                        asked.set(all);
+                        allowed
+                    }),
+                )
             };
             assert_eq!(answer(false), Err(OutOfMemory { bytes }.into()));
             assert_eq!(answer(true).unwrap().cells.len() as u64, bytes);
@@ -192,14 +196,14 @@ mod tests {
     #[test]
     fn impossible_sizes_are_out_of_memory() {
         for width in [1 << 61, 1 << 62, i64::MAX as u64] {
-            let sketch = CountMin::new(width, 1, CellSize::Eight, &|_| true);
+            let sketch = CountMin::new(width, 1, CellSize::Eight, Budget::UNLIMITED);
             assert!(matches!(sketch, Err(CountMinError::OutOfMemory(_))));
         }
     }
 
     #[test]
     fn a_copy_is_equal_and_apart() {
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
         sketch.increment(b"a", 5).unwrap();
         let copy = sketch.try_clone().unwrap();
         assert_eq!(copy, sketch);
@@ -215,7 +219,7 @@ mod tests {
             sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
             bytes
         };
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
         let before = digest(&sketch);
         sketch.increment(b"a", 5).unwrap();
         assert_ne!(digest(&sketch), before);
@@ -227,14 +231,14 @@ mod tests {
             (10, 6, CellSize::One),
             (30, 1, CellSize::Two),
         ] {
-            let other = CountMin::new(width, depth, cell_size, &|_| true).unwrap();
+            let other = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
             assert_ne!(digest(&other), before);
         }
     }
 
     #[test]
     fn there_is_one_block() {
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, &|_| true).unwrap();
+        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
         sketch.increment(b"a", 5).unwrap();
         let mut blocks = Addresses::default();
         sketch.for_each_block(&mut blocks);

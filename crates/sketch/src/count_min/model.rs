@@ -3,6 +3,7 @@
 use super::cell::ALL_SIZES;
 use super::{CellSize, CountMin, CountMinError, Weighted};
 use crate::hash::murmur2;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
@@ -140,8 +141,8 @@ fn counted(
     increments: &[(Vec<u8>, i64)],
 ) -> (Model, CountMin) {
     let mut model = Model::new(width, depth, cell_size);
-    let mut sketch =
-        CountMin::new(width as u64, depth as u64, cell_size, &|_| true).expect("a small sketch");
+    let mut sketch = CountMin::new(width as u64, depth as u64, cell_size, Budget::UNLIMITED)
+        .expect("a small sketch");
     let mut answers = Vec::new();
     let items = increments.iter().map(|(item, by)| (item.as_slice(), *by));
     sketch.increment_all(items, |_, answer| answers.push(answer));
@@ -150,8 +151,8 @@ fn counted(
         .map(|(item, by)| model.increment(item, *by))
         .collect();
     assert_eq!(answers, expected);
-    let mut one_by_one =
-        CountMin::new(width as u64, depth as u64, cell_size, &|_| true).expect("a small sketch");
+    let mut one_by_one = CountMin::new(width as u64, depth as u64, cell_size, Budget::UNLIMITED)
+        .expect("a small sketch");
     for ((item, by), answer) in increments.iter().zip(answers) {
         assert_eq!(one_by_one.increment(item, *by), answer);
     }

@@ -5,10 +5,11 @@
 
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, MAX_TOTAL, Shape};
-use crate::buffer::{Buffer, OutOfMemory};
+use crate::buffer::Buffer;
 use crate::format::chunks::{ChunkError, Place};
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::{Allows, Stored};
+use crate::memory::{Budget, OutOfMemory};
+use crate::stored::Stored;
 use std::ffi::CStr;
 
 /// What a stored form says of a sketch besides its cells, as it was found there.
@@ -148,9 +149,9 @@ impl Stored for CountMin {
         Ok(header)
     }
 
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let (shape, total) = Parts::decode_header(header)?.validate()?;
-        let mut sketch = Self::empty(shape, allows)?;
+        let mut sketch = Self::empty(shape, budget)?;
         sketch.total = total;
         Ok(sketch)
     }
@@ -199,7 +200,6 @@ mod tests {
     use super::super::CountMinError;
     use super::super::cell::ALL_SIZES;
     use super::*;
-    use crate::buffer::OutOfMemory;
     use roughly_dump::{Value, Values};
 
     fn stream(numbers: &[u64], cells: &[u8]) -> Values {
@@ -216,7 +216,7 @@ mod tests {
 
     /// A sketch with something in every cell that items 0 to 99 have.
     fn counted(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
-        let mut sketch = CountMin::new(width, depth, cell_size, &|_| true).unwrap();
+        let mut sketch = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
         for item in 0..100u8 {
             sketch.increment(&[item], i64::from(item % 3)).unwrap();
         }
@@ -258,11 +258,11 @@ mod tests {
         }
         assert_eq!(total(MAX_TOTAL - 1), MAX_TOTAL - 1);
         let mut header = [1, 1, u64::MAX].map(u64::to_le_bytes).concat();
-        let sketch = CountMin::from_header(&header, &|_| true).unwrap();
+        let sketch = CountMin::from_header(&header, Budget::UNLIMITED).unwrap();
         assert_eq!(sketch.total(), MAX_TOTAL);
         header.truncate(23);
         assert_eq!(
-            CountMin::from_header(&header, &|_| true),
+            CountMin::from_header(&header, Budget::UNLIMITED),
             Err(FormatError::Truncated)
         );
     }
@@ -315,13 +315,13 @@ mod tests {
                 other => assert_eq!(fields, [7, 3, 99, other.bytes()]),
             }
             let longer = [header.as_slice(), &[0]].concat();
-            assert!(CountMin::from_header(&longer, &|_| true).is_err());
-            assert!(CountMin::from_header(&header[..header.len() - 1], &|_| true).is_err());
+            assert!(CountMin::from_header(&longer, Budget::UNLIMITED).is_err());
+            assert!(CountMin::from_header(&header[..header.len() - 1], Budget::UNLIMITED).is_err());
         }
         let header = [7, 3, 99, 4].map(u64::to_le_bytes).concat();
-        assert!(CountMin::from_header(&header, &|_| true).is_ok());
+        assert!(CountMin::from_header(&header, Budget::UNLIMITED).is_ok());
         let header = [7, 3, 99, 3].map(u64::to_le_bytes).concat();
-        assert!(CountMin::from_header(&header, &|_| true).is_err());
+        assert!(CountMin::from_header(&header, Budget::UNLIMITED).is_err());
     }
 
     #[test]
@@ -330,14 +330,14 @@ mod tests {
         let refused = |bytes| Err(FormatError::OutOfMemory(OutOfMemory { bytes }));
         let no = &|bytes| bytes < 4_000_000_000;
         assert_eq!(
-            CountMin::from_header(&header(1 << 30), no),
+            CountMin::from_header(&header(1 << 30), Budget::new(no)),
             refused(1 << 32)
         );
         assert_eq!(
-            CountMin::from_header(&header(1 << 62), &|_| true),
+            CountMin::from_header(&header(1 << 62), Budget::UNLIMITED),
             refused(u64::MAX)
         );
-        assert!(CountMin::from_header(&header(10), no).is_ok());
+        assert!(CountMin::from_header(&header(10), Budget::new(no)).is_ok());
     }
 
     #[test]
@@ -345,7 +345,8 @@ mod tests {
         for cell_size in ALL_SIZES {
             let sketch = counted(101, 3, cell_size);
             for chunk_bytes in [1, 5, 64, 1 << 24] {
-                let mut copy = CountMin::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
+                let mut copy =
+                    CountMin::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
                 let mut iterator = 1;
                 while let Some((next, chunk)) = sketch.chunk(iterator, chunk_bytes) {
                     copy.load_chunk(next, chunk).unwrap();

@@ -5,7 +5,7 @@
 
 use super::item::HashedItem;
 use super::{CuckooError, CuckooFilter};
-use crate::stored::Allows;
+use crate::memory::Budget;
 
 /// Items hashed ahead. Twice this many cache lines are asked for a sub-filter: more than processors
 /// keep under way (10 to 48), and few enough to stay in a first-level cache.
@@ -46,14 +46,14 @@ impl CuckooFilter {
     pub fn insert_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         mut answer: impl FnMut(Result<(), CuckooError>),
     ) {
         for_each_block(items, |block| {
             self.prefetch_room(block);
             block
                 .iter()
-                .for_each(|item| answer(self.insert_hashed(item, allows)));
+                .for_each(|item| answer(self.insert_hashed(item, budget)));
         });
     }
 
@@ -62,14 +62,14 @@ impl CuckooFilter {
     pub fn insert_unique_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         mut answer: impl FnMut(Result<bool, CuckooError>),
     ) {
         for_each_block(items, |block| {
             self.prefetch_newest(block);
             block
                 .iter()
-                .for_each(|item| answer(self.insert_unique_hashed(item, allows)));
+                .for_each(|item| answer(self.insert_unique_hashed(item, budget)));
         });
     }
 

@@ -1,7 +1,7 @@
 //! A filter as its keeper sees it: heap blocks, copies, a digest.
 
 use super::CuckooFilter;
-use crate::buffer::{BlockMover, BlockVisitor, Blocks};
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 
 impl Blocks for CuckooFilter {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

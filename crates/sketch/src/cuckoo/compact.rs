@@ -26,7 +26,7 @@
 use super::sub_filter::SubFilter;
 use super::vacancies::{BLOCK_SLOTS, Vacancies};
 use super::{CuckooFilter, MAX_SUB_FILTERS};
-use crate::buffer::shrink;
+use crate::memory::shrink;
 
 /// How far a compaction goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::bucket;
 use super::item::other_bucket;
 use super::sub_filter::SubFilter;
+use crate::memory::{Budget, with_capacity};
 
 /// For each bucket the oldest sub-filter that may have an empty slot in it. All sub-filters are of one
 /// size, as more than 56 always are.
@@ -16,18 +17,16 @@ pub(super) struct Cursors {
 }
 
 impl Cursors {
-    /// `None` where memory is refused, which `allows` is asked for, or sizes differ.
-    pub fn new(earlier: &[SubFilter], allows: &dyn Fn(u64) -> bool) -> Option<Self> {
+    /// `None` where memory is refused, which `budget` is asked for, or sizes differ.
+    pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
         let bucket_mask = earlier.first()?.bucket_mask();
         if earlier.iter().any(|each| each.bucket_mask() != bucket_mask) {
             return None;
         }
         let len = usize::try_from(bucket_mask + 1).ok()?;
-        if !allows((bucket_mask + 1).saturating_mul(size_of::<u16>() as u64)) {
-            return None;
-        }
-        let mut oldest = Vec::new();
-        oldest.try_reserve_exact(len).ok()?;
+        let bytes = (bucket_mask + 1).saturating_mul(size_of::<u16>() as u64);
+        budget.request(bytes).ok()?;
+        let mut oldest = with_capacity(len).ok()?;
         oldest.resize(len, 0);
         Some(Self {
             oldest,

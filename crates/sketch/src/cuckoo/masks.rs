@@ -8,6 +8,7 @@ use super::bucket;
 use super::item::other_bucket;
 use super::sub_filter::SubFilter;
 use super::vacancies::BLOCK_SLOTS;
+use crate::memory::{Budget, with_capacity};
 
 /// For each bucket of the largest sub-filter a mask with a bit for each sub-filter: whether the bucket
 /// of that number, or in smaller sub-filters the one it falls in, has an empty slot.
@@ -29,8 +30,8 @@ impl Masks {
     /// The most sub-filters that a mask has bits for.
     pub const MAX_SUB_FILTERS: usize = 64;
 
-    /// `None` where memory is refused; `allows` is asked for all of it.
-    pub fn new(earlier: &[SubFilter], allows: &dyn Fn(u64) -> bool) -> Option<Self> {
+    /// `None` where memory is refused; `budget` is asked for all of it.
+    pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
         let bucket_mask = earlier.iter().map(SubFilter::bucket_mask).max()?;
         let width = earlier.len().next_power_of_two();
         let of_masks = (bucket_mask + 1)
@@ -39,11 +40,9 @@ impl Masks {
         let of_rooms = earlier
             .iter()
             .map(|each| (each.bucket_mask() + 1).div_ceil(64) * 8);
-        if !allows(of_masks.saturating_add(of_rooms.sum())) {
-            return None;
-        }
-        let mut rooms = Vec::new();
-        rooms.try_reserve_exact(earlier.len()).ok()?;
+        let bytes = of_masks.saturating_add(of_rooms.sum());
+        budget.request(bytes).ok()?;
+        let mut rooms = with_capacity(earlier.len()).ok()?;
         for sub_filter in earlier {
             rooms.push(rooms_of(sub_filter)?);
         }

@@ -33,8 +33,7 @@ pub use batch::BLOCK_ITEMS;
 pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
 pub use stored::HEADER_BYTES;
 
-use crate::buffer::{OutOfMemory, reserve_for};
-use crate::stored::Allows;
+use crate::memory::{Budget, OutOfMemory, reserve_for};
 use compact::Reach;
 use item::HashedItem;
 use shape::Shape;
@@ -70,7 +69,7 @@ pub struct CuckooFilter {
 }
 
 impl CuckooFilter {
-    /// An empty filter with room for about `capacity` items. `allows` is asked once whether that many
+    /// An empty filter with room for about `capacity` items. `budget` is asked once whether that many
     /// bytes may be allocated. Costs no page before it is used.
     ///
     /// # Errors
@@ -78,7 +77,7 @@ impl CuckooFilter {
     pub fn new(
         capacity: u64,
         parameters: Parameters,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<Self, CuckooError> {
         let shape = Shape::for_capacity(capacity, parameters).map_err(CuckooError::Parameters)?;
         let mut filter = Self {
@@ -87,7 +86,7 @@ impl CuckooFilter {
             deletes: 0,
             sub_filters: Vec::new(),
         };
-        filter.add_sub_filter(allows)?;
+        filter.add_sub_filter(budget)?;
         Ok(filter)
     }
 
@@ -95,16 +94,16 @@ impl CuckooFilter {
     ///
     /// # Errors
     /// [`CuckooError::Full`] or [`CuckooError::OutOfMemory`]; the filter is then as before.
-    pub fn insert(&mut self, item: &[u8], allows: Allows<'_>) -> Result<(), CuckooError> {
-        self.insert_hashed(&HashedItem::of(item), allows)
+    pub fn insert(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), CuckooError> {
+        self.insert_hashed(&HashedItem::of(item), budget)
     }
 
     /// Inserts an item unless it seems to be in; says whether it was inserted.
     ///
     /// # Errors
     /// As [`CuckooFilter::insert`].
-    pub fn insert_unique(&mut self, item: &[u8], allows: Allows<'_>) -> Result<bool, CuckooError> {
-        self.insert_unique_hashed(&HashedItem::of(item), allows)
+    pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, CuckooError> {
+        self.insert_unique_hashed(&HashedItem::of(item), budget)
     }
 
     /// Whether an item is in: true for every item that is, and for a few others.
@@ -124,9 +123,9 @@ impl CuckooFilter {
     /// Deletes an item once; false if it is not in. Compacts when more than a tenth of the items were
     /// deleted since the last compaction, and stops at the first sub-filter that cannot be emptied.
     ///
-    /// Deleting an item that is not in, but seems to be, takes out another one. `allows` is asked before a
+    /// Deleting an item that is not in, but seems to be, takes out another one. `budget` is asked before a
     /// compaction takes memory; see [`CuckooFilter::compact`].
-    pub fn delete(&mut self, item: &[u8], allows: &dyn Fn(u64) -> bool) -> bool {
+    pub fn delete(&mut self, item: &[u8], budget: Budget<'_>) -> bool {
         let item = HashedItem::of(item);
         if !(self.sub_filters.iter_mut().rev()).any(|each| each.remove(&item)) {
             return false;
@@ -136,7 +135,7 @@ impl CuckooFilter {
         #[allow(clippy::cast_precision_loss)] // the format's own arithmetic
         let due = self.deletes as f64 > self.items as f64 * 0.10;
         if due && self.sub_filters.len() > 1 {
-            self.compact_with(Reach::FirstKept, Vacancies::new(allows));
+            self.compact_with(Reach::FirstKept, Vacancies::new(budget));
         }
         true
     }
@@ -145,10 +144,10 @@ impl CuckooFilter {
     /// while they are empty. Says whether that changed anything, the count of deletions included.
     ///
     /// Cost: linear in the slots; see the `compact` module for the figures. That takes an index of up to
-    /// two fifths of the slots' bytes, which `allows` is asked for. Without the index the cost is linear in the
+    /// two fifths of the slots' bytes, which `budget` is asked for. Without the index the cost is linear in the
     /// slots times the number of sub-filters; the result is the same.
-    pub fn compact(&mut self, allows: &dyn Fn(u64) -> bool) -> bool {
-        self.compact_with(Reach::All, Vacancies::new(allows))
+    pub fn compact(&mut self, budget: Budget<'_>) -> bool {
+        self.compact_with(Reach::All, Vacancies::new(budget))
     }
 
     /// Insertions less deletions.
@@ -205,30 +204,30 @@ impl CuckooFilter {
     fn insert_unique_hashed(
         &mut self,
         item: &HashedItem,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<bool, CuckooError> {
         if self.contains_hashed(item) {
             return Ok(false);
         }
-        self.insert_hashed(item, allows).map(|()| true)
+        self.insert_hashed(item, budget).map(|()| true)
     }
 
     /// An empty slot, else kicking out in the newest sub-filter, else a new sub-filter, where the first
     /// try succeeds.
-    fn insert_hashed(&mut self, item: &HashedItem, allows: Allows<'_>) -> Result<(), CuckooError> {
+    fn insert_hashed(&mut self, item: &HashedItem, budget: Budget<'_>) -> Result<(), CuckooError> {
         let max_iterations = self.shape.parameters.max_iterations;
         let stored = (self.sub_filters.iter_mut().rev()).any(|each| each.store(item))
             || (self.sub_filters.last_mut())
                 .is_some_and(|newest| newest.kick_in(item, max_iterations));
         if !stored {
-            self.add_sub_filter(allows)?.store(item);
+            self.add_sub_filter(budget)?.store(item);
         }
         self.items = self.items.saturating_add(1);
         Ok(())
     }
 
     /// Adds an empty sub-filter and returns it.
-    fn add_sub_filter(&mut self, allows: Allows<'_>) -> Result<&mut SubFilter, CuckooError> {
+    fn add_sub_filter(&mut self, budget: Budget<'_>) -> Result<&mut SubFilter, CuckooError> {
         let index = self.sub_filters.len();
         if index > 0 && self.shape.parameters.expansion == 0 {
             return Err(CuckooError::Full);
@@ -236,9 +235,8 @@ impl CuckooFilter {
         let size = (self.shape.num_buckets_of(index))
             .zip(self.shape.slots_of(index))
             .filter(|_| index < MAX_SUB_FILTERS);
-        let bytes = size.map_or(u64::MAX, |(_, bytes)| bytes);
-        let refused = OutOfMemory { bytes };
-        let (num_buckets, _) = size.filter(|_| allows(bytes)).ok_or(refused)?;
+        let (num_buckets, bytes) = size.ok_or(OutOfMemory { bytes: u64::MAX })?;
+        budget.request(bytes)?;
         reserve_for(&mut self.sub_filters, index + 1, MAX_SUB_FILTERS)?;
         let sub_filter = SubFilter::zeroed(num_buckets, self.shape.parameters.bucket_size)?;
         self.sub_filters.push(sub_filter);

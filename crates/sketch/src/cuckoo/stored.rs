@@ -5,10 +5,10 @@
 use super::CuckooFilter;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::SubFilter;
-use crate::buffer::{OutOfMemory, capacity_for, reserve_for};
 use crate::format::chunks::{ChunkError, Place};
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::{Allows, Stored};
+use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};
+use crate::stored::Stored;
 use std::ffi::CStr;
 
 /// Length of the header of SCANDUMP: four 64-bit and three 16-bit numbers.
@@ -183,7 +183,7 @@ impl Stored for CuckooFilter {
         Ok(self.header_bytes().to_vec())
     }
 
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let Checked {
             mut filter,
             sub_filters,
@@ -194,12 +194,8 @@ impl Stored for CuckooFilter {
         let bytes = (0..sub_filters).try_fold(list_bytes, |sum, index| {
             sum.checked_add(shape.slots_of(index)?)
         });
-        let refused = OutOfMemory {
-            bytes: bytes.unwrap_or(u64::MAX),
-        };
-        if bytes.is_none() || !allows(refused.bytes) {
-            return Err(refused.into());
-        }
+        let bytes = bytes.ok_or(OutOfMemory { bytes: u64::MAX })?;
+        budget.request(bytes)?;
         reserve_for(&mut filter.sub_filters, sub_filters, MAX_SUB_FILTERS)?;
         for num_buckets in (0..sub_filters).map_while(|index| shape.num_buckets_of(index)) {
             let sub_filter = SubFilter::zeroed(num_buckets, shape.parameters.bucket_size)?;

@@ -2,7 +2,8 @@
 
 use super::bucket;
 use super::item::{HashedItem, other_bucket};
-use crate::buffer::{Buffer, OutOfMemory};
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
 use crate::prefetch::prefetch;
 
 /// A power of two of buckets, laid end to end without gaps.

@@ -17,6 +17,7 @@ use super::cursors::Cursors;
 use super::masks::Masks;
 use super::sub_filter::SubFilter;
 use super::sweep;
+use crate::memory::Budget;
 
 /// Slots that are looked at together: at least one bucket of the largest size, and few enough for the
 /// first-level cache with all that goes with them.
@@ -36,7 +37,7 @@ pub(super) struct Vacancies<'a> {
     /// Probes before an index is thought of.
     patience: u64,
     /// Asked before an index is built, with its bytes.
-    allows: &'a dyn Fn(u64) -> bool,
+    budget: Budget<'a>,
 }
 
 #[derive(Debug)]
@@ -47,18 +48,18 @@ enum Index {
 }
 
 impl<'a> Vacancies<'a> {
-    /// Starts by probing; builds an index when that is worth its cost, if `allows` allows its bytes.
-    pub fn new(allows: &'a dyn Fn(u64) -> bool) -> Self {
-        Self::after(PATIENCE_PROBES, allows)
+    /// Starts by probing; builds an index when that is worth its cost, if `budget` allows its bytes.
+    pub fn new(budget: Budget<'a>) -> Self {
+        Self::after(PATIENCE_PROBES, budget)
     }
 
     /// As [`Vacancies::new`], with an index after that many probes at the earliest, with 0 at once.
-    pub fn after(patience: u64, allows: &'a dyn Fn(u64) -> bool) -> Self {
+    pub fn after(patience: u64, budget: Budget<'a>) -> Self {
         Self {
             index: Index::None,
             probes: 0,
             patience,
-            allows,
+            budget,
         }
     }
 
@@ -93,9 +94,9 @@ impl<'a> Vacancies<'a> {
             return;
         }
         let index = if earlier.len() <= Masks::MAX_SUB_FILTERS {
-            Masks::new(earlier, self.allows).map(Index::Masks)
+            Masks::new(earlier, self.budget).map(Index::Masks)
         } else {
-            Cursors::new(earlier, self.allows).map(Index::Cursors)
+            Cursors::new(earlier, self.budget).map(Index::Cursors)
         };
         self.patience = u64::MAX;
         self.index = index.unwrap_or(Index::None);

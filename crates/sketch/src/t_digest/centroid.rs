@@ -1,8 +1,7 @@
 //! Centroids, their order, and the pass that joins neighbours.
 
-use super::{try_push, try_reserve};
-use crate::buffer::OutOfMemory;
 use crate::math;
+use crate::memory::{OutOfMemory, reserve_exact, try_push};
 use std::f64::consts::PI;
 
 /// A node: a mean and the number of samples it stands for.
@@ -95,7 +94,7 @@ pub(super) fn joined(
 ) -> Result<Vec<Centroid>, OutOfMemory> {
     let mut centroids = Vec::new();
     // About 2/3 of the compression come out of a full buffer.
-    try_reserve(&mut centroids, count.min(compression as usize))?;
+    reserve_exact(&mut centroids, count.min(compression as usize))?;
     join(nodes, total, compression, |centroid, _| {
         try_push(&mut centroids, centroid)
     })?;

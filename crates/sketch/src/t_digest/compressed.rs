@@ -7,8 +7,9 @@
 //! extreme samples is not finite.
 
 use super::centroid::{clamp, join};
-use super::{Centroid, TDigest, try_push, try_reserve};
-use crate::buffer::{BlockMover, BlockVisitor, OutOfMemory};
+use super::{Centroid, TDigest};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::memory::{OutOfMemory, reserve_exact, try_push};
 
 /// A centroid and the sum of the weights before it.
 #[derive(Clone, Copy)]
@@ -49,8 +50,8 @@ impl Compressed {
         let weight = digest.observations();
         let (mut means, mut before) = (Vec::new(), Vec::new());
         let expected = count.min(digest.compression as usize);
-        try_reserve(&mut means, expected)?;
-        try_reserve(&mut before, expected)?;
+        reserve_exact(&mut means, expected)?;
+        reserve_exact(&mut before, expected)?;
         join(nodes, weight, digest.compression, |centroid, sum| {
             try_push(&mut means, centroid.mean)?;
             try_push(&mut before, sum)

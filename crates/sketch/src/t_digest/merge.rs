@@ -1,10 +1,9 @@
 //! One digest of several.
 
 use super::centroid::{in_order, joined, make_room, round_weights, stored_weight};
-use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged, try_push};
-use crate::buffer::OutOfMemory;
-use crate::merge::{Distinct, check_work, with_capacity};
-use crate::stored::Allows;
+use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged};
+use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push, with_capacity};
+use crate::merge::{Distinct, check_work};
 use std::ptr;
 
 impl TDigest {
@@ -15,9 +14,9 @@ impl TDigest {
     pub fn merge(
         compression: i64,
         operands: &[&TDigest],
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<Self, DigestError> {
-        Self::merge_within(compression, operands, allows, u64::MAX)
+        Self::merge_within(compression, operands, budget, u64::MAX)
     }
 
     /// A new digest of the given compression of all that `operands` hold, in their order. A digest
@@ -28,13 +27,13 @@ impl TDigest {
     /// `max_bytes` limits the nodes that are passed over, see [`check_work`].
     ///
     /// # Errors
-    /// As [`TDigest::new`], whose `allows` it takes; [`DigestError::Overflow`];
+    /// As [`TDigest::new`], whose `budget` it takes; [`DigestError::Overflow`];
     /// [`DigestError::TooMuchWork`]; [`DigestError::OutOfMemory`]. The operands stay as they were in any
     /// case.
     pub fn merge_within(
         compression: i64,
         operands: &[&TDigest],
-        allows: &dyn Fn(u64) -> bool,
+        budget: Budget<'_>,
         max_bytes: u64,
     ) -> Result<Self, DigestError> {
         operands
@@ -42,7 +41,7 @@ impl TDigest {
             .try_fold(0i64, |sum, operand| sum.checked_add(operand.observations()))
             .ok_or(DigestError::Overflow)?;
         let mut merging = Merging {
-            result: Self::new(compression, allows)?,
+            result: Self::new(compression, budget)?,
             run: Vec::new(),
             run_weight: 0,
         };
@@ -66,10 +65,7 @@ impl TDigest {
             let compressed = operand.compress()?;
             merging.append(operand, &compressed)?;
             if occurrences[number] > 1 {
-                let bytes = compressed.block_bytes() as u64;
-                if !allows(bytes) {
-                    return Err(OutOfMemory { bytes }.into());
-                }
+                budget.request(compressed.block_bytes() as u64)?;
                 kept[number] = Some(compressed);
             }
         }
@@ -148,7 +144,7 @@ impl Merging {
     fn finish(self) -> Result<TDigest, OutOfMemory> {
         let mut result = self.result;
         let mut centroids = Vec::new();
-        super::try_reserve(&mut centroids, result.centroids.len() + self.run.len())?;
+        reserve_exact(&mut centroids, result.centroids.len() + self.run.len())?;
         centroids.extend(in_order(&result.centroids, &self.run));
         result.set_nodes(Layout::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {

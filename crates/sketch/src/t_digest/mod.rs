@@ -3,7 +3,7 @@
 //! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests",
 //! the merging variant; spec: t-digest.md). New samples wait in a buffer (samples.rs). When it is
 //! full, one pass over all nodes in order (centroid.rs) joins neighbours as far as the scale
-//! function allows: few samples to a centroid at the ends of the distribution, many in its middle.
+//! function budget: few samples to a centroid at the ends of the distribution, many in its middle.
 //!
 //! Reads do not write. They are answered from the compressed form of the state ([`Compressed`]),
 //! which is computed beside it and kept until the next write. So a digest is a function of the
@@ -26,9 +26,9 @@ mod tests;
 pub use centroid::Centroid;
 pub use compressed::Compressed;
 
-use super::buffer::{BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
-use crate::stored::Allows;
+use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use centroid::{in_order, joined, make_room, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
@@ -127,8 +127,8 @@ impl TDigest {
     ///
     /// # Errors
     /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
-    /// [`DigestError::OutOfMemory`] if `allows` refuses the bytes.
-    pub fn new(compression: i64, allows: Allows<'_>) -> Result<Self, DigestError> {
+    /// [`DigestError::OutOfMemory`] if `budget` refuses the bytes.
+    pub fn new(compression: i64, budget: Budget<'_>) -> Result<Self, DigestError> {
         if compression <= 0 {
             return Err(DigestError::CompressionNotPositive);
         }
@@ -137,10 +137,7 @@ impl TDigest {
             .filter(|&compression| compression <= MAX_COMPRESSION)
             .ok_or(DigestError::CompressionTooLarge)?;
         let digest = Self::empty(compression);
-        let bytes = digest.figures().memory_usage;
-        if !allows(bytes) {
-            return Err(OutOfMemory { bytes }.into());
-        }
+        budget.request(digest.figures().memory_usage)?;
         Ok(digest)
     }
 
@@ -166,15 +163,15 @@ impl TDigest {
     /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then
     /// nothing was added.
     pub fn add(&mut self, values: &[f64]) -> Result<(), DigestError> {
-        self.add_within(values, &|_| true)
+        self.add_within(values, Budget::UNLIMITED)
     }
 
-    /// As [`TDigest::add`], where `allows` is asked before the digest holds more memory than it did, with
+    /// As [`TDigest::add`], where `budget` is asked before the digest holds more memory than it did, with
     /// the bytes that it would hold more.
     ///
     /// # Errors
     /// As [`TDigest::add`].
-    pub fn add_within(&mut self, values: &[f64], allows: Allows<'_>) -> Result<(), DigestError> {
+    pub fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
         if !values.iter().all(|value| value.is_finite()) {
             return Err(DigestError::NotFinite);
         }
@@ -185,13 +182,13 @@ impl TDigest {
         let present = self.samples.get_mut().len();
         if values.len() <= self.room(self.centroids.len(), present) {
             if !self.samples.get_mut().has_room(values.len()) {
-                self.reserve_samples(values.len(), allows)?;
+                self.reserve_samples(values.len(), budget)?;
             }
             self.samples.get_mut().append(values);
             self.unmerged.nodes += values.len();
             self.unmerged.weight += values.len() as i64;
         } else {
-            self.add_with_compression(values, allows)?;
+            self.add_with_compression(values, budget)?;
         }
         for &value in values {
             if value < self.min {
@@ -207,16 +204,12 @@ impl TDigest {
 
     /// Makes room in the block of the samples, which are few enough that no compression is due.
     #[cold]
-    fn reserve_samples(
-        &mut self,
-        more: usize,
-        allows: &dyn Fn(u64) -> bool,
-    ) -> Result<(), OutOfMemory> {
+    fn reserve_samples(&mut self, more: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let most = self.most_samples();
         let after = self.samples.get_mut().bytes_with(more, most);
         self.ask(
             after + self.centroids.capacity() * size_of::<Centroid>(),
-            allows,
+            budget,
         )?;
         self.samples.get_mut().reserve(more, most)
     }
@@ -226,7 +219,7 @@ impl TDigest {
     fn add_with_compression(
         &mut self,
         mut values: &[f64],
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<(), OutOfMemory> {
         let most = self.capacity();
         let more = values.len().min(most);
@@ -262,7 +255,7 @@ impl TDigest {
         let present = merged.as_deref().unwrap_or(&self.centroids);
         let mut layout = Layout::of(present, samples.len(), most)?;
         layout.samples.append(samples.values());
-        self.ask(layout.block_bytes(), allows)?;
+        self.ask(layout.block_bytes(), budget)?;
         self.set_nodes(layout);
         self.compressions = compressions;
         self.unmerged = Unmerged {
@@ -280,12 +273,12 @@ impl TDigest {
         self.unmerged = Unmerged::default();
     }
 
-    /// Asks `allows` for what the blocks take more if they take `after` bytes after a write, which leaves
+    /// Asks `budget` for what the blocks take more if they take `after` bytes after a write, which leaves
     /// no kept answers.
-    fn ask(&self, after: usize, allows: Allows<'_>) -> Result<(), OutOfMemory> {
+    fn ask(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
-        if more > 0 && !allows(more) {
-            return Err(OutOfMemory { bytes: more });
+        if more > 0 {
+            budget.request(more)?;
         }
         Ok(())
     }
@@ -440,7 +433,7 @@ impl Layout {
         let samples_len = reversed().filter(|&(is_sample, _)| is_sample).count();
         let centroids_len = nodes.len() - samples_len;
         let (mut centroids, mut samples) = (Vec::new(), Samples::default());
-        try_reserve(&mut centroids, centroids_len)?;
+        reserve_exact(&mut centroids, centroids_len)?;
         samples.reserve(samples_len + more, capacity.saturating_sub(centroids_len))?;
         for (is_sample, node) in reversed() {
             if is_sample {
@@ -505,22 +498,4 @@ impl Blocks for TDigest {
         }
         true
     }
-}
-
-/// Room for `more` further elements, exactly.
-fn try_reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
-    vec.try_reserve_exact(more).map_err(|_| OutOfMemory {
-        bytes: (vec.len() as u64)
-            .saturating_add(more as u64)
-            .saturating_mul(size_of::<T>() as u64),
-    })
-}
-
-/// Appends an element; the capacity doubles where it must grow.
-fn try_push<T>(vec: &mut Vec<T>, element: T) -> Result<(), OutOfMemory> {
-    if vec.len() == vec.capacity() {
-        try_reserve(vec, vec.len().max(4))?;
-    }
-    vec.push(element);
-    Ok(())
 }

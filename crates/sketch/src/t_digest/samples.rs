@@ -1,6 +1,7 @@
 //! The nodes of one sample each: plain doubles.
 
-use crate::buffer::{BlockMover, BlockVisitor, OutOfMemory, capacity_for, reserve_for};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::memory::{OutOfMemory, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
 /// Samples in order of arrival, or already in stable order as far as a read or a compression has

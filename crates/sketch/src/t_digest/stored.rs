@@ -7,11 +7,10 @@
 use super::{
     Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
     centroid::{in_order, stored_weight},
-    try_push, try_reserve,
 };
-use crate::buffer::OutOfMemory;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::{Allows, Stored};
+use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push};
+use crate::stored::Stored;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::CStr;
 
@@ -210,17 +209,14 @@ impl Stored for TDigest {
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let nodes = self.centroids.len() + self.samples.borrow().len();
         let mut packed = Packed(Vec::new());
-        try_reserve(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
+        reserve_exact(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
         self.save(&mut packed);
         Ok(packed.0)
     }
 
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         // The block of the nodes doubles while they are read.
-        let bytes = 2 * header.len() as u64;
-        if !allows(bytes) {
-            return Err(OutOfMemory { bytes }.into());
-        }
+        budget.request(2 * header.len() as u64)?;
         let mut fields = PackedFields(Fields::new(header));
         let digest = Self::load(&mut fields, Self::ENCODING_VERSION, &())?;
         if !fields.0.rest().is_empty() {
@@ -254,7 +250,7 @@ impl Stored for TDigest {
     /// A copy without the cached answers.
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut centroids = Vec::new();
-        try_reserve(&mut centroids, self.centroids.len())?;
+        reserve_exact(&mut centroids, self.centroids.len())?;
         centroids.extend_from_slice(&self.centroids);
         let samples = self.samples.borrow().try_clone(0, self.most_samples())?;
         Ok(Self {

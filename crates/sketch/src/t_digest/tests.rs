@@ -6,12 +6,13 @@ mod model;
 mod mutation;
 
 use super::*;
-use crate::buffer::{Addresses, MovesAll};
+use crate::blocks::{Addresses, MovesAll};
+use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use roughly_dump::{Value, Values, Writer, type_id};
 
 fn digest(compression: i64) -> TDigest {
-    TDigest::new(compression, &|_| true).unwrap()
+    TDigest::new(compression, Budget::UNLIMITED).unwrap()
 }
 
 fn digest_of(compression: i64, values: &[f64]) -> TDigest {
@@ -132,7 +133,8 @@ fn rank_error(digest: &TDigest, sorted: &[f64]) -> f64 {
 
 #[test]
 fn compressions_out_of_range_are_refused() {
-    let new = |compression| TDigest::new(compression, &|_| true).map(|digest| digest.figures());
+    let new =
+        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.figures());
     assert_eq!(new(0), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(i64::MIN), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(357_913_940), Err(DigestError::CompressionTooLarge));
@@ -148,13 +150,13 @@ fn the_whole_capacity_is_asked_for_at_creation_and_not_taken() {
         asked.set(bytes);
         bytes < 1 << 40
     };
-    let mut digest = TDigest::new(300_000_000, &allows).unwrap();
+    let mut digest = TDigest::new(300_000_000, Budget::new(&allows)).unwrap();
     assert_eq!(asked.get(), 80 + 16 * 1_800_000_010);
     digest.add(&[1.0, 2.0]).unwrap();
     assert!(digest.samples.borrow().block_bytes() < 100);
-    let refused = TDigest::new(100, &|_| false);
+    let refused = TDigest::new(100, Budget::new(&|_| false));
     assert_eq!(refused, Err(OutOfMemory { bytes: 9840 }.into()));
-    let refused = TDigest::merge(100, &[&digest], &|_| false);
+    let refused = TDigest::merge(100, &[&digest], Budget::new(&|_| false));
     assert_eq!(refused, Err(OutOfMemory { bytes: 9840 }.into()));
 }
 
@@ -275,7 +277,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
     for compression in [1, 2, 5, 100] {
         let mut doubled = digest_of(compression, &[1.0, 2.0, 4.0, 8.0, 16.0]);
         let merged = loop {
-            match TDigest::merge(compression, &[&doubled, &doubled], &|_| true) {
+            match TDigest::merge(compression, &[&doubled, &doubled], Budget::UNLIMITED) {
                 Ok(merged) => doubled = merged,
                 Err(error) => break error,
             }
@@ -295,9 +297,11 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
         }
         // All but one of the last possible observations.
         let rest = digest_of(compression, &[0.5]);
-        while let Ok(merged) =
-            TDigest::merge(compression, &[&doubled, &rest, &rest, &rest], &|_| true)
-            && merged.observations() < i64::MAX / 2 + (1 << 20)
+        while let Ok(merged) = TDigest::merge(
+            compression,
+            &[&doubled, &rest, &rest, &rest],
+            Budget::UNLIMITED,
+        ) && merged.observations() < i64::MAX / 2 + (1 << 20)
         {
             doubled = merged;
         }
@@ -349,7 +353,7 @@ fn extremes_give_neither_nan_nor_infinity() {
                 .map(|u| kinds[(u * f64::from(kinds_used)) as usize])
                 .collect();
             let one = digest_of(compression, &values);
-            let both = TDigest::merge(compression, &[&one, &one], &|_| true).unwrap();
+            let both = TDigest::merge(compression, &[&one, &one], Budget::UNLIMITED).unwrap();
             for digest in [one, both] {
                 let compressed = digest.compressed().unwrap();
                 let within = |value: f64| digest.min <= value && value <= digest.max;
@@ -411,8 +415,12 @@ fn merging_many_digests_is_as_accurate_as_one_of_all() {
             .chunks(1000)
             .map(|part| digest_of(compression, part))
             .collect();
-        let merged =
-            TDigest::merge(compression, &parts.iter().collect::<Vec<_>>(), &|_| true).unwrap();
+        let merged = TDigest::merge(
+            compression,
+            &parts.iter().collect::<Vec<_>>(),
+            Budget::UNLIMITED,
+        )
+        .unwrap();
         let whole = digest_of(compression, &values);
         values.sort_by(f64::total_cmp);
         assert_eq!(merged.observations(), 100_000);
@@ -428,7 +436,7 @@ fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
     let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
     right.compressed().unwrap();
     let before = [fed(&left), fed(&right)];
-    let merged = TDigest::merge(20, &[&left, &right, &left], &|_| true).unwrap();
+    let merged = TDigest::merge(20, &[&left, &right, &left], Budget::UNLIMITED).unwrap();
     assert_eq!([fed(&left), fed(&right)], before);
     assert_eq!(merged.observations(), 2070);
     assert_eq!(merged.min(), left.min().min(right.min()));
@@ -439,9 +447,9 @@ fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
 fn a_merge_with_empty_digests_is_that_of_the_others() {
     let one = digest_of(100, &[1.0, 2.0, 3.0]);
     let empty = digest(100);
-    let merged = TDigest::merge(100, &[&empty, &one, &empty], &|_| true).unwrap();
+    let merged = TDigest::merge(100, &[&empty, &one, &empty], Budget::UNLIMITED).unwrap();
     assert_eq!(answers(&merged), answers(&one));
-    let nothing = TDigest::merge(100, &[&empty, &empty], &|_| true).unwrap();
+    let nothing = TDigest::merge(100, &[&empty, &empty], Budget::UNLIMITED).unwrap();
     assert_eq!(nothing, empty);
 }
 
@@ -503,7 +511,7 @@ fn the_memory_of_a_digest_follows_from_its_state() {
                 0 => digest.reset(),
                 1 | 2 => {
                     let merged =
-                        TDigest::merge(compression, &[&digest, &other], &|_| true).unwrap();
+                        TDigest::merge(compression, &[&digest, &other], Budget::UNLIMITED).unwrap();
                     other = std::mem::replace(&mut digest, merged);
                     if other.observations() > 1 << 40 {
                         other.reset();
@@ -578,11 +586,14 @@ fn a_chunk_is_the_fields_in_order_and_nothing_else() {
     assert_eq!(chunk[..8], 100f64.to_le_bytes());
     assert_eq!(chunk[24..32], 610i64.to_le_bytes());
     assert_eq!(chunk[72..80], (-7.25f64).to_le_bytes());
-    assert_eq!(TDigest::from_header(&chunk, &|_| true).unwrap(), one);
+    assert_eq!(
+        TDigest::from_header(&chunk, Budget::UNLIMITED).unwrap(),
+        one
+    );
     for len in 0..88 {
-        assert!(TDigest::from_header(&chunk[..len], &|_| true).is_err());
+        assert!(TDigest::from_header(&chunk[..len], Budget::UNLIMITED).is_err());
     }
-    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), &|_| true).is_err());
+    assert!(TDigest::from_header(&[&chunk[..], &[0]].concat(), Budget::UNLIMITED).is_err());
 }
 
 #[test]
@@ -596,7 +607,7 @@ fn memory_is_asked_for_before_it_is_taken() {
         }
         let (before, observations) = (digest.block_bytes(), digest.observations());
         let state = digest.try_clone().unwrap();
-        if digest.add_within(&values, &|_| false).is_err() {
+        if digest.add_within(&values, Budget::new(&|_| false)).is_err() {
             refusals += 1;
             assert_eq!(digest, state);
             assert_eq!(digest.block_bytes(), before);
@@ -606,7 +617,7 @@ fn memory_is_asked_for_before_it_is_taken() {
                 asked.set(more);
                 true
             };
-            digest.add_within(&values, &allows).unwrap();
+            digest.add_within(&values, Budget::new(&allows)).unwrap();
             assert_eq!(asked.get(), (digest.block_bytes() - before) as u64);
         }
     }
@@ -620,20 +631,20 @@ fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
         .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
     let copies: Vec<_> = (0..10).map(|_| left.try_clone().unwrap()).collect();
     let apart = copies.iter().flat_map(|copy| [copy, &right]);
-    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), &|_| true).unwrap();
+    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), Budget::UNLIMITED).unwrap();
     let asked = std::cell::Cell::new(0);
     let allows = |_| {
         asked.set(asked.get() + 1);
         true
     };
-    let merged = TDigest::merge(30, &[&left, &right].repeat(10), &allows).unwrap();
+    let merged = TDigest::merge(30, &[&left, &right].repeat(10), Budget::new(&allows)).unwrap();
     assert_eq!(merged, expected);
     assert_eq!(merged.figures(), expected.figures());
     assert_eq!(merged.observations(), 11_000);
     // For the result, and for the compressed forms of both.
     assert_eq!(asked.get(), 3);
     assert!(!left.is_compressed() && !right.is_compressed());
-    let refused = TDigest::merge(30, &[&left, &left], &|bytes| bytes > 1000);
+    let refused = TDigest::merge(30, &[&left, &left], Budget::new(&|bytes| bytes > 1000));
     assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
 }
 
@@ -641,7 +652,7 @@ fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
 fn a_merge_that_passes_over_too_many_nodes_is_refused() {
     let one = digest_of(20, &[1.0, 2.0, 3.0]);
     let merge = |operands: &[&TDigest], max_bytes| {
-        TDigest::merge_within(20, operands, &|_| true, max_bytes)
+        TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)
             .map(|merged| merged.observations())
     };
     // Three nodes of each operand, and 0, 3 and 6 before it.

@@ -10,10 +10,8 @@
 use super::index::Index;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::records::Records;
-use crate::buffer::{
-    BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory, capacity_for, reserve_for,
-};
-use crate::stored::Allows;
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
 
@@ -175,17 +173,17 @@ impl Heap {
     }
 
     /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes that is not in the
-    /// heap. `allows` is asked before each block; `changes` is shown those that go and come.
+    /// heap. `budget` is asked before each block; `changes` is shown those that go and come.
     #[inline]
     pub fn reserve(
         &mut self,
         item_len: usize,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let terminated_len = item_len + 1;
         if self.spare.capacity() < terminated_len || self.spare.capacity() > SPARE_BYTES {
-            ask(allows, terminated_len as u64)?;
+            budget.request(terminated_len as u64)?;
             changes.gone.visit(&self.spare);
             self.spare = Vec::new();
             let reserved = reserve_exact(&mut self.spare, terminated_len);
@@ -193,7 +191,7 @@ impl Heap {
             reserved?;
         }
         if self.has_vacant_root() {
-            self.reserve_slot(allows, changes)?;
+            self.reserve_slot(budget, changes)?;
         }
         Ok(())
     }
@@ -217,23 +215,23 @@ impl Heap {
     #[inline]
     fn reserve_slot(
         &mut self,
-        allows: &dyn Fn(u64) -> bool,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         if self.slots.len() == self.slots.capacity() {
-            self.reserve_slots(allows, changes)?;
+            self.reserve_slots(budget, changes)?;
         }
-        self.index.reserve_one(allows, changes)
+        self.index.reserve_one(budget, changes)
     }
 
     #[cold]
     fn reserve_slots(
         &mut self,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let slots = self.next_slots() as u64;
-        ask(allows, slots.saturating_mul(size_of::<Slot>() as u64))?;
+        budget.request(slots.saturating_mul(size_of::<Slot>() as u64))?;
         changes.gone.visit(&self.slots);
         let (len, most) = (self.slots.len() + 1, self.len());
         let reserved = reserve_for(&mut self.slots, len, most);
@@ -302,7 +300,7 @@ impl Heap {
             self.elements.set(held, (held_count.max(count), marked));
             return Ok(());
         }
-        self.reserve_slot(&|_| true, &mut BlockChanges::<()>::default())?;
+        self.reserve_slot(Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
         let slot = self.push_slot(terminated, fingerprint, place);
         self.elements.set(place as usize, (count, slot + 1));
         Ok(())
@@ -469,22 +467,6 @@ fn tag(tags: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
         #[allow(clippy::cast_possible_truncation)]
         Some(tags) => tags.hash_one(item) as u32,
     }
-}
-
-/// Asks `allows` for the bytes of a block.
-pub(super) fn ask(allows: Allows<'_>, bytes: u64) -> Result<(), OutOfMemory> {
-    if allows(bytes) {
-        Ok(())
-    } else {
-        Err(OutOfMemory { bytes })
-    }
-}
-
-/// Room for `more` elements and no more, or an error that says how many bytes were refused.
-pub(super) fn reserve_exact<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
-    vec.try_reserve_exact(more).map_err(|_| OutOfMemory {
-        bytes: (vec.len() as u64 + more as u64).saturating_mul(size_of::<T>() as u64),
-    })
 }
 
 /// An item without the NUL behind it.

@@ -5,11 +5,10 @@
 //! from; it stands in the entry, so an item's bytes are compared only where it matches. Which hash that
 //! is the heap decides.
 
-use super::heap::ask;
 use super::pairs::{PAIR_BYTES, Pairs};
-use crate::buffer::{BlockChanges, BlockMover, BlockVisitor, OutOfMemory};
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
+use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::prefetch;
-use crate::stored::Allows;
 
 /// Entries of the smallest table: one cache line.
 const LEAST_ENTRIES: u64 = 8;
@@ -31,18 +30,18 @@ impl Index {
         })
     }
 
-    /// Makes room for one more entry. Cost: every entry is moved when the table doubles. `allows` is
+    /// Makes room for one more entry. Cost: every entry is moved when the table doubles. `budget` is
     /// asked for the new table; `changes` is shown both.
     #[inline]
     pub fn reserve_one(
         &mut self,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         if (self.occupied + 1) * 2 <= self.entries.len() {
             return Ok(());
         }
-        self.grow(allows, changes)
+        self.grow(budget, changes)
     }
 
     /// Bytes that [`Index::reserve_one`] would take more than it gives back.
@@ -57,11 +56,11 @@ impl Index {
     #[cold]
     fn grow(
         &mut self,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);
-        ask(allows, entries * PAIR_BYTES)?;
+        budget.request(entries * PAIR_BYTES)?;
         let mut larger = Self {
             entries: Pairs::zeroed(entries)?,
             occupied: 0,
@@ -190,7 +189,7 @@ mod tests {
         let mut index = Index::default();
         let mut changes = BlockChanges::<()>::default();
         for slot in 0..4 {
-            index.reserve_one(&|_| true, &mut changes).unwrap();
+            index.reserve_one(Budget::UNLIMITED, &mut changes).unwrap();
             index.insert(5, slot);
         }
         let before = entries(&index);
@@ -205,7 +204,7 @@ mod tests {
     fn searches_end_in_a_full_table() {
         let mut index = Index::default();
         index
-            .reserve_one(&|_| true, &mut BlockChanges::<()>::default())
+            .reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default())
             .unwrap();
         let places = index.entries.len() as u32;
         for slot in 0..places + 1 {
@@ -235,7 +234,7 @@ mod tests {
                 let at = model.iter().position(|&(_, held)| held == slot);
                 match at {
                     None if insert => {
-                        index.reserve_one(&|_| true, &mut BlockChanges::<()>::default()).unwrap();
+                        index.reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default()).unwrap();
                         index.insert(fingerprint, slot);
                         model.push((fingerprint, slot));
                     }

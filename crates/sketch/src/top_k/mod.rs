@@ -25,11 +25,11 @@ pub mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::buffer::{BlockChanges, BlockMover, BlockVisitor, Blocks, OutOfMemory};
+use super::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
 use super::rows::{SHALLOW_ROWS, is_bearable, item_bytes};
-use crate::stored::Allows;
+use crate::memory::{Budget, OutOfMemory};
 use decay::{Contest, Decay};
 use heap::Heap;
 use pairs::{PAIR_BYTES, Pairs};
@@ -137,12 +137,12 @@ impl Shape {
         self.bucket_count().checked_mul(PAIR_BYTES)
     }
 
-    /// Asks `allows` for the memory of a sketch without items.
-    fn ask_for_memory(self, allows: Allows<'_>) -> Result<(), OutOfMemory> {
+    /// Asks `budget` for the memory of a sketch without items.
+    fn ask_for_memory(self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let bytes = self
             .bucket_bytes()
             .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES));
-        heap::ask(allows, bytes.unwrap_or(u64::MAX))
+        budget.request(bytes.unwrap_or(u64::MAX))
     }
 
     /// Feeds the parameters, as 32 bytes.
@@ -167,7 +167,7 @@ impl TopK {
     ///
     /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing), and 24 more an
     /// element, for saving, where k is above 43,690; and for each item that enters the heap its bytes and one
-    /// more, 32 for its slot and 16 to 32 for its index entry. `allows` is asked for 8 bytes a bucket and 32 an
+    /// more, 32 for its slot and 16 to 32 for its index entry. `budget` is asked for 8 bytes a bucket and 32 an
     /// element.
     ///
     /// # Errors
@@ -177,10 +177,10 @@ impl TopK {
         width: u64,
         depth: u64,
         decay: f64,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
-        shape.ask_for_memory(allows)?;
+        shape.ask_for_memory(budget)?;
         let buckets = Pairs::zeroed(shape.bucket_count())?;
         let heap = Heap::new(shape.k)?;
         let random = seed_from(|feed| shape.digest(feed));
@@ -287,10 +287,10 @@ impl TopK {
     pub fn add(&mut self, item: &[u8], increment: u32) -> Result<Added<'_>, OutOfMemory> {
         let hash = self.hash(item);
         let mut uncounted = BlockChanges::<()>::default();
-        self.add_hashed(item, &hash, increment, &|_| true, &mut uncounted)
+        self.add_hashed(item, &hash, increment, Budget::UNLIMITED, &mut uncounted)
     }
 
-    /// Adds `increment` occurrences of an item with its hash ([`TopK::hash`]). `allows` is asked before
+    /// Adds `increment` occurrences of an item with its hash ([`TopK::hash`]). `budget` is asked before
     /// each block of memory that is taken (by its bytes); `changes` is shown the blocks that go and come.
     ///
     /// Cost: one bucket a row and, beyond seven rows, a pass over the item for every eight; a hash
@@ -304,7 +304,7 @@ impl TopK {
         item: &[u8],
         hash: &ItemHash,
         increment: u32,
-        allows: Allows<'_>,
+        budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
         // Looked up before the memory is reserved while every item that is not in the heap enters it, so that the others
@@ -315,7 +315,7 @@ impl TopK {
             place = self.heap.find(item, hash.fingerprint);
         }
         if place.is_none() {
-            self.heap.reserve(item.len(), allows, changes)?;
+            self.heap.reserve(item.len(), budget, changes)?;
         }
         let random_before = self.random;
         let met = match increment {

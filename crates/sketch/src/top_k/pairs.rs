@@ -1,7 +1,9 @@
 //! An array of pairs of 32-bit numbers in zeroed memory: buckets, heap elements and index entries all
 //! have this form, and for the buckets it is the stored form as well.
 
-use crate::buffer::{BlockMover, BlockVisitor, Buffer, OutOfMemory};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
 
 /// Bytes of one pair.
 pub(super) const PAIR_BYTES: u64 = 8;

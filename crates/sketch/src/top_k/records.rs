@@ -1,7 +1,9 @@
 //! Memory in which the heap takes its stored form, so that saving a sketch takes none.
 
 use super::stored::RECORD_BYTES;
-use crate::buffer::{BlockMover, BlockVisitor, Buffer, OutOfMemory};
+use crate::blocks::{BlockMover, BlockVisitor};
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 

@@ -4,15 +4,16 @@
 //! chunked dump, which holds all but the bucket array. Both are read into `Parts`, and
 //! `Parts::validate` is the only way from there to a sketch.
 
-use super::heap::{Heap, MAX_ELEMENT_BYTES, ask, reserve_exact, terminated_copy_of};
+use super::heap::{Heap, MAX_ELEMENT_BYTES, terminated_copy_of};
 use super::pairs::Pairs;
 use super::random::Random;
 use super::records::Record;
 use super::rows::fingerprint_of;
 use super::{Shape, TopK, TopKError, seed_from};
-use crate::buffer::{Buffer, OutOfMemory};
+use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::{Allows, Stored};
+use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push};
+use crate::stored::Stored;
 use std::ffi::CStr;
 
 /// An element of the heap in the RDB format: fingerprint, length of the item, eight bytes that the
@@ -152,7 +153,7 @@ impl Stored for TopK {
                 count,
                 terminated,
             };
-            push(&mut elements, element)?;
+            try_push(&mut elements, element)?;
         }
         Parts {
             shape,
@@ -210,8 +211,8 @@ impl Stored for TopK {
         Ok(header)
     }
 
-    /// `allows` is asked for what [`TopK::new`] takes, and for the items.
-    fn from_header(header: &[u8], allows: Allows<'_>) -> Result<Self, FormatError> {
+    /// `budget` is asked for what [`TopK::new`] takes, and for the items.
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
         if fields.array()? != HEADER_MARK {
             return Err(FormatError::Invalid("not the header of a top-k sketch"));
@@ -228,8 +229,8 @@ impl Stored for TopK {
             count += 1;
             item_bytes += (item.len() + 1).max(ITEM_BLOCK_BYTES);
         }
-        shape.ask_for_memory(allows)?;
-        ask(allows, (count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
+        shape.ask_for_memory(budget)?;
+        budget.request((count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
         let mut elements = Vec::new();
         reserve_exact(&mut elements, count)?;
         for element in header_elements(fields) {
@@ -309,13 +310,4 @@ fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), F
         .ok_or(FormatError::Truncated)?;
     *fields = Fields::new(rest);
     Ok((place, count, item))
-}
-
-fn push(elements: &mut Vec<Element>, element: Element) -> Result<(), OutOfMemory> {
-    if elements.len() == elements.capacity() {
-        let more = elements.len().max(16);
-        reserve_exact(elements, more)?;
-    }
-    elements.push(element);
-    Ok(())
 }

@@ -5,12 +5,12 @@ mod model;
 mod stored;
 
 use super::*;
-use crate::buffer::{Addresses, MovesAll};
-use crate::stored::Allows;
+use crate::blocks::{Addresses, MovesAll};
+use crate::memory::Budget;
 use crate::stored::Stored;
 
 /// Every allocation is allowed.
-const ANY: Allows<'_> = &|_| true;
+const ANY: Budget<'_> = Budget::UNLIMITED;
 
 fn chain(capacity: u64, error_rate: f64, expansion: u32) -> Chain {
     let parameters = Parameters {
@@ -100,14 +100,14 @@ fn refused_memory_changes_nothing() {
         expansion: 2,
         scaling: true,
     };
-    let refused = Chain::new(&parameters, &|_| false);
+    let refused = Chain::new(&parameters, Budget::new(&|_| false));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
 
     let mut chain = chain(2, 0.01, 2);
     add(&mut chain, b"a").unwrap();
     add(&mut chain, b"b").unwrap();
     let before = chain.header().unwrap();
-    let refused = chain.add(chain.hash(b"c"), &|_| false);
+    let refused = chain.add(chain.hash(b"c"), Budget::new(&|_| false));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
     assert_eq!(chain.header().unwrap(), before);
     assert_eq!(add(&mut chain, b"c"), Ok(true));

@@ -128,18 +128,18 @@ proptest! {
         let allows = allowances();
         let expected: Vec<_> = items
             .iter()
-            .map(|&item| one_by_one.add(one_by_one.hash(&[item]), &allows))
+            .map(|&item| one_by_one.add(one_by_one.hash(&[item]), Budget::new(&allows)))
             .collect();
         let mut together = chain(capacity, error_rate, expansion);
         let allows = allowances();
         let bytes: Vec<_> = items.iter().map(|&item| [item]).collect();
         let mut additions = Additions::new(bytes.iter().map(<[u8; 1]>::as_slice), &mut together);
         let mut answers = Vec::new();
-        while let Some(answer) = additions.add_next(&allows) {
+        while let Some(answer) = additions.add_next(Budget::new(&allows)) {
             answers.push(answer);
         }
         prop_assert_eq!(answers, expected);
-        prop_assert_eq!(additions.add_next(&allows), None);
+        prop_assert_eq!(additions.add_next(Budget::new(&allows)), None);
         let state = |chain: &Chain| {
             let mut bytes = Vec::new();
             chain.digest(&mut |part| bytes.extend_from_slice(part));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::format::FormatError;
 use crate::format::{Sink, Source};
+use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_path, golden_values};
 use proptest::prelude::*;
@@ -124,10 +125,13 @@ fn a_count_at_its_end_is_not_passed() {
 fn a_header_asks_for_its_memory_before_it_takes_it() {
     let header = chain(1 << 20, 0.01, 2).header().unwrap();
     let asked = std::cell::Cell::new(0);
-    let refused = Chain::from_header(&header, &|bytes| {
-        asked.set(bytes);
-        false
-    });
+    let refused = Chain::from_header(
+        &header,
+        Budget::new(&|bytes| {
+            asked.set(bytes);
+            false
+        }),
+    );
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
     assert_eq!(asked.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }
@@ -312,7 +316,7 @@ proptest! {
         let end = header.len().min(start + width);
         header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
         // A mebibyte is all that may be asked for here.
-        if let Ok(chain) = Chain::from_header(&header, &|bytes| bytes <= 1 << 20) {
+        if let Ok(chain) = Chain::from_header(&header, Budget::new(&|bytes| bytes <= 1 << 20)) {
             exercise(chain);
         }
     }

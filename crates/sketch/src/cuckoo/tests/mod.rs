@@ -6,8 +6,9 @@ mod stored;
 use super::compact::Reach;
 use super::vacancies::Vacancies;
 use super::*;
-use crate::buffer::{Addresses, Blocks, MovesAll};
+use crate::blocks::{Addresses, Blocks, MovesAll};
 use crate::hash::murmur64a;
+use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use model::{Model, Refusal, values_of};
 use proptest::prelude::*;
@@ -23,14 +24,16 @@ fn parameters(bucket_size: u8, max_iterations: u16, expansion: u16) -> Parameter
 }
 
 fn filter(capacity: u64, parameters: Parameters) -> CuckooFilter {
-    CuckooFilter::new(capacity, parameters, &|_| true).unwrap()
+    CuckooFilter::new(capacity, parameters, Budget::UNLIMITED).unwrap()
 }
 
 /// A filter of `capacity` filled with `items` numbers.
 fn filled(capacity: u64, parameters: Parameters, items: u64) -> CuckooFilter {
     let mut filter = filter(capacity, parameters);
     for item in 0..items {
-        filter.insert(&item.to_le_bytes(), &|_| true).unwrap();
+        filter
+            .insert(&item.to_le_bytes(), Budget::UNLIMITED)
+            .unwrap();
     }
     filter
 }
@@ -90,7 +93,7 @@ proptest! {
             match step {
                 Step::Insert(item) => {
                     let item = item.to_le_bytes();
-                    let result = outcome(filter.insert(&item, &allows));
+                    let result = outcome(filter.insert(&item, Budget::new(&allows)));
                     prop_assert_eq!(result, model.insert(&item, MAX_SLOTS));
                 }
                 Step::InsertUnique(item) => {
@@ -100,17 +103,17 @@ proptest! {
                     } else {
                         model.insert(&item, MAX_SLOTS).map(|()| true)
                     };
-                    let result = filter.insert_unique(&item, &allows);
+                    let result = filter.insert_unique(&item, Budget::new(&allows));
                     let added = matches!(result, Ok(true));
                     prop_assert_eq!(outcome(result.map(|_| ())).map(|()| added), expected);
                 }
                 Step::Delete(item) => {
                     let item = item.to_le_bytes();
-                    prop_assert_eq!(filter.delete(&item, &|_| true), model.delete(&item));
+                    prop_assert_eq!(filter.delete(&item, Budget::UNLIMITED), model.delete(&item));
                 }
                 Step::Compact => {
                     let before = values_of(&filter);
-                    let changed = filter.compact(&|_| true);
+                    let changed = filter.compact(Budget::UNLIMITED);
                     model.compact(false);
                     prop_assert_eq!(changed, before != values_of(&filter));
                 }
@@ -142,10 +145,10 @@ proptest! {
         let mut mixed = probed.try_clone().unwrap();
         let mut refused = probed.try_clone().unwrap();
         let reach = if automatic { Reach::FirstKept } else { Reach::All };
-        let changed = probed.compact_with(reach, Vacancies::after(u64::MAX, &|_| true));
-        prop_assert_eq!(indexed.compact_with(reach, Vacancies::after(0, &|_| true)), changed);
-        prop_assert_eq!(mixed.compact_with(reach, Vacancies::after(50, &|_| true)), changed);
-        prop_assert_eq!(refused.compact_with(reach, Vacancies::after(0, &|_| false)), changed);
+        let changed = probed.compact_with(reach, Vacancies::after(u64::MAX, Budget::UNLIMITED));
+        prop_assert_eq!(indexed.compact_with(reach, Vacancies::after(0, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(mixed.compact_with(reach, Vacancies::after(50, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(refused.compact_with(reach, Vacancies::after(0, Budget::new(&|_| false))), changed);
         model.compact(automatic);
         prop_assert_eq!(values_of(&probed), model.values());
         prop_assert_eq!(&probed, &indexed);
@@ -162,18 +165,18 @@ proptest! {
         for step in steps {
             match step {
                 Step::Insert(item) | Step::InsertUnique(item) => {
-                    if filter.insert(&item.to_le_bytes(), &allows).is_ok() {
+                    if filter.insert(&item.to_le_bytes(), Budget::new(&allows)).is_ok() {
                         *inside.entry(item).or_default() += 1;
                     }
                 }
                 Step::Delete(item) => {
                     if let Some(times) = inside.get_mut(&item).filter(|times| **times > 0) {
-                        prop_assert!(filter.delete(&item.to_le_bytes(), &|_| true));
+                        prop_assert!(filter.delete(&item.to_le_bytes(), Budget::UNLIMITED));
                         *times -= 1;
                     }
                 }
                 Step::Compact => {
-                    filter.compact(&|_| true);
+                    filter.compact(Budget::UNLIMITED);
                 }
             }
             prop_assert_eq!(filter.items(), inside.values().sum::<u64>());
@@ -194,12 +197,12 @@ proptest! {
         let bytes: Vec<_> = items.iter().map(|item| item.to_le_bytes()).collect();
         let slices = || bytes.iter().map(|item| &item[..]);
         let mut answers = Vec::new();
-        batch.insert_unique_each(slices(), &|_| true, |answer| answers.push(answer));
-        let expected: Vec<_> = slices().map(|item| single.insert_unique(item, &|_| true)).collect();
+        batch.insert_unique_each(slices(), Budget::UNLIMITED, |answer| answers.push(answer));
+        let expected: Vec<_> = slices().map(|item| single.insert_unique(item, Budget::UNLIMITED)).collect();
         prop_assert_eq!(answers, expected);
         let mut answers = Vec::new();
-        batch.insert_each(slices(), &|_| true, |answer| answers.push(answer));
-        let expected: Vec<_> = slices().map(|item| single.insert(item, &|_| true)).collect();
+        batch.insert_each(slices(), Budget::UNLIMITED, |answer| answers.push(answer));
+        let expected: Vec<_> = slices().map(|item| single.insert(item, Budget::UNLIMITED)).collect();
         prop_assert_eq!(answers, expected);
         prop_assert!(single == batch);
         let mut answers = Vec::new();
@@ -221,7 +224,7 @@ fn random_filter(
 ) -> CuckooFilter {
     let mut filter = filter(capacity, parameters);
     while filter.sub_filters.len() < sub_filters && filter.slot_bytes() < 20_000 {
-        if filter.add_sub_filter(&|_| true).is_err() {
+        if filter.add_sub_filter(Budget::UNLIMITED).is_err() {
             break;
         }
     }
@@ -240,11 +243,14 @@ fn random_filter(
 fn a_full_filter_that_does_not_grow_says_so_and_stays_as_it_was() {
     let mut filter = filter(64, parameters(2, 20, 0));
     let mut item = 0u64;
-    while filter.insert(&item.to_le_bytes(), &|_| true).is_ok() {
+    while filter
+        .insert(&item.to_le_bytes(), Budget::UNLIMITED)
+        .is_ok()
+    {
         item += 1;
     }
     let before = filter.try_clone().unwrap();
-    let result = filter.insert(&item.to_le_bytes(), &|_| true);
+    let result = filter.insert(&item.to_le_bytes(), Budget::UNLIMITED);
     assert_eq!(result, Err(CuckooError::Full));
     assert_eq!(filter, before);
 }
@@ -255,7 +261,7 @@ fn refused_memory_leaves_the_filter_as_it_was() {
     let mut refused = 0;
     for item in 0..500u64 {
         let before = filter.try_clone().unwrap();
-        match filter.insert(&item.to_le_bytes(), &|_| false) {
+        match filter.insert(&item.to_le_bytes(), Budget::new(&|_| false)) {
             Ok(()) => assert_eq!(filter.num_sub_filters(), 1),
             Err(error) => {
                 let bytes = 128;
@@ -267,14 +273,14 @@ fn refused_memory_leaves_the_filter_as_it_was() {
     }
     assert!(refused > 0);
     let parameters = filter.parameters();
-    let refusal = CuckooFilter::new(64, parameters, &|bytes| bytes < 64).unwrap_err();
+    let refusal = CuckooFilter::new(64, parameters, Budget::new(&|bytes| bytes < 64)).unwrap_err();
     assert_eq!(refusal, OutOfMemory { bytes: 64 }.into());
 }
 
 #[test]
 fn impossible_sizes_are_errors() {
     let new = |capacity, bucket_size| {
-        CuckooFilter::new(capacity, parameters(bucket_size, 1, 1), &|_| true).unwrap_err()
+        CuckooFilter::new(capacity, parameters(bucket_size, 1, 1), Budget::UNLIMITED).unwrap_err()
     };
     assert!(matches!(new(1 << 55, 255), CuckooError::OutOfMemory(_)));
     assert!(matches!(new(u64::MAX, 1), CuckooError::Parameters(_)));
@@ -291,7 +297,7 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
         .find(|item| HashedItem::of(item).fingerprint % 2 == 1)
         .unwrap();
     for inserted in 1..=10_000 {
-        assert_eq!(filter.insert(&item, &|_| true), Ok(()));
+        assert_eq!(filter.insert(&item, Budget::UNLIMITED), Ok(()));
         assert_eq!(filter.num_sub_filters(), (inserted as usize).div_ceil(4));
         if inserted % 1000 == 0 {
             assert_eq!(filter.count(&item), inserted);
@@ -299,7 +305,7 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
     }
     // The other sub-filters are made at once: inserting them would take minutes.
     while filter.sub_filters.len() < MAX_SUB_FILTERS {
-        filter.add_sub_filter(&|_| true).unwrap();
+        filter.add_sub_filter(Budget::UNLIMITED).unwrap();
     }
     for sub_filter in &mut filter.sub_filters {
         sub_filter
@@ -307,15 +313,15 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
             .fill(HashedItem::of(&item).fingerprint);
     }
     let refused = OutOfMemory { bytes: u64::MAX };
-    assert_eq!(filter.insert(&item, &|_| true), Err(refused.into()));
+    assert_eq!(filter.insert(&item, Budget::UNLIMITED), Err(refused.into()));
     assert_eq!(filter.count(&item), 4 * MAX_SUB_FILTERS as u64);
-    assert!(!filter.insert_unique(&item, &|_| true).unwrap());
+    assert!(!filter.insert_unique(&item, Budget::UNLIMITED).unwrap());
     // Nothing can move; with one sub-filter empty, everything moves down by one.
-    assert!(!filter.compact(&|_| true));
-    assert!(filter.delete(&item, &|_| true));
+    assert!(!filter.compact(Budget::UNLIMITED));
+    assert!(filter.delete(&item, Budget::UNLIMITED));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS);
     filter.sub_filters[0].slots_mut().fill(0);
-    assert!(filter.compact(&|_| true));
+    assert!(filter.compact(Budget::UNLIMITED));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS - 1);
 }
 
@@ -337,20 +343,30 @@ fn sub_filters_beyond_56_bits_are_refused() {
             None
         ]
     );
-    filter.insert(b"a", &|_| true).unwrap();
-    assert!(filter.insert(b"b", &|bytes| bytes < 1 << 15).is_err());
-    assert!(filter.insert(b"b", &|bytes| bytes <= 1 << 15).is_ok());
+    filter.insert(b"a", Budget::UNLIMITED).unwrap();
+    assert!(
+        filter
+            .insert(b"b", Budget::new(&|bytes| bytes < 1 << 15))
+            .is_err()
+    );
+    assert!(
+        filter
+            .insert(b"b", Budget::new(&|bytes| bytes <= 1 << 15))
+            .is_ok()
+    );
 }
 
 /// At 95 % load an absent item meets 2 * 4 * 0.95 fingerprints, each equal to its own with
 /// probability 1/255: 2.94 % are found. Over 400,000 of them the standard deviation is 0.027 %, so that
-/// the bounds (2.6 %, and the 8/255 = 3.14 % that the spec allows) are more than 7 deviations away.
+/// the bounds (2.6 %, and the 8/255 = 3.14 % that the spec budget) are more than 7 deviations away.
 #[test]
 fn false_positives_are_as_many_as_the_buckets_allow() {
     let mut filter = filter(1 << 16, parameters(4, 500, 0));
     let items = (1u64 << 16) * 95 / 100;
     for item in 0..items {
-        filter.insert(&item.to_le_bytes(), &|_| true).unwrap();
+        filter
+            .insert(&item.to_le_bytes(), Budget::UNLIMITED)
+            .unwrap();
     }
     for item in 0..items {
         assert!(filter.contains(&item.to_le_bytes()));
@@ -366,11 +382,11 @@ fn deleting_everything_leaves_one_empty_sub_filter() {
     let mut filter = filled(100, parameters(2, 20, 1), 1000);
     assert!(filter.num_sub_filters() > 5);
     for item in 0..1000u64 {
-        assert!(filter.delete(&item.to_le_bytes(), &|_| true));
+        assert!(filter.delete(&item.to_le_bytes(), Budget::UNLIMITED));
     }
     assert_eq!(filter.items(), 0);
     assert_eq!(filter.num_sub_filters(), 1);
-    assert!(!filter.delete(b"absent", &|_| true));
+    assert!(!filter.delete(b"absent", Budget::UNLIMITED));
     assert_eq!(filter.nominal_bytes(), 40 + 16 + 128);
 }
 
@@ -385,7 +401,7 @@ fn digests_and_copies_tell_filters_apart_and_equal_ones_not() {
     let mut copy = one.try_clone().unwrap();
     assert_eq!(one, copy);
     assert_eq!(digest(&one), digest(&copy));
-    assert!(copy.delete(&0u64.to_le_bytes(), &|_| true));
+    assert!(copy.delete(&0u64.to_le_bytes(), Budget::UNLIMITED));
     assert_ne!(one, copy);
     assert_ne!(digest(&one), digest(&copy));
 }
@@ -424,7 +440,7 @@ fn an_index_of_empty_slots_is_asked_for_before_it_is_built() {
             asked.set(all);
             false
         };
-        filter.compact_with(Reach::All, Vacancies::after(0, &allows));
+        filter.compact_with(Reach::All, Vacancies::after(0, Budget::new(&allows)));
         assert_eq!(asked.take(), [bytes]);
     }
 }

@@ -6,6 +6,7 @@ use crate::cuckoo::item::HashedItem;
 use crate::cuckoo::{CuckooFilter, HEADER_BYTES, Parameters};
 use crate::format::chunks::CHUNK_BYTES;
 use crate::format::{FormatError, Sink};
+use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{golden_bytes, golden_values};
 use proptest::prelude::*;
@@ -52,7 +53,7 @@ fn word(text: &str) -> Vec<u8> {
 /// Runs the commands that made a golden dump.
 fn built(version: &str, name: &str) -> CuckooFilter {
     let any = |_| true;
-    let mut filter = CuckooFilter::new(1024, DEFAULTS, &any).unwrap();
+    let mut filter = CuckooFilter::new(1024, DEFAULTS, Budget::new(&any)).unwrap();
     let commands = String::from_utf8(golden_bytes(version, "cf.built")).unwrap();
     for command in commands.lines() {
         let mut words = command.split(' ');
@@ -75,14 +76,14 @@ fn built(version: &str, name: &str) -> CuckooFilter {
                     }
                 }
                 let capacity = number(&words[0]).into();
-                filter = CuckooFilter::new(capacity, parameters, &any).unwrap();
+                filter = CuckooFilter::new(capacity, parameters, Budget::new(&any)).unwrap();
             }
             "CF.INSERT" => {
                 let items = words[1..].iter().map(Vec::as_slice);
-                filter.insert_each(items, &any, |_| ());
+                filter.insert_each(items, Budget::new(&any), |_| ());
             }
-            "CF.ADD" => filter.insert(&words[0], &any).unwrap(),
-            "CF.DEL" => drop(filter.delete(&words[0], &|_| true)),
+            "CF.ADD" => filter.insert(&words[0], Budget::new(&any)).unwrap(),
+            "CF.DEL" => drop(filter.delete(&words[0], Budget::UNLIMITED)),
             _ => panic!("unknown command {verb}"),
         }
     }
@@ -118,7 +119,8 @@ fn the_commands_of_golden_dumps_make_the_same_bytes() {
 fn headers_and_chunks_make_the_same_filter() {
     for name in GOLDEN {
         let filter = built("8.10", name);
-        let mut copy = CuckooFilter::from_header(&filter.header().unwrap(), &|_| true).unwrap();
+        let mut copy =
+            CuckooFilter::from_header(&filter.header().unwrap(), Budget::UNLIMITED).unwrap();
         let mut iterator = 1;
         while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
             copy.load_chunk(next, chunk).unwrap();
@@ -131,7 +133,7 @@ fn headers_and_chunks_make_the_same_filter() {
 #[test]
 fn chunks_above_16_mib_are_cut_and_none_crosses_sub_filters() {
     let header = header([5, 1 << 24, 0, 2], [2, 20, 1]);
-    let filter = CuckooFilter::from_header(&header, &|_| true).unwrap();
+    let filter = CuckooFilter::from_header(&header, Budget::UNLIMITED).unwrap();
     let mut lengths = Vec::new();
     let mut iterator = 1;
     while let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
@@ -151,7 +153,7 @@ fn chunks_above_16_mib_are_cut_and_none_crosses_sub_filters() {
 #[test]
 fn misplaced_chunks_are_refused_and_change_nothing() {
     let mut filter =
-        CuckooFilter::from_header(&header([5, 8, 0, 2], [2, 20, 1]), &|_| true).unwrap();
+        CuckooFilter::from_header(&header([5, 8, 0, 2], [2, 20, 1]), Budget::UNLIMITED).unwrap();
     let before = filter.try_clone().unwrap();
     for (iterator, len) in [
         (17, 0),
@@ -182,7 +184,7 @@ fn header(long: [u64; 4], short: [u16; 3]) -> Vec<u8> {
 #[test]
 fn a_header_is_laid_out_as_the_format_says() {
     let bytes = header([1, 16, 2, 3], [4, 500, 2]);
-    let filter = CuckooFilter::from_header(&bytes, &|_| true).unwrap();
+    let filter = CuckooFilter::from_header(&bytes, Budget::UNLIMITED).unwrap();
     assert_eq!(filter.items(), 1);
     assert_eq!(filter.num_buckets(), 16);
     assert_eq!(filter.deletes(), 2);
@@ -202,7 +204,8 @@ fn a_header_is_laid_out_as_the_format_says() {
 
 #[test]
 fn bad_headers_are_refused() {
-    let load = |long, short| CuckooFilter::from_header(&header(long, short), &|_| true).map(drop);
+    let load =
+        |long, short| CuckooFilter::from_header(&header(long, short), Budget::UNLIMITED).map(drop);
     assert_eq!(load([0, 8, 0, 1], [2, 20, 1]), Ok(()));
     for (long, short) in [
         ([0, 8, 0, 0], [2, 20, 1]),
@@ -230,7 +233,7 @@ fn bad_headers_are_refused() {
     }
     for len in [0, 37, 39] {
         assert_eq!(
-            CuckooFilter::from_header(&vec![1; len], &|_| true),
+            CuckooFilter::from_header(&vec![1; len], Budget::UNLIMITED),
             Err(FormatError::Truncated)
         );
     }
@@ -245,7 +248,8 @@ fn a_header_of_terabytes_is_refused_before_anything_is_allocated() {
         ([0, 1, 0, 4], [255, 20, 32768]),
     ] {
         let limit = |bytes| bytes < 1 << 30;
-        let error = CuckooFilter::from_header(&header(long, short), &limit).unwrap_err();
+        let error =
+            CuckooFilter::from_header(&header(long, short), Budget::new(&limit)).unwrap_err();
         assert!(matches!(error, FormatError::OutOfMemory(_)), "{error}");
     }
 }
@@ -334,20 +338,20 @@ fn nasty_value() -> impl Strategy<Value = Value> {
 fn exercise(mut filter: CuckooFilter) {
     let allows = |bytes| bytes < 1 << 20;
     for number in 0..40u8 {
-        let _ = filter.insert(&[number], &allows);
-        let _ = filter.insert_unique(&[number], &allows);
-        let _ = filter.insert(b"the same", &allows);
+        let _ = filter.insert(&[number], Budget::new(&allows));
+        let _ = filter.insert_unique(&[number], Budget::new(&allows));
+        let _ = filter.insert(b"the same", Budget::new(&allows));
         let _ = filter.count(&[number]);
     }
     filter.contains_each([&b"a"[..]; 20], |_| ());
     for number in 0..60u8 {
-        filter.delete(&[number], &|_| true);
+        filter.delete(&[number], Budget::UNLIMITED);
     }
-    filter.compact(&|_| true);
+    filter.compact(Budget::UNLIMITED);
     let saved = values_of(&filter);
     let again = load(&saved, CuckooFilter::ENCODING_VERSION).unwrap();
     assert_eq!(again, filter);
-    let shell = CuckooFilter::from_header(&filter.header().unwrap(), &|_| true).unwrap();
+    let shell = CuckooFilter::from_header(&filter.header().unwrap(), Budget::UNLIMITED).unwrap();
     assert_eq!(shell.nominal_bytes(), filter.nominal_bytes());
     filter.digest(&mut |_| ());
 }
@@ -392,7 +396,7 @@ proptest! {
         for (place, byte) in header[at..].iter_mut().zip(bytes) {
             *place = byte;
         }
-        if let Ok(mut filter) = CuckooFilter::from_header(&header, &|bytes| bytes < 1 << 20) {
+        if let Ok(mut filter) = CuckooFilter::from_header(&header, Budget::new(&|bytes| bytes < 1 << 20)) {
             let _ = filter.load_chunk(iterator, &chunk);
             exercise(filter);
         }

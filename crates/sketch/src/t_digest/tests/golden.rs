@@ -2,6 +2,7 @@
 //! what the same commands build here.
 
 use super::*;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
 use roughly_dump::Value;
@@ -154,7 +155,8 @@ fn the_same_commands_build_the_recorded_nodes() {
                 }
                 "TDIGEST.MERGE" => {
                     let operands = [&keys[key], &keys[words[3]]];
-                    let merged = TDigest::merge(compression(5), &operands, &|_| true).unwrap();
+                    let merged =
+                        TDigest::merge(compression(5), &operands, Budget::UNLIMITED).unwrap();
                     keys.insert(key, merged)
                 }
                 "DEL" => keys.remove(key),

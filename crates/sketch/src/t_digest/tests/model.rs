@@ -2,6 +2,7 @@
 //! searches. Against it and against itself: any mixture of writes, reads, copies and reloads.
 
 use super::*;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 
@@ -325,7 +326,7 @@ fn apply(digests: &mut [TDigest], write: &Write) {
         Write::Add(key, values) => digests[*key].add(values).unwrap(),
         Write::Merge(key, compression, from) => {
             let operands: Vec<&TDigest> = from.iter().map(|&k| &digests[k]).collect();
-            digests[*key] = TDigest::merge(*compression, &operands, &|_| true).unwrap();
+            digests[*key] = TDigest::merge(*compression, &operands, Budget::UNLIMITED).unwrap();
         }
         Write::Reset(key) => digests[*key].reset(),
     }
@@ -394,7 +395,7 @@ proptest! {
             for digest in &mut stored {
                 let copy = match moment % 4 {
                     0 => TDigest::load(&mut saved(digest), 0, &()).unwrap(),
-                    1 => TDigest::from_header(&digest.header().unwrap(), &|_| true).unwrap(),
+                    1 => TDigest::from_header(&digest.header().unwrap(), Budget::UNLIMITED).unwrap(),
                     2 => digest.try_clone().unwrap(),
                     _ => continue,
                 };
@@ -420,7 +421,7 @@ proptest! {
             let value = values[step % values.len()];
             for digest in [&mut left, &mut stored] {
                 digest.add(&[value, -value]).unwrap();
-                *digest = TDigest::merge(compression, &[&*digest, &*digest], &|_| true).unwrap();
+                *digest = TDigest::merge(compression, &[&*digest, &*digest], Budget::UNLIMITED).unwrap();
             }
             stored = TDigest::load(&mut saved(&stored), 0, &()).unwrap();
             prop_assert!(stored == left);

@@ -2,6 +2,7 @@
 //! loads survives every operation and can be stored again.
 
 use super::*;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use roughly_dump::Value;
 
@@ -53,7 +54,7 @@ fn exercise(mut digest: TDigest) {
     answers(&digest);
     let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
     assert_eq!(loaded, digest);
-    let _ = TDigest::merge(3, &[&digest, &loaded, &digest], &|_| true).map(|merged| {
+    let _ = TDigest::merge(3, &[&digest, &loaded, &digest], Budget::UNLIMITED).map(|merged| {
         answers(&merged);
         TDigest::load(&mut saved(&merged), 0, &()).unwrap();
     });
@@ -63,7 +64,7 @@ fn exercise(mut digest: TDigest) {
             TDigest::load(&mut saved(&digest), 0, &()).unwrap();
         }
     }
-    assert!(TDigest::from_header(&digest.header().unwrap(), &|_| true).unwrap() == digest);
+    assert!(TDigest::from_header(&digest.header().unwrap(), Budget::UNLIMITED).unwrap() == digest);
     digest.reset();
     assert_eq!(digest.observations(), 0);
 }

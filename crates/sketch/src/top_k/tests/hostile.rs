@@ -3,6 +3,7 @@
 use super::super::TopK;
 use super::{digest, listed, saved, sketch, through_chunks};
 use crate::format::FormatError;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
@@ -141,7 +142,7 @@ proptest! {
     ) {
         let header = small().header().unwrap();
         let try_header = |header: &[u8]| {
-            if let Ok(sketch) = TopK::from_header(header, &|bytes| bytes <= ALLOWED) {
+            if let Ok(sketch) = TopK::from_header(header, Budget::new(&|bytes| bytes <= ALLOWED)) {
                 survives(sketch);
             }
         };
@@ -231,13 +232,13 @@ fn an_item_that_the_peer_cut_can_be_found_and_a_lost_one_is_dropped() {
 #[test]
 fn headers_ask_before_they_allocate() {
     let header = small().header().unwrap();
-    let refused = TopK::from_header(&header, &|_| false);
+    let refused = TopK::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
     // The largest sides: 2^67 bytes.
     let mut largest = header;
     for field in 2..4 {
         largest[field * 8..field * 8 + 8].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());
     }
-    let refused = TopK::from_header(&largest, &|_| true);
+    let refused = TopK::from_header(&largest, Budget::UNLIMITED);
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
 }

@@ -3,7 +3,9 @@
 use super::super::records::MAX_SHARED;
 use super::super::{TopK, TopKError};
 use super::{saved, sketch};
-use crate::buffer::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll, OutOfMemory};
+use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
+use crate::memory::Budget;
+use crate::memory::OutOfMemory;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -18,17 +20,17 @@ fn the_allowance_is_asked_once_for_what_is_allocated() {
         asked.set(all);
         true
     };
-    TopK::new(10, 50, 5, 0.9, &allows).unwrap();
+    TopK::new(10, 50, 5, 0.9, Budget::new(&allows)).unwrap();
     assert_eq!(asked.take(), [50 * 5 * 8 + 10 * 32]);
 }
 
 #[test]
 fn refused_or_impossible_memory_is_an_error() {
-    let refused = TopK::new(10, 50, 5, 0.9, &|_| false).unwrap_err();
+    let refused = TopK::new(10, 50, 5, 0.9, Budget::new(&|_| false)).unwrap_err();
     assert_eq!(refused, TopKError::OutOfMemory(OutOfMemory { bytes: 2320 }));
     let most = u64::from(u32::MAX);
     for (width, depth) in [(most, most), (1 << 31, 1 << 30), (1 << 31, 1 << 29)] {
-        let refused = TopK::new(1, width, depth, 0.9, &|_| true);
+        let refused = TopK::new(1, width, depth, 0.9, Budget::UNLIMITED);
         assert!(matches!(refused, Err(TopKError::OutOfMemory(_))));
     }
 }
@@ -144,7 +146,7 @@ proptest! {
             let item = vec![item; len];
             let hash = sketch.hash(&item);
             let mut changes = BlockChanges::<Addresses>::default();
-            sketch.add_hashed(&item, &hash, increment, &|_| true, &mut changes).unwrap();
+            sketch.add_hashed(&item, &hash, increment, Budget::UNLIMITED, &mut changes).unwrap();
             // An address may be used again within one addition.
             live.extend(changes.came.0);
             for gone in changes.gone.0 {
@@ -169,7 +171,7 @@ proptest! {
             let hash = limited.hash(&item);
             let allows = |bytes| bytes < refused_from;
             let mut changes = BlockChanges::<()>::default();
-            if limited.add_hashed(&item, &hash, increment, &allows, &mut changes).is_ok() {
+            if limited.add_hashed(&item, &hash, increment, Budget::new(&allows), &mut changes).is_ok() {
                 unlimited.add(&item, increment).unwrap();
             }
             prop_assert_eq!(&limited, &unlimited);

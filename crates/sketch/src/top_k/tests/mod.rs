@@ -8,12 +8,13 @@ mod model;
 mod recall;
 
 use super::TopK;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use roughly_dump::Values;
 
 /// A sketch; everything may be allocated.
 fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
-    TopK::new(k, width, depth, decay, &|_| true).unwrap()
+    TopK::new(k, width, depth, decay, Budget::UNLIMITED).unwrap()
 }
 
 /// The RDB values of a sketch.
@@ -38,7 +39,7 @@ fn digest(sketch: &TopK) -> Vec<u8> {
 
 /// The sketch after a way through its header and chunks of ten bytes.
 fn through_chunks(sketch: &TopK) -> TopK {
-    let mut loaded = TopK::from_header(&sketch.header().unwrap(), &|_| true).unwrap();
+    let mut loaded = TopK::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
     let mut iterator = 1;
     while let Some((next, chunk)) = sketch.chunk(iterator, 10) {
         loaded.load_chunk(next, chunk).unwrap();

@@ -4,8 +4,9 @@ use super::super::decay::{Contest, Decay};
 use super::super::random::Random;
 use super::super::{Added, TopK, TopKError};
 use super::{digest, listed, saved, sketch, through_chunks};
-use crate::buffer::BlockChanges;
+use crate::blocks::BlockChanges;
 use crate::hash::murmur2;
+use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use roughly_dump::Value;
@@ -190,7 +191,7 @@ proptest! {
         let hashes: Vec<_> = steps.iter().map(|(item, _)| hashed_ahead.hash(item)).collect();
         for ((item, increment), hash) in steps.iter().zip(&hashes) {
             let mut changes = BlockChanges::<()>::default();
-            let added = hashed_ahead.add_hashed(item, hash, *increment, &|_| true, &mut changes);
+            let added = hashed_ahead.add_hashed(item, hash, *increment, Budget::UNLIMITED, &mut changes);
             prop_assert_eq!(added, one_by_one.add(item, *increment));
         }
         prop_assert_eq!(&hashed_ahead, &one_by_one);
@@ -229,7 +230,7 @@ proptest! {
 
 #[test]
 fn parameters_have_their_ranges() {
-    let new = |k, width, depth, decay| TopK::new(k, width, depth, decay, &|_| true).err();
+    let new = |k, width, depth, decay| TopK::new(k, width, depth, decay, Budget::UNLIMITED).err();
     let above = 1 << 32;
     assert_eq!(new(0, 0, 0, 0.0), Some(TopKError::InvalidK));
     assert_eq!(new(above, 8, 7, 0.9), Some(TopKError::InvalidK));

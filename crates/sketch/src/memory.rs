@@ -1,0 +1,162 @@
+//! Fallible memory: the budget of an operation, and vectors whose allocations can be refused.
+//!
+//! A user chooses how much memory a sketch takes, so every allocation of such a size is requested from the operation's
+//! [`Budget`] first, and its failure is an error ([`OutOfMemory`]) instead of the end of the process.
+
+use std::fmt;
+
+/// Memory was refused, by the [`Budget`] or by the allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not enough memory for {bytes} bytes")]
+pub struct OutOfMemory {
+    /// Bytes of the refused block or request; `u64::MAX` if they do not fit in 64 bits.
+    pub bytes: u64,
+}
+
+/// Decides whether an operation may allocate memory.
+///
+/// The owner of the budget decides what counts: the module adds up the requests of a command and compares the sum with
+/// its limits.
+#[derive(Clone, Copy)]
+pub struct Budget<'a>(&'a dyn Fn(u64) -> bool);
+
+impl<'a> Budget<'a> {
+    /// Allows everything; the allocator can still refuse.
+    pub const UNLIMITED: Budget<'static> = Budget(&|_| true);
+
+    /// A budget that calls `allows` with the bytes of each request.
+    #[must_use]
+    pub fn new(allows: &'a dyn Fn(u64) -> bool) -> Self {
+        Self(allows)
+    }
+
+    /// Requests bytes, before they are allocated.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if they are refused.
+    pub fn request(self, bytes: u64) -> Result<(), OutOfMemory> {
+        if (self.0)(bytes) {
+            Ok(())
+        } else {
+            Err(OutOfMemory { bytes })
+        }
+    }
+}
+
+impl fmt::Debug for Budget<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Budget")
+    }
+}
+
+/// An empty vector with room for `len` elements.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = Vec::new();
+    reserve_exact(&mut vec, len)?;
+    Ok(vec)
+}
+
+/// Makes room for exactly `additional` more elements, if there is less.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
+    vec.try_reserve_exact(additional).map_err(|_| OutOfMemory {
+        bytes: (vec.len() as u64)
+            .saturating_add(additional as u64)
+            .saturating_mul(size_of::<T>() as u64),
+    })
+}
+
+/// Appends an element. The capacity doubles when it is used up.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn try_push<T>(vec: &mut Vec<T>, element: T) -> Result<(), OutOfMemory> {
+    if vec.len() == vec.capacity() {
+        reserve_exact(vec, vec.len().max(4))?;
+    }
+    vec.push(element);
+    Ok(())
+}
+
+/// The capacity of a growing vector with `len` elements: the next power of two, at most `max_len`.
+///
+/// It depends on these two numbers only, not on how the vector grew. So a copy of a sketch, and the sketch as it is
+/// loaded from a file, take the memory that the original takes.
+#[must_use]
+pub fn capacity_for(len: usize, max_len: usize) -> usize {
+    match len {
+        0 => 0,
+        _ => len.next_power_of_two().min(max_len).max(len),
+    }
+}
+
+/// Makes room for `len` elements in total. The capacity is [`capacity_for`] these lengths if the vector must grow.
+///
+/// # Errors
+/// [`OutOfMemory`] if the allocator refuses.
+pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, max_len: usize) -> Result<(), OutOfMemory> {
+    if len <= vec.capacity() {
+        return Ok(());
+    }
+    reserve_exact(vec, capacity_for(len, max_len) - vec.len())
+}
+
+/// Shrinks the capacity to [`capacity_for`] the present length. Nothing changes if there is no memory for the smaller
+/// block.
+pub fn shrink<T>(vec: &mut Vec<T>, max_len: usize) {
+    let capacity = capacity_for(vec.len(), max_len);
+    let mut smaller = Vec::new();
+    if capacity < vec.capacity() && smaller.try_reserve_exact(capacity).is_ok() {
+        smaller.append(vec);
+        *vec = smaller;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_has_the_capacity_of_its_length_however_it_grew() {
+        for max_len in [1, 3, 100, 128] {
+            let mut one_by_one = Vec::new();
+            for len in 1..=max_len {
+                reserve_for(&mut one_by_one, len, max_len).unwrap();
+                one_by_one.push(len);
+                let mut at_once: Vec<usize> = Vec::new();
+                reserve_for(&mut at_once, len, max_len).unwrap();
+                assert_eq!(one_by_one.capacity(), capacity_for(len, max_len));
+                assert_eq!(at_once.capacity(), capacity_for(len, max_len));
+                let mut shrunk = Vec::with_capacity(max_len);
+                shrunk.extend_from_slice(&one_by_one);
+                shrink(&mut shrunk, max_len);
+                assert_eq!(shrunk, one_by_one);
+                assert_eq!(shrunk.capacity(), capacity_for(len, max_len));
+            }
+            assert_eq!(one_by_one.capacity(), max_len);
+        }
+        assert_eq!(capacity_for(0, 100), 0);
+        assert_eq!(capacity_for(5, 3), 5);
+    }
+
+    #[test]
+    fn a_refused_request_reports_its_bytes() {
+        let budget = Budget::new(&|bytes| bytes <= 10);
+        assert_eq!(budget.request(10), Ok(()));
+        assert_eq!(budget.request(11), Err(OutOfMemory { bytes: 11 }));
+    }
+
+    #[test]
+    fn impossible_capacities_are_refused() {
+        let bytes = (usize::MAX as u64).saturating_mul(8);
+        assert_eq!(
+            with_capacity::<u64>(usize::MAX).unwrap_err(),
+            OutOfMemory { bytes }
+        );
+    }
+}
