@@ -1,145 +1,9 @@
 //! The command table: what a command is called, needs, may and does, and how the server learns it.
 
-use super::allocator;
-use super::call::{Call, Error};
-use super::guard::guarded;
-use super::limit;
-use super::reply::WRONG_TYPE;
+pub use super::handler::{Handler, handler, merge_handler};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
-
-/// What the server calls.
-pub type RawHandler = unsafe extern "C" fn(
-    *mut raw::RedisModuleCtx,
-    *mut *mut raw::RedisModuleString,
-    c_int,
-) -> c_int;
-
-/// What an operator sees of a bug of ours; the log has the details.
-const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
-
-/// What runs a command, see [`handler`].
-#[derive(Debug, Clone, Copy)]
-pub struct Handler {
-    raw: RawHandler,
-    /// Whether it can be asked for the command's keys.
-    tells_keys: bool,
-}
-
-/// Makes a handler callable by the server: with its arguments wrapped, its errors answered, and its
-/// panics caught.
-///
-/// The handler is a function's own type, which has no size and one value, so the shim below can be made
-/// for it at compile time and needs no pointer to it.
-#[must_use]
-pub const fn handler<H>(_handler: H) -> Handler
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
-    const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
-    Handler {
-        raw: shim::<H>,
-        tells_keys: false,
-    }
-}
-
-/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]: it can be asked for them, which costs each call a question.
-#[must_use]
-pub const fn handler_telling_keys<H>(handler: H) -> Handler
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
-    let mut handler = self::handler(handler);
-    handler.raw = shim_telling_keys::<H>;
-    handler.tells_keys = true;
-    handler
-}
-
-unsafe extern "C" fn shim<H>(
-    ctx: *mut raw::RedisModuleCtx,
-    argv: *mut *mut raw::RedisModuleString,
-    argc: c_int,
-) -> c_int
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
-    // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
-    // and one exists: `handler` was given it.
-    let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
-    // SAFETY: the pointers are those of the command that the server runs now.
-    let mut call = unsafe { Call::new(ctx, argv, argc) };
-    allocator::take_refused_bytes();
-    let result = guarded("a command", || run(&mut call));
-    if let Some(bytes) = allocator::take_refused_bytes() {
-        call.log_refusal(|| format!("the allocator has no {bytes} bytes for it"));
-    }
-    match result {
-        Some(Ok(())) => {}
-        Some(Err(Error::WrongArity)) => {
-            call.paid(0);
-            // SAFETY: as above.
-            unsafe { api!(RedisModule_WrongArity)(ctx) };
-        }
-        Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
-        Some(Err(Error::Text(text))) => call.reply_error(text),
-        Some(Err(Error::Made(text))) => call.reply_error(&text),
-        Some(Err(Error::KeyTooLarge { bytes, most })) => {
-            call.log_key_too_large(bytes, most);
-            call.reply_error(&limit::error_text(most));
-        }
-        None => {}
-    }
-    call.settle(INTERNAL_ERROR);
-    raw::REDISMODULE_OK as c_int
-}
-
-unsafe extern "C" fn shim_telling_keys<H>(
-    ctx: *mut raw::RedisModuleCtx,
-    argv: *mut *mut raw::RedisModuleString,
-    argc: c_int,
-) -> c_int
-where
-    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
-{
-    // SAFETY: the pointers are those of the command that the server runs, or asks about, now.
-    if unsafe { tell_keys(ctx, argv, argc) } {
-        return raw::REDISMODULE_OK as c_int;
-    }
-    // SAFETY: as above; and it runs the command.
-    unsafe { shim::<H>(ctx, argv, argc) }
-}
-
-/// Tells the server where the keys of a command stand, if that is all it asks for; it does for commands
-/// with [`GETKEYS`] only, see [`handler_telling_keys`].
-///
-/// # Safety
-/// The pointers must be those of a command that the server runs or asks about.
-unsafe fn tell_keys(
-    ctx: *mut raw::RedisModuleCtx,
-    argv: *mut *mut raw::RedisModuleString,
-    argc: c_int,
-) -> bool {
-    // SAFETY: by the promise above. Word 2 is looked at only where there is one.
-    unsafe {
-        if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
-            return false;
-        }
-        let tell = api!(RedisModule_KeyAtPosWithFlags);
-        let [destination, sources] = KeySpec::MERGE;
-        tell(ctx, 1, destination.flags as c_int);
-        let mut count = 0;
-        let ok = raw::REDISMODULE_OK as c_int;
-        if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
-            // A number that is wrong is answered by the command itself.
-            let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
-            for word in 3..3 + count {
-                tell(ctx, word, sources.flags as c_int);
-            }
-        }
-        true
-    }
-}
 
 /// The flag of commands that are asked for their keys. ACLs, clients and COMMAND GETKEYS go by the key
 /// specs, but a cluster routes a module's command by its first key alone if it cannot ask.
@@ -235,7 +99,7 @@ impl Arg {
 /// it. The flags are those of the server's comparable command, which each constant names.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpec {
-    flags: u32,
+    pub(super) flags: u32,
     first: c_int,
     counted: bool,
 }
@@ -440,7 +304,7 @@ pub(super) unsafe fn register(
     unsafe {
         let handler = Some(command.handler.raw);
         let mut flags = command.flags.to_bytes().to_vec();
-        if command.handler.tells_keys {
+        if command.handler.reports_keys {
             flags.extend_from_slice(GETKEYS);
         }
         flags.push(0);

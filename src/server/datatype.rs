@@ -1,24 +1,21 @@
-//! A type of value of the module's own, and the callbacks by which the server handles it.
+//! A data type of the module, and the callbacks with which the server handles its values.
 
-use super::allocator::NATURAL_ALIGNMENT;
 use super::aof::{self, AofWriter};
+use super::counted::Counted;
 use super::defrag;
 use super::fault;
 use super::guard::guarded;
 use super::log;
-use super::memory::Weighed;
 use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
 use redis_module::raw;
-use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::stored::Stored;
-use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What the server keeps of a type: its handle, and our counters of its family.
+/// The registration of a type: the server's handle of it, and the counters of its family.
 #[derive(Debug)]
 pub struct Registration {
     name: &'static CStr,
@@ -28,7 +25,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Of the type of this name, not registered yet.
+    /// The registration of the type with this name, before the server knows it.
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
         Self {
@@ -47,98 +44,19 @@ pub trait DataType: Stored + Send + 'static {
     /// argument (proto-max-bulk-len, 512 MB unless set otherwise), so that it loads where that was lowered.
     const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
-    /// The one registration of this type, a static of its own with the type's name.
+    /// The registration of this type: a static that no other type uses.
     fn registration() -> &'static Registration;
 
     /// The parameters that old encoding versions do not store.
     fn defaults() -> Self::Defaults;
 }
 
-/// The handle of a registered type; null before.
+/// The server's handle of the type; null before it is registered.
 pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
     T::registration().handle.load(Ordering::Relaxed)
 }
 
-/// A value as the server holds it: with what it was last counted for.
-#[derive(Debug)]
-pub struct Held<T: DataType> {
-    pub(super) value: T,
-    // Cells, since a value may take memory for what it keeps beside its state while it is read.
-    counted_bytes: Cell<usize>,
-    counted_blocks: Cell<usize>,
-}
-
-impl<T: DataType> Held<T> {
-    /// Boxes a value for the server, and counts it.
-    pub(super) fn new(value: T) -> Box<Self> {
-        let held = Box::new(Self {
-            value,
-            counted_bytes: Cell::new(0),
-            counted_blocks: Cell::new(0),
-        });
-        T::registration().stats.count_value(1, 0);
-        held.recount();
-        held
-    }
-
-    /// Weighs all its blocks, its own included.
-    fn weigh(&self) -> Weighed {
-        const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
-        let mut weighed = Weighed::default();
-        // SAFETY: every `Held` is in a box of its own (see `new`).
-        unsafe { weighed.add(ptr::from_ref(self).cast()) };
-        self.value.for_each_block(&mut weighed);
-        weighed
-    }
-
-    /// Bytes that it was last counted for, its own block included.
-    pub(super) fn bytes(&self) -> usize {
-        self.counted_bytes.get()
-    }
-
-    /// Counts its blocks anew. Cost: one call of the server's for each.
-    pub(super) fn recount(&self) {
-        let Weighed { bytes, blocks } = self.weigh();
-        self.counted_blocks.set(blocks);
-        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
-        self.count_change(bytes as i64 - self.counted_bytes.get() as i64);
-    }
-
-    /// Counts bytes that came (or went) since the last count.
-    pub(super) fn count_change(&self, change: i64) {
-        let signed = isize::try_from(change).unwrap_or(0);
-        let counted = self.counted_bytes.get().saturating_add_signed(signed);
-        self.counted_bytes.set(counted);
-        T::registration().stats.count_bytes(change);
-    }
-
-    /// Counts the blocks that went and came since the last count.
-    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<Weighed>) {
-        let blocks = self.counted_blocks.get() + came.blocks;
-        self.counted_blocks.set(blocks.saturating_sub(gone.blocks));
-        #[allow(clippy::cast_possible_wrap)] // no address space holds 2^63 bytes
-        self.count_change(came.bytes as i64 - gone.bytes as i64);
-    }
-
-    /// What it takes to free it, and to defragment it, in the server's units.
-    fn effort(&self) -> usize {
-        self.counted_blocks.get() + self.counted_bytes.get() / EFFORT_BYTES
-    }
-}
-
-impl<T: DataType> Drop for Held<T> {
-    fn drop(&mut self) {
-        T::registration()
-            .stats
-            .count_value(-1, self.counted_bytes.get());
-    }
-}
-
-/// Bytes that count as one unit of the effort to free a value, as a block does: more than 64 units are
-/// freed in the background, and defragmented in steps.
-const EFFORT_BYTES: usize = 4096;
-
-/// Registers `T`. False where the server refuses it (another module owns the name).
+/// Registers `T`. Returns false if the server refuses it, because another module owns the name.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
@@ -146,7 +64,7 @@ const EFFORT_BYTES: usize = 4096;
 /// # Panics
 /// If the type's registration is that of another type.
 pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
-    // Values are told apart by their handles, so each type must have one of its own.
+    // The handle identifies the type of a value, so two types must not share one.
     let registration = T::registration();
     assert!(
         registration.name == T::TYPE_NAME && handle::<T>().is_null(),
@@ -173,8 +91,8 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
         copy2: None,
         aux_save2: None,
     };
-    // SAFETY: name and methods live until the return; the server copies both. The callbacks take what
-    // this module makes values of: boxes of `Held<T>`.
+    // SAFETY: name and methods live until the return; the server copies both. The callbacks take boxes of
+    // `Counted<T>`, which is what this module gives the server as values.
     let handle = unsafe {
         api!(RedisModule_CreateDataType)(
             ctx,
@@ -190,9 +108,9 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
 /// The value behind a callback's pointer.
 ///
 /// # Safety
-/// `value` must come from a `Held<T>` box that the server owns, and not change meanwhile.
-unsafe fn held<'a, T: DataType>(value: *const c_void) -> &'a Held<T> {
-    // SAFETY: by the promise above.
+/// `value` must come from a `Counted<T>` box that the server owns, and not change meanwhile.
+unsafe fn counted<'a, T: DataType>(value: *const c_void) -> &'a Counted<T> {
+    // SAFETY: by the function's contract.
     unsafe { &*value.cast() }
 }
 
@@ -211,7 +129,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
             _ => Err(format!("unknown encoding version {encoding_version}")),
         };
         match loaded {
-            Ok(value) => Box::into_raw(Held::new(value)).cast(),
+            Ok(value) => Box::into_raw(Counted::new(value)).cast(),
             Err(why) => {
                 reader.log_refusal(&why);
                 ptr::null_mut()
@@ -223,8 +141,8 @@ unsafe extern "C" fn rdb_load<T: DataType>(
 
 unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     let saved = guarded("rdb_save", || {
-        // SAFETY: the stream is this callback's, the value a `Held<T>`.
-        let (value, mut writer) = unsafe { (held::<T>(value), RdbWriter::new(io)) };
+        // SAFETY: the stream is this callback's, the value a `Counted<T>`.
+        let (value, mut writer) = unsafe { (counted::<T>(value), RdbWriter::new(io)) };
         fault::without_memory("rdb_save memory", || value.value.save(&mut writer));
     });
     if saved.is_none() {
@@ -239,8 +157,8 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
     value: *mut c_void,
 ) {
     let rewritten = guarded("aof_rewrite", || {
-        // SAFETY: stream and key are this callback's, the value a `Held<T>`.
-        let (value, mut writer) = unsafe { (held::<T>(value), AofWriter::new(io, key)) };
+        // SAFETY: stream and key are this callback's, the value a `Counted<T>`.
+        let (value, mut writer) = unsafe { (counted::<T>(value), AofWriter::new(io, key)) };
         let rewrite = || aof::rewrite(&value.value, &mut writer, T::MAX_RESTORE_BYTES);
         fault::without_memory("aof_rewrite memory", rewrite)
             .inspect_err(|why| log::warning(&format!("cannot rewrite a key: {why}")))
@@ -252,24 +170,27 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 }
 
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
-    // SAFETY: the value is a `Held<T>`.
-    guarded("mem_usage", || unsafe { held::<T>(value) }.weigh().bytes).unwrap_or(0)
+    // SAFETY: the value is a `Counted<T>`.
+    guarded("mem_usage", || {
+        unsafe { counted::<T>(value) }.memory_usage().bytes
+    })
+    .unwrap_or(0)
 }
 
 unsafe extern "C" fn free_effort<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *const c_void,
 ) -> usize {
-    // SAFETY: the value is a `Held<T>`.
-    unsafe { held::<T>(value) }.effort()
+    // SAFETY: the value is a `Counted<T>`.
+    unsafe { counted::<T>(value) }.effort()
 }
 
 unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
     guarded("digest", || {
-        // SAFETY: the digest is this callback's, the value a `Held<T>`; the bytes are only read (the
-        // parameter is not const for want of care).
+        // SAFETY: the digest is this callback's, the value a `Counted<T>`; the bytes are only read, although
+        // the parameter is not const.
         unsafe {
-            held::<T>(value).value.digest(&mut |bytes| {
+            counted::<T>(value).value.digest(&mut |bytes| {
                 api!(RedisModule_DigestAddStringBuffer)(
                     digest,
                     bytes.as_ptr().cast_mut().cast(),
@@ -283,8 +204,8 @@ unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, va
 
 unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
     guarded("free", || {
-        // SAFETY: the value is a `Held<T>` box that the server gives back.
-        drop(unsafe { Box::from_raw(value.cast::<Held<T>>()) })
+        // SAFETY: the value is a `Counted<T>` box that the server gives back.
+        drop(unsafe { Box::from_raw(value.cast::<Counted<T>>()) })
     });
 }
 
@@ -294,10 +215,10 @@ unsafe extern "C" fn copy<T: DataType>(
     value: *const c_void,
 ) -> *mut c_void {
     let copied = guarded("copy", || {
-        // SAFETY: the value is a `Held<T>`.
-        let copy = unsafe { held::<T>(value) }.value.try_clone();
+        // SAFETY: the value is a `Counted<T>`.
+        let copy = unsafe { counted::<T>(value) }.value.try_clone();
         copy.map_or(ptr::null_mut(), |copy| {
-            Box::into_raw(Held::new(copy)).cast()
+            Box::into_raw(Counted::new(copy)).cast()
         })
     });
     copied.unwrap_or(ptr::null_mut())
@@ -308,6 +229,6 @@ unsafe extern "C" fn defragment<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the value is a `Held<T>` box, and the server's pointer to it is passed by address.
+    // SAFETY: the value is a `Counted<T>` box, and the server's pointer to it is passed by address.
     guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
 }

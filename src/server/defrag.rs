@@ -1,26 +1,27 @@
-//! Active defragmentation: moving a value's blocks to fuller pages, some at a time.
+//! Active defragmentation: moves the blocks of a value to fuller pages, a few at a time.
 
 use super::allocator::NATURAL_ALIGNMENT;
-use super::datatype::{DataType, Held};
+use super::counted::Counted;
+use super::datatype::DataType;
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// The server's defragmenter, for one value.
+/// The server's defragmenter for one value.
 struct Defragmenter {
     ctx: *mut raw::RedisModuleDefragCtx,
 }
 
 impl Defragmenter {
-    /// Moves a block of the server's allocator; `None` where it stays.
+    /// Moves a block of the server's allocator. Returns `None` if the block stays.
     ///
     /// # Safety
-    /// `block` must be a live block of the global allocator without more than its natural alignment.
-    /// It is gone if another is returned, which has its size and contents.
+    /// `block` must be a live block of the global allocator whose alignment is at most its natural one. If another
+    /// block is returned, it has the same size and contents, and `block` is freed.
     unsafe fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
-        // SAFETY: the context is the running callback's; the block is as promised.
+        // SAFETY: the context is the running callback's; the block is live by the function's contract.
         let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
         NonNull::new(moved.cast())
     }
@@ -35,8 +36,8 @@ impl BlockMover for Defragmenter {
         let mut old = ManuallyDrop::new(std::mem::take(vec));
         let (start, len, capacity) = (old.as_mut_ptr(), old.len(), old.capacity());
         // SAFETY: a vector with capacity has a block of the global allocator, here of natural
-        // alignment. Whichever block there is afterwards has the vector's layout and contents and no
-        // other owner, since the old vector is not dropped.
+        // alignment. The block afterwards has the vector's layout and contents, and no other owner, because
+        // the old vector is not dropped.
         unsafe {
             let moved = NonNull::new(start.cast()).and_then(|block| self.moved(block));
             let start = moved.map_or(start, |block| block.cast().as_ptr());
@@ -45,18 +46,18 @@ impl BlockMover for Defragmenter {
     }
 }
 
-/// What the server calls to defragment a value: moves its blocks one by one, stops when the time is
-/// up, and goes on from there the next time. Answers 0 when it is through, 1 when there is more.
+/// Defragments a value: moves its blocks one by one, stops when the server's time limit is reached, and continues from
+/// there in the next call. Returns 0 when all blocks were moved, 1 otherwise.
 ///
 /// # Safety
-/// `value` must point to a `Held<T>` made by [`Held::new`] and be the server's only pointer to it.
+/// `value` must point to a `Counted<T>` made by [`Counted::new`] and be the server's only pointer to it.
 pub(super) unsafe fn defragment<T: DataType>(
     ctx: *mut raw::RedisModuleDefragCtx,
     value: *mut *mut c_void,
 ) -> c_int {
     let mut defragmenter = Defragmenter { ctx };
     let mut cursor: c_ulong = 0;
-    // SAFETY: the context is the running callback's. Where there is no cursor yet it stays 0.
+    // SAFETY: the context is the running callback's. If there is no cursor yet, it is 0.
     unsafe {
         if api!(RedisModule_DefragCursorGet)(ctx, &raw mut cursor) != raw::REDISMODULE_OK as c_int {
             cursor = 0;
@@ -68,8 +69,8 @@ pub(super) unsafe fn defragment<T: DataType>(
         {
             *value = moved.as_ptr().cast();
         }
-        let held = &mut *(*value).cast::<Held<T>>();
-        while held
+        let counted = &mut *(*value).cast::<Counted<T>>();
+        while counted
             .value
             .relocate_block(cursor as usize, &mut defragmenter)
         {

@@ -1,18 +1,16 @@
-//! Floor 2: all that is known of the server. With two small files of the sketch floor the only place
-//! with `unsafe`.
+//! The server layer: everything about Redis and Valkey, behind safe types.
 //!
-//! Small safe types over the module API of Redis and Valkey. A family sees a [`call::Call`] (arguments
-//! as byte slices, replies, keys, replication), implements [`datatype::DataType`] for what it stores,
-//! and describes its commands and settings in static tables; [`module::Module::load`] registers all of it.
+//! A family uses [`call::Call`] (arguments, replies, keys, replication), implements [`datatype::DataType`] for its value
+//! type, and describes its commands and settings in static tables. [`module::Module::load`] registers all of it.
 //!
-//! The API is a table of function pointers that the server fills when the module is loaded; one that
-//! the server lacks stays null. `api!` is how one is called.
+//! The module API is a table of function pointers that the server fills when it loads the module. A function that the
+//! server lacks stays null. The macro `api!` calls a function of the table.
 
 /// The function of the module API with this name.
 ///
 /// # Panics
-/// If the server lacks it. Every handler and callback catches that (see [`guard`]); functions that a
-/// supported server may lack are asked for with [`optional_api`] instead.
+/// If the server lacks it; every handler and callback catches the panic (see [`guard`]). For functions that a supported
+/// server may lack, use [`optional_api`].
 macro_rules! api {
     ($name:ident) => {{
         #[allow(unused_unsafe)] // the caller may be in an unsafe block already
@@ -26,7 +24,7 @@ macro_rules! api {
     }};
 }
 
-/// The function of the module API with this name, or `None` where the server lacks it.
+/// The function of the module API with this name, or `None` if the server lacks it.
 macro_rules! optional_api {
     ($name:ident) => {{
         #[allow(unused_unsafe)]
@@ -40,23 +38,29 @@ pub mod accepted;
 pub mod allocator;
 pub mod aof;
 pub mod argument;
+mod budget;
 pub mod call;
 pub mod command;
 pub mod config;
 mod control_group;
+mod counted;
 pub mod datatype;
 mod decimal;
 pub mod defrag;
+mod error;
 mod fault;
 mod guard;
+mod handler;
 pub mod info;
 pub mod key;
-mod limit;
+mod key_limit;
 pub mod log;
-pub mod memory;
+mod memory_limit;
+pub mod memory_usage;
 pub mod module;
 pub mod options;
 pub mod rdb;
+mod replicate;
 pub mod reply;
 mod save;
 pub mod stats;

@@ -6,7 +6,7 @@ use super::config::{self, Setting};
 use super::datatype::{self, DataType, Registration};
 use super::guard::{self, guarded};
 use super::info::InfoWriter;
-use super::limit;
+use super::key_limit;
 use super::log;
 use super::save;
 use redis_module::raw;
@@ -161,7 +161,7 @@ impl Module {
             log::notice("this server took some ACL categories only: ACL CAT shows which");
         }
         let families = self.families.iter().map(|family| family.settings);
-        let settings: Vec<_> = families.chain([limit::SETTINGS]).collect();
+        let settings: Vec<_> = families.chain([key_limit::SETTINGS]).collect();
         // SAFETY: the API is initialised.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;

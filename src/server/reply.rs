@@ -1,22 +1,22 @@
-//! Replies, written straight to the client, in RESP2 or RESP3 as it asked.
+//! Replies, written directly to the client in its protocol (RESP2 or RESP3).
 
 use super::call::{Call, Error};
-use super::limit;
+use super::key_limit;
 use std::ffi::{CStr, c_long};
 
-/// The server's own error for a key of another type.
+/// The server's error for a key of another type.
 pub const WRONG_TYPE: &CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
 
 impl Call<'_> {
     /// An integer.
     #[inline]
     pub fn reply_integer(&mut self, value: i64) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: the context is the running command's; so in all methods here.
         unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx(), value) };
     }
 
-    /// An integer that no real key reaches the end of; larger ones are cut to what a reply can say.
+    /// A count as an integer, capped at 2^63 - 1.
     pub fn reply_count(&mut self, value: u64) {
         self.reply_integer(i64::try_from(value).unwrap_or(i64::MAX));
     }
@@ -24,21 +24,21 @@ impl Call<'_> {
     /// A boolean: 1 or 0 in RESP2.
     #[inline]
     pub fn reply_boolean(&mut self, value: bool) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: see above.
         unsafe { api!(RedisModule_ReplyWithBool)(self.ctx(), i32::from(value)) };
     }
 
     /// A double: a bulk string in RESP2.
     pub fn reply_double(&mut self, value: f64) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: see above.
         unsafe { api!(RedisModule_ReplyWithDouble)(self.ctx(), value) };
     }
 
     /// A simple string.
     pub fn reply_simple(&mut self, text: &CStr) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: the text is a C string, read before the return.
         unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx(), text.as_ptr()) };
     }
@@ -50,7 +50,7 @@ impl Call<'_> {
 
     /// A bulk string.
     pub fn reply_bulk(&mut self, bytes: &[u8]) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: the bytes are read before the return.
         unsafe {
             api!(RedisModule_ReplyWithStringBuffer)(self.ctx(), bytes.as_ptr().cast(), bytes.len())
@@ -59,45 +59,45 @@ impl Call<'_> {
 
     /// Null, in the client's protocol.
     pub fn reply_null(&mut self) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: see above.
         unsafe { api!(RedisModule_ReplyWithNull)(self.ctx()) };
     }
 
-    /// An error, as the whole reply or as an element; the first word is the error code.
+    /// An error, as the whole reply or as an element; its first word is the error code.
     pub fn reply_error(&mut self, text: &CStr) {
-        self.paid(0);
+        self.count_reply(0);
         // SAFETY: the text is a C string, read before the return.
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
     }
 
-    /// The error for memory that was refused to an item: see [`Call::memory_error`].
-    pub fn reply_memory_error(&mut self, otherwise: &'static CStr) {
-        match self.memory_error(otherwise) {
-            Error::KeyTooLarge { most, .. } => self.reply_error(&limit::error_text(most)),
-            _ => self.reply_error(otherwise),
+    /// The error for memory that was refused to an item; see [`Call::memory_error`].
+    pub fn reply_memory_error(&mut self, other: &'static CStr) {
+        match self.memory_error(other) {
+            Error::KeyTooLarge { max, .. } => self.reply_error(&key_limit::error_text(max)),
+            _ => self.reply_error(other),
         }
     }
 
     /// The head of an array; its elements follow as replies.
     pub fn reply_array(&mut self, len: usize) {
-        self.paid(len);
-        // SAFETY: see above. A length beyond c_long cannot be: there were as many arguments or
-        // elements in memory.
+        self.count_reply(len);
+        // SAFETY: see above. The length fits c_long, because it counts arguments or elements in
+        // memory.
         unsafe { api!(RedisModule_ReplyWithArray)(self.ctx(), len as c_long) };
     }
 
-    /// The head of a map of so many pairs: a flat array in RESP2. Keys and values follow in turn.
+    /// The head of a map: a flat array in RESP2. Keys and values follow alternately.
     pub fn reply_map(&mut self, pairs: usize) {
-        self.paid(pairs * 2);
+        self.count_reply(pairs * 2);
         // SAFETY: see `reply_array`.
         unsafe { api!(RedisModule_ReplyWithMap)(self.ctx(), pairs as c_long) };
     }
 
-    /// The head of an array whose length is said at its end, with [`Call::end_array`].
+    /// The head of an array whose length [`Call::end_array`] sets.
     pub fn reply_open_array(&mut self) {
-        self.open_array();
-        // SAFETY: the constant stands for a length that follows.
+        self.begin_open_array();
+        // SAFETY: the constant means that the length follows.
         unsafe {
             api!(RedisModule_ReplyWithArray)(
                 self.ctx(),
@@ -108,7 +108,7 @@ impl Call<'_> {
 
     /// Ends an array begun with [`Call::reply_open_array`].
     pub fn end_array(&mut self) {
-        if let Some(len) = self.close_array() {
+        if let Some(len) = self.end_open_array() {
             // SAFETY: an array of unknown length is open.
             unsafe { api!(RedisModule_ReplySetArrayLength)(self.ctx(), len as c_long) };
         }

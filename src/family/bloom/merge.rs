@@ -107,6 +107,6 @@ fn error_text(call: &Call<'_>, error: UnionError) -> Error {
         }
         UnionError::TooMuchWork(_) => TOO_MUCH.into(),
         UnionError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
-            .map_or_else(|_| create::NO_MEMORY.into(), Error::Made),
+            .map_or_else(|_| create::NO_MEMORY.into(), Error::Formatted),
     }
 }

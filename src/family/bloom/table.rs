@@ -2,7 +2,7 @@
 
 use super::{create, describe, items, merge};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, merge_handler};
 use roughly_sketch::bloom::Chain;
 use std::ffi::CStr;
 
@@ -120,7 +120,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         arity: -4,
         keys: KeySpec::MERGE,
         summary: c"Adds to a Bloom filter all items of others that were made with the same parameters",

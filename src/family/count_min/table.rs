@@ -2,7 +2,7 @@
 
 use super::{counts, create, describe, merge};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, merge_handler};
 use roughly_sketch::count_min::CountMin;
 use std::ffi::CStr;
 
@@ -95,7 +95,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         arity: -4,
         keys: KeySpec::MERGE,
         summary: c"Makes a count-min sketch the weighted sum of others",

@@ -2,7 +2,7 @@
 
 use super::{answers, create, describe, merge, samples};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
+use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, merge_handler};
 use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         arity: -4,
         keys: KeySpec::MERGE,
         summary: c"Merges t-digests into one, which is created if it does not exist",

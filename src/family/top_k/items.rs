@@ -4,7 +4,7 @@ use super::{NO_MEMORY, NOT_FOUND, stats};
 use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::memory::Weighed;
+use crate::server::memory_usage::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
@@ -109,7 +109,7 @@ fn add_each<'a, const N: usize>(
     name: &'static CStr,
     words: usize,
     increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
-    changes: &mut BlockChanges<Weighed>,
+    changes: &mut BlockChanges<MemoryUsage>,
 ) -> Outcome<'a> {
     let items = (call.len() - FIRST_ITEM) / words;
     let mut outcome = Outcome {

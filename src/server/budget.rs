@@ -1,0 +1,162 @@
+//! The memory that a command may take.
+//!
+//! A command requests the bytes of each large allocation before it allocates them. The requests are added up and
+//! compared with what the machine, its control group and `maxmemory` leave ([`memory_limit`]), and with the limit of a
+//! key (`sketch-max-key-bytes`). The log reports which limit refused a request.
+
+use super::call::{Call, Error};
+use super::key_limit;
+use super::log;
+use super::memory_limit::{self, MemoryLimit};
+use std::cell::{Cell, OnceCell};
+use std::ffi::CStr;
+
+/// What a command has requested so far.
+#[derive(Debug, Default)]
+pub(super) struct CommandBudget {
+    /// Bytes that were allowed, in total.
+    taken: Cell<u64>,
+    /// Those of them by which filters grew.
+    grown: Cell<u64>,
+    /// Bytes that the command may take in total. Read from the server once per command, when it is first needed.
+    limit: OnceCell<MemoryLimit>,
+    /// Bytes of the key that is open for writing when it was opened, and those allowed since. Kept only if keys are
+    /// limited.
+    key_bytes: Cell<u64>,
+    /// Bytes that the key would take with the request that its limit refused.
+    refused_key_bytes: Cell<Option<u64>>,
+    /// Whether a refusal was logged.
+    is_refusal_logged: Cell<bool>,
+}
+
+impl Call<'_> {
+    /// Requests bytes for a value that is created.
+    #[must_use]
+    pub fn allows_bytes(&self, bytes: u64) -> bool {
+        self.allows_total(self.budget.taken.get().saturating_add(bytes))
+    }
+
+    /// As [`Call::allows_bytes`], with the bytes that the command takes in total: for commands that also free memory.
+    #[must_use]
+    pub fn allows_total(&self, bytes: u64) -> bool {
+        self.allows_with_spare(bytes, 0)
+    }
+
+    /// Requests bytes for a full filter that grows. As many bytes as the command has grown filters by must stay free,
+    /// because the client did not choose that size and the server needs memory for its own work on the key (the payload
+    /// of a DUMP and the reply that contains it). The limit of the key applies.
+    #[must_use]
+    pub fn allows_growth(&self, bytes: u64) -> bool {
+        let grown = self.budget.grown.get().saturating_add(bytes);
+        let spare = if self.must_obey() { 0 } else { grown };
+        let allowed = self.allows_to_grow(bytes, spare);
+        if allowed {
+            self.budget.grown.set(grown);
+        }
+        allowed
+    }
+
+    /// As [`Call::allows_growth`], for a value that grows by a size that the client chose: nothing must stay free.
+    #[must_use]
+    pub fn allows_addition(&self, bytes: u64) -> bool {
+        self.allows_to_grow(bytes, 0)
+    }
+
+    /// Requests bytes that the command frees again. Only the machine and its control group limit them, because a
+    /// command without deny-oom works when memory is full.
+    #[must_use]
+    pub fn allows_temporary(&self, bytes: u64) -> bool {
+        bytes < memory_limit::MIN_CHECKED_BYTES
+            || bytes <= memory_limit::read(self.ctx(), true, 0).bytes
+    }
+
+    fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
+        let budget = &self.budget;
+        let taken = budget.taken.get().saturating_add(bytes);
+        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(taken, spare);
+        if allowed {
+            let key_bytes = budget.key_bytes.get().saturating_add(bytes);
+            budget.key_bytes.set(key_bytes);
+        }
+        allowed
+    }
+
+    /// Whether [`Call::allows_in_key`] can refuse anything.
+    #[must_use]
+    pub fn is_key_limited(&self) -> bool {
+        self.max_key_bytes().is_some()
+    }
+
+    /// Whether the key that is open for writing may take `additional` bytes more than when it was opened and than what
+    /// [`Call::allows_growth`] has allowed since: the setting `sketch-max-key-bytes`. The limit is checked for a new
+    /// value when it is put into the key.
+    #[must_use]
+    pub fn allows_in_key(&self, additional: u64) -> bool {
+        let Some(max) = self.max_key_bytes() else {
+            return true;
+        };
+        let bytes = self.budget.key_bytes.get().saturating_add(additional);
+        if bytes > max {
+            self.budget.refused_key_bytes.set(Some(bytes));
+            self.log_key_too_large(bytes, max);
+        }
+        bytes <= max
+    }
+
+    /// The error for refused memory: that of the key's limit if it refused the memory, otherwise `other`.
+    #[must_use]
+    pub fn memory_error(&self, other: &'static CStr) -> Error {
+        match (self.max_key_bytes(), self.budget.refused_key_bytes.get()) {
+            (Some(max), Some(bytes)) => Error::KeyTooLarge { bytes, max },
+            _ => other.into(),
+        }
+    }
+
+    /// Logs why memory was refused to the command: at most one line per command and per second.
+    pub fn log_refusal(&self, reason: impl FnOnce() -> String) {
+        if !self.budget.is_refusal_logged.replace(true) {
+            log::warning_of_refusal(|| {
+                let name = self.arg(0).bytes().to_ascii_uppercase();
+                format!("{} is refused memory: {}", name.escape_ascii(), reason())
+            });
+        }
+    }
+
+    pub(super) fn log_key_too_large(&self, bytes: u64, max: u64) {
+        self.log_refusal(|| {
+            format!("its key would hold {bytes} bytes, sketch-max-key-bytes allows {max}")
+        });
+    }
+
+    /// Bytes that a key may take after this command; `None` if there is no limit or the command must be obeyed. Cost:
+    /// one load if there is no limit.
+    #[inline]
+    pub(super) fn max_key_bytes(&self) -> Option<u64> {
+        key_limit::max_bytes().filter(|_| !self.must_obey())
+    }
+
+    pub(super) fn set_key_bytes(&self, bytes: u64) {
+        self.budget.key_bytes.set(bytes);
+    }
+
+    /// Whether the command may take `taken` bytes in total while `spare` more stay free.
+    fn allows_with_spare(&self, taken: u64, spare: u64) -> bool {
+        let budget = &self.budget;
+        if taken >= memory_limit::MIN_CHECKED_BYTES {
+            let read = || memory_limit::read(self.ctx(), self.must_obey(), budget.taken.get());
+            let MemoryLimit { bytes, source } = *budget.limit.get_or_init(read);
+            if taken.saturating_add(spare) > bytes {
+                self.log_refusal(|| {
+                    let spare = match spare {
+                        0 => String::new(),
+                        spare => format!(" and for {spare} to stay free"),
+                    };
+                    format!("it asks for {taken} bytes in all{spare}, {source} allows {bytes}")
+                });
+                return false;
+            }
+        }
+        budget.taken.set(taken);
+        true
+    }
+}

@@ -1,0 +1,83 @@
+//! A value with the memory that it is counted for.
+
+use super::allocator::NATURAL_ALIGNMENT;
+use super::datatype::DataType;
+use super::memory_usage::MemoryUsage;
+use roughly_sketch::blocks::BlockChanges;
+use std::cell::Cell;
+use std::ptr;
+
+/// Bytes that count as one unit of the effort to free a value, as a block does. The server frees values of more than 64
+/// units in the background, and defragments them in steps.
+const EFFORT_BYTES: usize = 4096;
+
+/// A value as the server keeps it, with the memory usage that INFO counts for it.
+#[derive(Debug)]
+pub struct Counted<T: DataType> {
+    pub(super) value: T,
+    // Cells, because a value may allocate memory for caches while it is read.
+    bytes: Cell<usize>,
+    blocks: Cell<usize>,
+}
+
+impl<T: DataType> Counted<T> {
+    /// Boxes a value for the server, and counts it.
+    pub(super) fn new(value: T) -> Box<Self> {
+        let counted = Box::new(Self {
+            value,
+            bytes: Cell::new(0),
+            blocks: Cell::new(0),
+        });
+        T::registration().stats.count_value(1, 0);
+        counted.recount();
+        counted
+    }
+
+    /// The memory usage of all its blocks, its own included. Cost: one call of the server per block.
+    pub(super) fn memory_usage(&self) -> MemoryUsage {
+        const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
+        let mut usage = MemoryUsage::default();
+        // SAFETY: every `Counted` is in a box of its own (see `new`).
+        unsafe { usage.add(ptr::from_ref(self).cast()) };
+        self.value.for_each_block(&mut usage);
+        usage
+    }
+
+    /// Bytes that it is counted for, its own block included.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// Measures its blocks again. Cost: one call of the server per block.
+    pub(super) fn recount(&self) {
+        let MemoryUsage { bytes, blocks } = self.memory_usage();
+        self.blocks.set(blocks);
+        self.count_change(bytes as i64 - self.bytes.get() as i64);
+    }
+
+    /// Adds a change in bytes to what it is counted for.
+    pub(super) fn count_change(&self, change: i64) {
+        let signed = isize::try_from(change).unwrap_or(0);
+        let bytes = self.bytes.get().saturating_add_signed(signed);
+        self.bytes.set(bytes);
+        T::registration().stats.count_bytes(change);
+    }
+
+    /// Counts blocks that were freed and allocated.
+    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<MemoryUsage>) {
+        let blocks = self.blocks.get() + came.blocks;
+        self.blocks.set(blocks.saturating_sub(gone.blocks));
+        self.count_change(came.bytes as i64 - gone.bytes as i64);
+    }
+
+    /// The effort to free or defragment it, in the server's units.
+    pub(super) fn effort(&self) -> usize {
+        self.blocks.get() + self.bytes.get() / EFFORT_BYTES
+    }
+}
+
+impl<T: DataType> Drop for Counted<T> {
+    fn drop(&mut self) {
+        T::registration().stats.count_value(-1, self.bytes.get());
+    }
+}

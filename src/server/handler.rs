@@ -1,0 +1,143 @@
+//! Handlers: the functions that the server calls for commands.
+
+use super::allocator;
+use super::call::{Call, Error};
+use super::command::KeySpec;
+use super::guard::guarded;
+use super::key_limit;
+use super::reply::WRONG_TYPE;
+use redis_module::raw;
+use std::ffi::{CStr, c_int};
+use std::ptr;
+
+/// A function that the server calls for a command.
+pub type RawHandler = unsafe extern "C" fn(
+    *mut raw::RedisModuleCtx,
+    *mut *mut raw::RedisModuleString,
+    c_int,
+) -> c_int;
+
+/// The reply if a handler panics; the log has the details.
+const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
+
+/// What runs a command; created by [`handler`] or [`merge_handler`].
+#[derive(Debug, Clone, Copy)]
+pub struct Handler {
+    pub(super) raw: RawHandler,
+    /// Whether the server can ask it for the positions of the keys.
+    pub(super) reports_keys: bool,
+}
+
+/// Makes a function callable by the server: wraps its arguments, replies with its errors, and catches its panics.
+///
+/// The type of a function has no size and one value, so the compiler generates a shim for it, which needs no pointer to
+/// it.
+#[must_use]
+pub const fn handler<H>(_handler: H) -> Handler
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
+    Handler {
+        raw: shim::<H>,
+        reports_keys: false,
+    }
+}
+
+/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server asks it for the positions of the keys,
+/// so each call asks the server whether this is such a request.
+#[must_use]
+pub const fn merge_handler<H>(handler: H) -> Handler
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    let mut handler = self::handler(handler);
+    handler.raw = merge_shim::<H>;
+    handler.reports_keys = true;
+    handler
+}
+
+unsafe extern "C" fn shim<H>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
+    // and one exists: `handler` was given it.
+    let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
+    // SAFETY: the pointers are those of the command that the server runs now.
+    let mut call = unsafe { Call::new(ctx, argv, argc) };
+    allocator::take_refused_bytes();
+    let result = guarded("a command", || run(&mut call));
+    if let Some(bytes) = allocator::take_refused_bytes() {
+        call.log_refusal(|| format!("the allocator has no {bytes} bytes for it"));
+    }
+    match result {
+        Some(Ok(())) => {}
+        Some(Err(Error::WrongArity)) => {
+            call.count_reply(0);
+            // SAFETY: as above.
+            unsafe { api!(RedisModule_WrongArity)(ctx) };
+        }
+        Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
+        Some(Err(Error::Text(text))) => call.reply_error(text),
+        Some(Err(Error::Formatted(text))) => call.reply_error(&text),
+        Some(Err(Error::KeyTooLarge { bytes, max })) => {
+            call.log_key_too_large(bytes, max);
+            call.reply_error(&key_limit::error_text(max));
+        }
+        None => {}
+    }
+    call.finish_replies(INTERNAL_ERROR);
+    raw::REDISMODULE_OK as c_int
+}
+
+unsafe extern "C" fn merge_shim<H>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: the pointers are those of the command that the server runs or asks about.
+    if unsafe { report_keys(ctx, argv, argc) } {
+        return raw::REDISMODULE_OK as c_int;
+    }
+    // SAFETY: as above, and the server runs the command.
+    unsafe { shim::<H>(ctx, argv, argc) }
+}
+
+/// If the server only asks for the positions of the command's keys, reports them and returns true. It asks only commands
+/// with the flag `getkeys-api`.
+///
+/// # Safety
+/// The pointers must be those of a command that the server runs or asks about.
+unsafe fn report_keys(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> bool {
+    // SAFETY: by the function's contract. Argument 2 is read only if there is one.
+    unsafe {
+        if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
+            return false;
+        }
+        let report = api!(RedisModule_KeyAtPosWithFlags);
+        let [destination, sources] = KeySpec::MERGE;
+        report(ctx, 1, destination.flags as c_int);
+        let mut count = 0;
+        let ok = raw::REDISMODULE_OK as c_int;
+        if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
+            // The command itself replies to an invalid number with an error.
+            let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
+            for index in 3..3 + count {
+                report(ctx, index, sources.flags as c_int);
+            }
+        }
+        true
+    }
+}

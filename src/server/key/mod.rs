@@ -1,0 +1,161 @@
+//! Typed access to the keys of a command.
+//!
+//! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
+//! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
+//! code runs while a reference exists: [`access`] counts the open keys, and a new value is put into its key by
+//! [`Entry::store`], after the last use of a reference.
+
+mod access;
+mod merge;
+mod opened;
+mod write;
+
+pub use merge::MergeKeys;
+pub use write::{Entry, WriteKey};
+
+use super::call::{Call, Error};
+use super::datatype::DataType;
+use access::{Reader, Writer};
+use opened::{FOR_WRITING, OpenedKey, try_collect};
+use redis_module::raw;
+use std::collections::TryReserveError;
+use std::ops::Range;
+
+/// What a key holds.
+#[derive(Debug)]
+pub enum Slot<V> {
+    /// Nothing.
+    Missing,
+    /// A value of another type.
+    WrongType,
+    /// A value of the expected type.
+    Found(V),
+}
+
+impl<V> Slot<V> {
+    /// The value.
+    ///
+    /// # Errors
+    /// `missing` if the key is missing, [`Error::WrongType`] for another type.
+    pub fn or_missing(self, missing: impl Into<Error>) -> Result<V, Error> {
+        match self {
+            Self::Missing => Err(missing.into()),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(value),
+        }
+    }
+
+    /// The value, or `None` if the key is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    pub fn optional(self) -> Result<Option<V>, Error> {
+        match self {
+            Self::Missing => Ok(None),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(Some(value)),
+        }
+    }
+
+    /// The value, or `None` if the key is missing or holds another type.
+    pub fn found(self) -> Option<V> {
+        match self {
+            Self::Found(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same slot with another value.
+    fn map<W>(self, map: impl FnOnce(V) -> W) -> Slot<W> {
+        match self {
+            Self::Missing => Slot::Missing,
+            Self::WrongType => Slot::WrongType,
+            Self::Found(value) => Slot::Found(map(value)),
+        }
+    }
+}
+
+/// A key that is open for reading.
+#[derive(Debug)]
+pub struct ReadKey<T: DataType>(OpenedKey<T>, Reader);
+
+impl<T: DataType> ReadKey<T> {
+    /// What the key holds.
+    #[must_use]
+    #[inline]
+    pub fn get(&self) -> Slot<&T> {
+        // SAFETY: the value lives while the key is open, and no key is open for writing meanwhile (see `access`).
+        self.0.value().map(|counted| unsafe { &(*counted).value })
+    }
+
+    /// Measures the value's memory again, for INFO: after a read allocated or freed what the value caches. Cost: as
+    /// [`WriteKey::recount`].
+    pub fn recount(&self) {
+        if let Slot::Found(counted) = self.0.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*counted).recount() }
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Opens the key in argument `index` for reading. For several keys at once, see [`Call::read_all`].
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    #[must_use]
+    pub fn read<T: DataType>(&self, index: usize) -> ReadKey<T> {
+        Reader::check();
+        let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
+        ReadKey(opened, Reader::begin())
+    }
+
+    /// Opens the keys in these arguments for reading.
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    pub fn read_all<T: DataType>(
+        &self,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<ReadKey<T>>, TryReserveError> {
+        Reader::check();
+        let opened = OpenedKey::all(self, indexes)?.into_iter();
+        try_collect(opened.map(|opened| ReadKey(opened, Reader::begin())))
+    }
+
+    /// Opens the key in argument `index` for writing. A command that also reads other keys reads them before, or uses
+    /// [`Call::merge`].
+    ///
+    /// # Panics
+    /// If another key is open.
+    #[must_use]
+    pub fn write<T: DataType>(&self, index: usize) -> WriteKey<T> {
+        Writer::check();
+        let opened = OpenedKey::new(self, index, FOR_WRITING);
+        WriteKey::new(self, opened, Writer::begin())
+    }
+
+    /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a
+    /// value that is merged from others in place.
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If another key is open.
+    pub fn merge<T: DataType>(
+        &self,
+        destination: usize,
+        sources: Range<usize>,
+    ) -> Result<MergeKeys<T>, TryReserveError> {
+        Writer::check();
+        // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
+        drop(OpenedKey::<T>::new(self, destination, FOR_WRITING));
+        let sources = OpenedKey::all(self, sources)?;
+        let destination = OpenedKey::new(self, destination, FOR_WRITING);
+        Ok(MergeKeys::new(destination, sources, Writer::begin()))
+    }
+}

@@ -1,0 +1,131 @@
+//! An open key of the server.
+
+use super::Slot;
+use crate::server::call::Call;
+use crate::server::counted::Counted;
+use crate::server::datatype::{self, DataType};
+use redis_module::raw;
+use std::collections::TryReserveError;
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::ptr;
+
+/// The mode in which a key is opened that may be changed.
+pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+
+/// An open key, which is closed when dropped. Whoever uses its value must hold a token of [`super::access`].
+#[derive(Debug)]
+pub(super) struct OpenedKey<T> {
+    key: *mut raw::RedisModuleKey,
+    value_type: PhantomData<T>,
+}
+
+impl<T: DataType> OpenedKey<T> {
+    pub(super) fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
+        // SAFETY: context and name are the running command's.
+        let key = unsafe {
+            api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
+        };
+        Self {
+            key,
+            value_type: PhantomData,
+        }
+    }
+
+    /// A key that is missing, without opening it.
+    fn missing() -> Self {
+        Self {
+            key: ptr::null_mut(),
+            value_type: PhantomData,
+        }
+    }
+
+    /// Opens several keys. No other code runs after the first of them is open.
+    ///
+    /// Opening a key can run other modules, because an expired key is deleted and a missing key is reported, and both
+    /// are events. A handler of such an event may delete other keys, also those that are open already. So each key is
+    /// opened and closed once before. The second time nothing can run: the clock does not advance during a command, a
+    /// missing key is not opened again, and a key that is opened for writing is not reported as missing.
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    pub(super) fn all(
+        call: &Call<'_>,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<Self>, TryReserveError> {
+        let read = |index| Self::new(call, index, raw::REDISMODULE_READ);
+        let found = indexes.clone().map(|index| !read(index).key.is_null());
+        let found = try_collect(found)?;
+        let opened = indexes.zip(found).map(|(index, found)| match found {
+            true => Self::new(call, index, FOR_WRITING),
+            false => Self::missing(),
+        });
+        try_collect(opened)
+    }
+
+    /// Puts a value into a key that is open for writing, and closes the key.
+    ///
+    /// This runs the handlers of other modules for new keys, which may run commands of this module and may replace or
+    /// delete the value. So the caller must have dropped its [`super::access::Writer`], and must not use any address of
+    /// the value afterwards.
+    ///
+    /// # Panics
+    /// If the server does not take the value.
+    pub(super) fn set(self, value: Box<Counted<T>>) {
+        let value = Box::into_raw(value);
+        // SAFETY: the key is open for writing, so not null, and the callbacks of the type take a `Counted<T>` from a
+        // box; the server owns it after this call. If the server does not take it, the box belongs to this function.
+        unsafe {
+            let set = api!(RedisModule_ModuleTypeSetValue);
+            if set(self.key, datatype::handle::<T>(), value.cast()) != raw::REDISMODULE_OK as c_int
+            {
+                drop(Box::from_raw(value));
+                panic!("the server did not take a value");
+            }
+        }
+    }
+
+    /// The address of the value, if it is one of `T`.
+    #[inline]
+    pub(super) fn value(&self) -> Slot<*mut Counted<T>> {
+        if self.key.is_null() {
+            return Slot::Missing;
+        }
+        // SAFETY: the key is open. A value whose type is that of `T` was set by `OpenedKey::set` or by the callbacks of
+        // `datatype`, which create only `Counted<T>`.
+        unsafe {
+            let value_type = api!(RedisModule_ModuleTypeGetType)(self.key);
+            if !value_type.is_null() && value_type == datatype::handle::<T>() {
+                return Slot::Found(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
+            }
+            if api!(RedisModule_KeyType)(self.key) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
+                Slot::Missing
+            } else {
+                Slot::WrongType
+            }
+        }
+    }
+}
+
+impl<T> Drop for OpenedKey<T> {
+    fn drop(&mut self) {
+        if !self.key.is_null() {
+            // SAFETY: opened by `new`, closed once.
+            unsafe { api!(RedisModule_CloseKey)(self.key) };
+        }
+    }
+}
+
+/// Collects elements, whose number a client chose, into a vector.
+///
+/// # Errors
+/// [`TryReserveError`] if the allocator refuses memory.
+pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, TryReserveError> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(elements.size_hint().0)?;
+    for element in elements {
+        vec.try_reserve(1)?;
+        vec.push(element);
+    }
+    Ok(vec)
+}

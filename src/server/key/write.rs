@@ -1,0 +1,205 @@
+//! A key that is open for writing, and the value that a command changes or creates.
+
+use super::Slot;
+use super::access::Writer;
+use super::opened::OpenedKey;
+use crate::server::call::{Call, Error};
+use crate::server::counted::Counted;
+use crate::server::datatype::DataType;
+use crate::server::memory_usage::MemoryUsage;
+use roughly_sketch::blocks::BlockChanges;
+use std::ptr::NonNull;
+
+/// A key that is open for writing.
+#[derive(Debug)]
+pub struct WriteKey<T: DataType> {
+    opened: OpenedKey<T>,
+    /// Bytes that it may take, if keys are limited.
+    max_bytes: Option<u64>,
+    writer: Writer,
+}
+
+impl<T: DataType> WriteKey<T> {
+    pub(super) fn new(call: &Call<'_>, opened: OpenedKey<T>, writer: Writer) -> Self {
+        let max_bytes = call.max_key_bytes();
+        if max_bytes.is_some() {
+            let bytes = match opened.value() {
+                // SAFETY: the value lives while the key is open, and it is only read here.
+                Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
+                _ => 0,
+            };
+            call.set_key_bytes(bytes);
+        }
+        Self {
+            opened,
+            max_bytes,
+            writer,
+        }
+    }
+
+    /// What the key holds.
+    #[inline]
+    pub fn get(&mut self) -> Slot<&mut T> {
+        // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed
+        // mutably.
+        let value = |counted: *mut Counted<T>| unsafe { &mut (*counted).value };
+        self.opened.value().map(value)
+    }
+
+    /// The value of the key, or a new one that `create` returns if the key is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type, and the errors of `create` and of [`WriteKey::create`].
+    pub fn find_or_create(
+        self,
+        call: &Call<'_>,
+        create: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<Entry<T>, Error> {
+        match self.opened.value() {
+            Slot::Found(counted) => Ok(self.existing(counted)),
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Missing => {
+                let entry = self.create(create()?)?;
+                if let (Some(_), Place::New(counted)) = (entry.key.max_bytes, &entry.place) {
+                    call.set_key_bytes(counted.bytes() as u64);
+                }
+                Ok(entry)
+            }
+        }
+    }
+
+    /// A new value for the key. [`Entry::store`] puts it there, in place of what the key then holds. A time to live is
+    /// lost; to keep it, change the existing value.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
+    /// dropped.
+    pub fn create(self, value: T) -> Result<Entry<T>, Error> {
+        let counted = Counted::new(value);
+        self.check(counted.bytes())?;
+        Ok(Entry {
+            place: Place::New(counted),
+            key: self,
+        })
+    }
+
+    /// Replaces the value of the key, whose time to live stays. If the key is missing, [`Entry::store`] puts the value
+    /// there.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
+    /// (`sketch-max-key-bytes`) and more than the old value, which stays.
+    pub fn replace(self, value: T) -> Result<Entry<T>, Error> {
+        match self.opened.value() {
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Missing => self.create(value),
+            Slot::Found(counted) => {
+                let mut new = Counted::new(value);
+                let mut entry = self.existing(counted);
+                if new.bytes() > entry.counted().bytes() {
+                    entry.key.check(new.bytes())?;
+                }
+                std::mem::swap(entry.value(), &mut new.value);
+                entry.recount();
+                Ok(entry)
+            }
+        }
+    }
+
+    /// The entry of the key's value, which is at this address.
+    fn existing(self, counted: *mut Counted<T>) -> Entry<T> {
+        let counted = NonNull::new(counted).expect("the server keeps no value at address 0");
+        Entry {
+            place: Place::InKey(counted),
+            key: self,
+        }
+    }
+
+    /// Checks that the key may take so many bytes. If not, that counts as a refusal of the family.
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        match self.max_bytes {
+            Some(max) if bytes as u64 > max => {
+                T::registration().stats.count_refusals(1);
+                Err(Error::KeyTooLarge {
+                    bytes: bytes as u64,
+                    max,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Measures the value's memory again, for INFO: after a change that allocated or freed a block. Cost: one call of
+    /// the server per block. If a value has many blocks that change often, see [`WriteKey::count_changes`].
+    pub fn recount(&mut self) {
+        if let Slot::Found(counted) = self.opened.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*counted).recount() }
+        }
+    }
+
+    /// Counts the blocks that were freed and allocated since the value was last measured, for INFO.
+    pub fn count_changes(&mut self, changes: &BlockChanges<MemoryUsage>) {
+        if changes.gone.blocks == 0 && changes.came.blocks == 0 {
+            return;
+        }
+        if let Slot::Found(counted) = self.opened.value() {
+            // SAFETY: as in `get`.
+            unsafe { (*counted).count_changes(changes) }
+        }
+    }
+}
+
+/// A value that a command changes: that of its key, or a new one that is put there when it is complete.
+#[derive(Debug)]
+pub struct Entry<T: DataType> {
+    place: Place<T>,
+    key: WriteKey<T>,
+}
+
+/// Where the value of an [`Entry`] is.
+#[derive(Debug)]
+enum Place<T: DataType> {
+    InKey(NonNull<Counted<T>>),
+    New(Box<Counted<T>>),
+}
+
+impl<T: DataType> Entry<T> {
+    /// Whether the value is not in its key yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        matches!(self.place, Place::New(_))
+    }
+
+    fn counted(&mut self) -> &mut Counted<T> {
+        match &mut self.place {
+            // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is
+            // borrowed mutably.
+            Place::InKey(counted) => unsafe { counted.as_mut() },
+            Place::New(counted) => counted,
+        }
+    }
+
+    /// The value.
+    pub fn value(&mut self) -> &mut T {
+        &mut self.counted().value
+    }
+
+    /// As [`WriteKey::recount`].
+    pub fn recount(&mut self) {
+        self.counted().recount();
+    }
+
+    /// Puts a new value into its key, and closes the key. Must be called after the command was replicated, because
+    /// other modules can react to the new key with commands, which are replicated after it.
+    ///
+    /// # Panics
+    /// If the server does not take the value.
+    pub fn store(self) {
+        if let Place::New(counted) = self.place {
+            let WriteKey { opened, writer, .. } = self.key;
+            drop(writer);
+            opened.set(counted);
+        }
+    }
+}
