@@ -170,8 +170,8 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 }
 
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
-    // SAFETY: the value is a `Counted<T>`.
     guarded("mem_usage", || {
+        // SAFETY: the value is a `Counted<T>`.
         unsafe { counted::<T>(value) }.memory_usage().bytes
     })
     .unwrap_or(0)

@@ -1,50 +1,46 @@
-//! The ground both floors stand on: the heap blocks of a structure.
+//! The heap blocks of a structure, for memory accounting and defragmentation.
 //!
-//! A sketch knows which blocks it holds, the server knows how to weigh and move one. These traits are
-//! all that either says of the other, so that neither depends on it. A block is always a vector's: it
-//! is shown and moved as one, so that no address is ever trusted.
+//! A structure lists its blocks; the server measures and moves a block. A block is always that of a vector and is
+//! passed as a vector, so that no raw address is needed.
 
-/// Something that looks at blocks: the server's accounting.
+/// Visits blocks, such as the accounting of the server.
 pub trait BlockVisitor {
-    /// Looks at the block of a vector. A vector without capacity has none.
-    #[allow(clippy::ptr_arg)] // a slice would not tell the capacity
+    /// Visits the block of a vector. A vector without capacity has no block.
+    #[allow(clippy::ptr_arg)] // a slice has no capacity
     fn visit<T>(&mut self, vec: &Vec<T>);
 }
 
-/// Something that moves blocks: the server's defragmenter.
+/// Moves blocks, such as the defragmenter of the server.
 pub trait BlockMover {
-    /// Puts the block of a vector elsewhere, or leaves it; the vector is the same afterwards. A vector
-    /// without capacity has none.
+    /// Moves the block of a vector to another address, or leaves it. The contents of the vector stay the same.
     fn relocate<T>(&mut self, vec: &mut Vec<T>);
 }
 
-/// Looks at nothing: for those who do not count.
+/// Ignores the blocks.
 impl BlockVisitor for () {
     fn visit<T>(&mut self, _: &Vec<T>) {}
 }
 
-/// Blocks that went and came, shown as they do: what keeps an account of a structure that has too many
-/// blocks to look at all of them after each change.
+/// Visitors of freed and allocated blocks, for the accounting of a structure with too many blocks to visit all of them
+/// after each change.
 #[derive(Debug, Default)]
 pub struct BlockChanges<V> {
-    /// Has been shown the blocks that are no more.
+    /// Visits the blocks that are freed.
     pub gone: V,
-    /// Has been shown those that took their place. A block may come and go.
+    /// Visits the blocks that are allocated. A block may be in both.
     pub came: V,
 }
 
-/// The heap blocks of a structure: what memory accounting and defragmentation walk over.
+/// A structure with heap blocks.
 pub trait Blocks {
-    /// Shows `visitor` every block the structure holds (not the structure itself). Cost: one call a
-    /// block.
+    /// Visits every block of the structure, without the structure itself. Cost: one call per block.
     fn for_each_block(&self, visitor: &mut impl BlockVisitor);
 
-    /// Offers block number `index` (in a fixed order of the structure's own) to `mover`. Returns false
-    /// where there is no block of that number, which ends the walk.
+    /// Passes block number `index`, in a fixed order, to `mover`. Returns false if there is no such block.
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool;
 }
 
-/// A visitor for tests: keeps the addresses of the blocks.
+/// Keeps the addresses of the blocks, for tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub struct Addresses(pub Vec<usize>);
@@ -58,7 +54,7 @@ impl BlockVisitor for Addresses {
     }
 }
 
-/// A mover for tests: moves every block it is offered, and counts them.
+/// Moves every block and counts the moves, for tests.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub struct MovesAll {

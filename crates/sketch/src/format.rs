@@ -1,27 +1,26 @@
-//! What all stored forms share: streams of typed values, little-endian headers, chunks.
+//! The parts that all stored formats share: streams of typed values, little-endian headers, chunks.
 //!
-//! A sketch writes itself to a [`Sink`] and is read from a [`Source`], value by value as the RDB
-//! format of its spec page lists them; who is at the other end (an RDB file, a DUMP payload, a test, a
-//! fuzzer) it does not know. Headers of chunked dumps are packed little-endian numbers, read with
-//! [`Fields`]. [`chunks`] cuts byte arrays that lie end to end into the pieces of SCANDUMP and finds
-//! the place of a LOADCHUNK piece.
+//! A sketch is saved to a [`Sink`] and loaded from a [`Source`], value by value in the order of the RDB format on its
+//! spec page. A source can be an RDB file, a DUMP payload, a test or a fuzzer. Headers of SCANDUMP are packed
+//! little-endian numbers, which [`Fields`] reads. [`chunks`] splits the arrays of a sketch into the chunks of SCANDUMP,
+//! and finds the place of a chunk for LOADCHUNK.
 
 pub mod chunks;
 mod dump;
 
-use super::buffer::Buffer;
+use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 
-/// Why stored bytes were refused.
+/// Why stored bytes are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// The stream ended early or could not be read; what it held is unknown.
+    /// The stream ended early or could not be read.
     #[error("the data ended early or could not be read")]
     Truncated,
-    /// A value is outside what its format budget, or contradicts another one. The text says which.
+    /// A value is outside the range of its format, or contradicts another one. The text describes it.
     #[error("{0}")]
     Invalid(&'static str),
-    /// The data were sound but the memory for them was refused.
+    /// The data are valid, but memory for them was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
@@ -43,10 +42,10 @@ pub trait Source {
     /// The next value, a string of bytes.
     ///
     /// # Errors
-    /// As [`Source::read_unsigned`]. No more memory is taken than the stream has bytes.
+    /// As [`Source::read_unsigned`]. Takes at most as much memory as the stream has bytes.
     fn read_bytes(&mut self) -> Result<Buffer, FormatError>;
 
-    /// The next value, a signed integer. It shares its form with the unsigned one.
+    /// The next value, a signed integer, which has the same form as an unsigned one.
     ///
     /// # Errors
     /// As [`Source::read_unsigned`].
@@ -85,7 +84,7 @@ impl<'a> Fields<'a> {
     /// The next `N` bytes.
     ///
     /// # Errors
-    /// [`FormatError::Truncated`] if fewer are left; so for all methods.
+    /// [`FormatError::Truncated`] if fewer are left, as for all methods.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let (field, rest) = self
             .rest
@@ -135,7 +134,7 @@ impl<'a> Fields<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// What has not been read yet.
+    /// The bytes that were not read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest

@@ -1,7 +1,7 @@
 //! MurmurHash2 by Austin Appleby (public domain), in the two widths that the formats fix.
 //!
-//! Which hash an item has decides which bits, slots and cells it touches, so these functions are part
-//! of the data formats (spec: bloom.md, cuckoo.md, count-min-sketch.md, top-k.md) and never change.
+//! The hash of an item decides which bits, slots and cells it uses, so these functions are part of the data formats
+//! (spec: bloom.md, cuckoo.md, count-min-sketch.md, top-k.md) and must not change.
 
 const M64: u64 = 0xc6a4_a793_5bd1_e995;
 const R64: u32 = 47;
@@ -10,7 +10,7 @@ const R32: u32 = 24;
 
 /// MurmurHash64A of `item` with `seed`: 64 bits, words read as little-endian.
 ///
-/// One pass over the item, eight bytes a step. The tests compare it with the crate `murmurhash64`.
+/// Cost: one pass over the item, eight bytes per step.
 #[inline]
 #[must_use]
 pub fn murmur64a(item: &[u8], seed: u64) -> u64 {
@@ -38,9 +38,8 @@ pub fn murmur2(item: &[u8], seed: u32) -> u32 {
 
 /// MurmurHash2 (32 bits) of one item under `LANES` seeds at once.
 ///
-/// The mixing of an item's words does not depend on the seed, so it is done once and fed to every
-/// lane's state; with 4 or 8 lanes the compiler keeps the states in a vector register. Always inlined,
-/// so that it has the vectors of whatever it is inlined into.
+/// The words of an item are mixed once, because that does not depend on the seed. With 4 or 8 lanes the compiler keeps
+/// the states in a vector register. Always inlined, so that it is compiled for the vectors of its caller.
 #[inline(always)]
 #[must_use]
 pub fn murmur2_lanes<const LANES: usize>(item: &[u8], seeds: [u32; LANES]) -> [u32; LANES] {
@@ -48,19 +47,18 @@ pub fn murmur2_lanes<const LANES: usize>(item: &[u8], seeds: [u32; LANES]) -> [u
     hashes
 }
 
-/// [`murmur2_lanes`] for more seeds than a register has lanes: in `GROUPS` of them.
+/// [`murmur2_lanes`] for `GROUPS` groups of seeds, for more seeds than a register has lanes.
 #[inline(always)]
 #[must_use]
 pub fn murmur2_groups<const LANES: usize, const GROUPS: usize>(
     item: &[u8],
     seeds: [[u32; LANES]; GROUPS],
 ) -> [[u32; LANES]; GROUPS] {
-    // Loops, not closures: those the compiler does not always inline.
+    // Loops instead of closures, which the compiler does not always inline.
     let mut states = seeds;
     for state in &mut states {
         for h in state {
-            // The original takes the length as a 32-bit integer: longer items wrap there too.
-            #[allow(clippy::cast_possible_truncation)]
+            // The original truncates the length to 32 bits.
             let len = item.len() as u32;
             *h ^= len;
         }
@@ -110,7 +108,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// MurmurHash2 as its author describes it, byte by byte: the model for the lanes.
+    /// MurmurHash2 as its author describes it, byte by byte.
     fn murmur2_model(item: &[u8], seed: u32) -> u32 {
         let mut h = seed ^ item.len() as u32;
         let mut rest = item;
@@ -140,12 +138,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn murmur64a_is_the_reference_crates(item: Vec<u8>, seed: u64) {
+        fn murmur64a_equals_the_reference_crate(item: Vec<u8>, seed: u64) {
             prop_assert_eq!(murmur64a(&item, seed), murmurhash64::murmur_hash64a(&item, seed));
         }
 
         #[test]
-        fn every_lane_is_the_single_hash(item: Vec<u8>, seeds: [u32; 8]) {
+        fn every_lane_equals_the_single_hash(item: Vec<u8>, seeds: [u32; 8]) {
             let lanes = murmur2_lanes(&item, seeds);
             for (lane, seed) in lanes.into_iter().zip(seeds) {
                 prop_assert_eq!(lane, murmur2_model(&item, seed));

@@ -1,9 +1,53 @@
-//! Floor 1: the data structures.
+//! Bloom and cuckoo filters, count-min sketch, top-k and t-digest with the stored formats of RedisBloom.
 //!
-//! Pure Rust over byte slices: no server, no I/O, and no `unsafe` outside [`buffer`] (a zeroed buffer
-//! whose allocation can fail) and [`prefetch`] (hints to the processor). Each structure stands beside
-//! the byte format it is stored in, and each format has one decoder and one validator, used by
-//! everything that loads it.
+//! | module | structure | type of the server |
+//! |---|---|---|
+//! | [`bloom`] | [`bloom::Chain`]: a chain of Bloom filters that grows | `MBbloom--` |
+//! | [`cuckoo`] | [`cuckoo::CuckooFilter`]: a cuckoo filter that grows | `MBbloomCF` |
+//! | [`count_min`] | [`count_min::CountMin`]: a count-min sketch | `CMSk-TYPE` |
+//! | [`top_k`] | [`top_k::TopK`]: the most frequent items (HeavyKeeper) | `TopK-TYPE` |
+//! | [`t_digest`] | [`t_digest::TDigest`]: quantiles (t-digest) | `TDIS-TYPE` |
+//!
+//! The module Roughly wraps these types for Redis and Valkey. The crate itself has no server, no I/O and no clock, so a
+//! program can read a value that a server stores, and query it locally with the results that the server would return.
+//! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
+//!
+//! # Example
+//!
+//! The replies of `BF.SCANDUMP key 0`, and of the following iterators, are a header and chunks. A filter that was
+//! copied with them tests items without a server:
+//!
+//! ```
+//! use roughly_sketch::bloom::Chain;
+//! use roughly_sketch::memory::Budget;
+//! use roughly_sketch::stored::Stored;
+//!
+//! // BF.RESERVE fruit 0.01 10, BF.MADD fruit apple banana, BF.SCANDUMP fruit 0, BF.SCANDUMP fruit 1
+//! let header = b"\x02\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\x10\0\0\0\0\0\0\0\x80\0\0\0\0\0\0\0\
+//!     \x02\0\0\0\0\0\0\0{\x14\xaeG\xe1zt?\xe9\x86/\xb25\x0e&@\x08\0\0\0\x0a\0\0\0\0\0\0\0\0";
+//! let chunks: [(i64, &[u8]); 1] = [(17, b"\x02\x12\0\x0a\x02\x04\x02\x02\0\x01\x82\0@\x02\0 ")];
+//!
+//! let mut fruit = Chain::from_header(header, Budget::UNLIMITED)?;
+//! for (iterator, chunk) in chunks {
+//!     fruit.load_chunk(iterator, chunk)?;
+//! }
+//! let contains = |item: &[u8]| fruit.contains(fruit.hash(item));
+//! assert!(contains(b"apple") && contains(b"banana"));
+//! assert!(!contains(b"cherry"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate `roughly-dump` reads DUMP payloads; [`stored::Stored::load`] takes its values.
+//!
+//! # Features of all structures
+//!
+//! - [`stored::Stored`] is the interface for everything that a structure can do with bytes: load, save, header, chunks,
+//!   digest, copy.
+//! - [`blocks::Blocks`] lists the heap blocks of a structure, for memory accounting and defragmentation.
+//! - [`memory::Budget`] decides whether an operation may allocate memory. Allocations whose size a user chooses return
+//!   an error when they fail.
+//! - Only [`buffer`] (a zeroed block whose allocation can fail) and [`prefetch`] (processor hints) contain `unsafe`.
+//! - Logarithms ([`math`]) and hashes ([`hash`]) have the same result on every machine, because they decide stored bytes.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

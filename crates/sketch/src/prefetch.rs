@@ -1,10 +1,11 @@
-//! What the processor is told and asked: hints that memory will be needed soon, and wider vectors where
-//! it has them. One of the two places in `sketch` with `unsafe`.
+//! Processor features: prefetch hints, and wider vectors.
+//!
+//! One of the two files of the crate with `unsafe`.
 
-/// Asks the processor to bring the cache line of `bytes[index]` near, for reading or writing.
+/// Prefetches the cache line of `bytes[index]`, for reading or writing.
 ///
-/// Nothing happens for an index past the end, nor on processors without such a hint. Worth its cost
-/// only for memory larger than the caches: see the "Speed" sections of the spec pages.
+/// Does nothing for an index after the end, and on processors without such a hint. It helps only if the memory is
+/// larger than the caches; see the "Speed" sections of the spec pages.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], index: usize) {
     if index >= bytes.len() {
@@ -12,15 +13,15 @@ pub fn prefetch(bytes: &[u8], index: usize) {
     }
     let address = bytes.as_ptr().wrapping_add(index);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can see and faults on no address; SSE, which
-    // has the instruction, is part of every x86-64.
+    // SAFETY: a prefetch has no effect that the program can observe, and no address makes it fault; every x86-64
+    // processor has SSE, which includes the instruction.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: PRFM reads nothing that the program can see and faults on no address; it writes no
-    // register or flag.
+    // SAFETY: PRFM has no effect that the program can observe, no address makes it fault, and it writes no register
+    // or flag.
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, readonly, preserves_flags));
     }
@@ -28,9 +29,8 @@ pub fn prefetch(bytes: &[u8], index: usize) {
     let _ = address;
 }
 
-/// Does `work` with the wider vectors (AVX2) and the shifts and products without flags (BMI) of processors
-/// that have them, as far as what it calls is inlined into it; on others it is done all the same. Cost: a look
-/// at three flags, and two copies of the code of `work`.
+/// Runs `work` compiled for AVX2 and BMI if the processor has them, otherwise as it is. Only code that is inlined into
+/// `work` is compiled so. Cost: a test of three flags, and two copies of the code of `work`.
 #[inline]
 pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -42,7 +42,7 @@ pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
         fn wide<R>(work: impl FnOnce() -> R) -> R {
             work()
         }
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor has the features that the function is compiled for.
         return unsafe { wide(work) };
     }
     work()
@@ -51,7 +51,7 @@ pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn wide_work_is_done_once() {
+    fn work_runs_once() {
         let mut times = 0;
         let answer = super::with_wide_vectors(|| {
             times += 1;
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn any_index_is_harmless() {
+    fn any_index_is_allowed() {
         let bytes = [1, 2, 3];
         for index in [0, 2, 3, usize::MAX] {
             super::prefetch(&bytes, index);

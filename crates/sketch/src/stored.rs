@@ -9,7 +9,7 @@ use std::ffi::CStr;
 /// A sketch with its stored forms: the values of an RDB file, and a header with chunks.
 ///
 /// The values are what RDB files and DUMP payloads hold. The header describes a sketch without its arrays; the
-/// chunks are pieces of the arrays, laid end to end (see [`chunks`]). SCANDUMP, LOADCHUNK, AOF rewrite, RDB load
+/// chunks are parts of the concatenated arrays (see [`chunks`]). SCANDUMP, LOADCHUNK, AOF rewrite, RDB load
 /// and save, COPY and DEBUG DIGEST are written once, for every sketch that implements this trait.
 pub trait Stored: Blocks + Sized {
     /// The name of the type in RDB files and DUMP payloads: nine characters of `A-Z a-z 0-9 - _`.
@@ -44,14 +44,14 @@ pub trait Stored: Blocks + Sized {
         true
     }
 
-    /// The header: all but the arrays.
+    /// The header: everything except the arrays.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses the bytes.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory>;
 
-    /// The sketch that a header describes, with zeroed arrays. `budget` is asked for their bytes after the header was
-    /// checked and before memory is taken.
+    /// The sketch that a header describes, with zeroed arrays. Requests their bytes from `budget` after the header was
+    /// checked and before it allocates them.
     ///
     /// # Errors
     /// [`FormatError`]: anything but what [`Stored::header`] writes, or memory that was refused.
@@ -66,13 +66,13 @@ pub trait Stored: Blocks + Sized {
     /// Checks the contents of a chunk that has a place.
     ///
     /// # Errors
-    /// [`ChunkError`] if the arrays may not hold such bytes there.
+    /// [`ChunkError`] if the arrays must not contain such bytes there.
     fn check_chunk(&self, _place: Place, _chunk: &[u8]) -> Result<(), ChunkError> {
         Ok(())
     }
 
-    /// The chunk of at most `max_bytes` bytes at `iterator`, after the iterator that goes with it and asks for the
-    /// next. `None` for iterators below 1 or past the end. Cost: linear in the arrays, not in their bytes.
+    /// The iterator of the next chunk, and the chunk of at most `max_bytes` bytes at `iterator`. `None` for iterators
+    /// below 1 or after the end. Cost: linear in the number of arrays.
     fn chunk(&self, iterator: i64, max_bytes: usize) -> Option<(i64, &[u8])> {
         let lengths = self.arrays().map(<[u8]>::len);
         let (place, len, next) = chunks::chunk_at(lengths, iterator, max_bytes)?;
@@ -80,10 +80,10 @@ pub trait Stored: Blocks + Sized {
         Some((next, array.get(place.offset..)?.get(..len)?))
     }
 
-    /// Puts a chunk where it belongs; `iterator` is the one that came with it.
+    /// Copies a chunk to its place. `iterator` is the one that [`Stored::chunk`] returned with it.
     ///
     /// # Errors
-    /// [`ChunkError`] if it does not lie inside one array or holds bytes that the array may not; nothing is changed.
+    /// [`ChunkError`] if it is not inside one array or has invalid bytes; nothing is changed.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
         let lengths = self.arrays().map(<[u8]>::len);
         let place = chunks::place_for(lengths, iterator, chunk.len())?;

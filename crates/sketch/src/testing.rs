@@ -1,4 +1,4 @@
-//! What the tests of all sketches share.
+//! Golden payloads for the tests of all sketches.
 
 use roughly_dump::{Values, type_id};
 use std::path::{Path, PathBuf};

@@ -1,25 +1,25 @@
-//! SCANDUMP and LOADCHUNK positions: byte arrays laid end to end, cut into chunks.
+//! The positions of chunks in SCANDUMP and LOADCHUNK.
 //!
-//! Iterator i ≥ 1 names byte i - 1 of all arrays laid end to end (spec: bloom.md, SCANDUMP). A chunk
-//! never crosses from one array into the next. When it is loaded, the iterator that came *with* it
-//! names its end.
+//! Iterator i ≥ 1 is byte i - 1 of the concatenated arrays (spec: bloom.md, SCANDUMP). A chunk never extends from one
+//! array into the next. LOADCHUNK gets a chunk with the iterator that SCANDUMP returned with it, which is the end of the
+//! chunk.
 
-/// The largest chunk that SCANDUMP hands out, in bytes: 16 MiB.
+/// The size of the largest chunk that SCANDUMP returns, in bytes: 16 MiB.
 pub const CHUNK_BYTES: usize = 16 << 20;
 
-/// Where a chunk lies: the number of its array and the byte in it.
+/// The place of a chunk: its array and the offset in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the array, from 0.
+    /// The number of the array, from 0.
     pub array: usize,
-    /// First byte of the chunk within that array.
+    /// The first byte of the chunk in that array.
     pub offset: usize,
 }
 
 /// Why a chunk has no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
-    /// The iterator is not positive or smaller than the chunk is long.
+    /// The iterator is not positive, or smaller than the length of the chunk.
     #[error("the iterator does not fit the chunk")]
     BadIterator,
     /// The chunk would start outside every array.
@@ -28,12 +28,13 @@ pub enum ChunkError {
     /// The chunk would reach beyond the end of the array it starts in.
     #[error("the chunk reaches beyond its array")]
     TooLong,
-    /// The array may not hold such bytes; the text says why.
+    /// The array must not contain such bytes. The text gives the reason.
     #[error("{0}")]
     Invalid(&'static str),
 }
 
-/// The array that holds byte `position` of all arrays laid end to end. Cost: linear in the arrays.
+/// The place of byte `position` of the concatenated arrays, and the length of its array. Cost: linear in the number of
+/// arrays.
 fn place_of(lengths: impl Iterator<Item = usize>, position: u64) -> Option<(Place, usize)> {
     let mut start = 0u64;
     for (array, length) in lengths.enumerate() {
@@ -47,8 +48,8 @@ fn place_of(lengths: impl Iterator<Item = usize>, position: u64) -> Option<(Plac
     None
 }
 
-/// The chunk of at most `chunk_bytes` bytes at `iterator`: its place, its length, and the iterator that
-/// goes with it (and asks for the next). `None` for iterators below 1 or past the end.
+/// The chunk of at most `chunk_bytes` bytes at `iterator`: its place, its length, and the iterator of the next chunk.
+/// `None` for iterators below 1 or after the end.
 #[must_use]
 pub fn chunk_at(
     lengths: impl Iterator<Item = usize>,
@@ -62,7 +63,7 @@ pub fn chunk_at(
     Some((place, taken, next))
 }
 
-/// Where a chunk of `chunk_len` bytes that came with `iterator` belongs.
+/// The place of a chunk of `chunk_len` bytes that SCANDUMP returned with `iterator`.
 ///
 /// # Errors
 /// See [`ChunkError`]; an empty chunk inside an array has a place.
@@ -92,14 +93,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn odd_iterators_have_no_chunk() {
+    fn invalid_iterators_have_no_chunk() {
         for iterator in [i64::MIN, -1, 0, 13, i64::MAX] {
             assert_eq!(chunk_at([5, 7].into_iter(), iterator, 4), None);
         }
     }
 
     #[test]
-    fn misplaced_chunks_say_why() {
+    fn a_misplaced_chunk_is_an_error_with_its_reason() {
         let place = |iterator, len| place_for([5, 7].into_iter(), iterator, len);
         assert_eq!(place(-1, 2), Err(ChunkError::BadIterator));
         assert_eq!(place(0, 0), Err(ChunkError::BadIterator));
@@ -127,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_byte_goes_out_once_and_back_to_its_place(
+        fn chunks_contain_every_byte_once_and_load_into_their_place(
             arrays in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
             chunk_bytes in 1usize..50,
         ) {

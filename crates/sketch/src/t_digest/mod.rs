@@ -3,7 +3,7 @@
 //! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests",
 //! the merging variant; spec: t-digest.md). New samples wait in a buffer (samples.rs). When it is
 //! full, one pass over all nodes in order (centroid.rs) joins neighbours as far as the scale
-//! function budget: few samples to a centroid at the ends of the distribution, many in its middle.
+//! function allows: few samples to a centroid at the ends of the distribution, many in its middle.
 //!
 //! Reads do not write. They are answered from the compressed form of the state ([`Compressed`]),
 //! which is computed beside it and kept until the next write. So a digest is a function of the

@@ -358,7 +358,7 @@ fn sub_filters_beyond_56_bits_are_refused() {
 
 /// At 95 % load an absent item meets 2 * 4 * 0.95 fingerprints, each equal to its own with
 /// probability 1/255: 2.94 % are found. Over 400,000 of them the standard deviation is 0.027 %, so that
-/// the bounds (2.6 %, and the 8/255 = 3.14 % that the spec budget) are more than 7 deviations away.
+/// the bounds (2.6 %, and the 8/255 = 3.14 % that the spec allows) are more than 7 deviations away.
 #[test]
 fn false_positives_are_as_many_as_the_buckets_allow() {
     let mut filter = filter(1 << 16, parameters(4, 500, 0));
