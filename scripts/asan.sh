@@ -15,4 +15,4 @@ export CARGO_TARGET_DIR=target/asan
 # With a target of its own, build scripts and procedural macros go without the sanitizer.
 host=$(rustc -vV | sed -n 's/^host: //p')
 echo "asan: unit tests and mutations with AddressSanitizer and LeakSanitizer" >&2
-exec cargo test --target "$host" --lib --test mutation
+exec cargo test --target "$host" --lib --test mutation --workspace

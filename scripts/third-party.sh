@@ -15,10 +15,10 @@ LINES
 # Data in crates/sketch/src/math/tables.rs, under the text of our own MIT license.
 printf '\n%s\n%s\n\n%s\n' "$rule" "Tables of Arm's Optimized Routines: MIT" 'Copyright (c) 2018, Arm Limited'
 sed 1,3d LICENSE-MIT
-cargo tree --locked --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
+cargo tree --locked --package roughly --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
     | sed 's/ (\*)$//' | LC_ALL=C sort -u | while IFS='|' read -r package licence; do
     read -r name version _ <<< "$package"
-    [ "$name" != roughly ] || continue
+    case $name in roughly | roughly-*) continue ;; esac
     if [ -z "$licence" ]; then
         echo "third-party: $name names no licence" >&2
         exit 1

@@ -11,10 +11,11 @@
 //! adding and asking, [`merge`] weighted sums of sketches, [`stored`] the forms a sketch is kept in.
 //!
 //! ```
+//! use roughly_sketch::memory::Budget;
 //! use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
 //!
 //! let (width, depth) = dimensions_for(0.001, 0.01)?;
-//! let mut sketch = CountMin::new(width, depth, CellSize::default(), &|_bytes| true)?;
+//! let mut sketch = CountMin::new(width, depth, CellSize::default(), Budget::UNLIMITED)?;
 //! assert_eq!(sketch.increment(b"apple", 3), Ok(3));
 //! assert_eq!(sketch.increment(b"apple", -1), Ok(2));
 //! assert_eq!(sketch.query(b"apple"), 2);
