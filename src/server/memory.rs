@@ -2,8 +2,8 @@
 
 use super::allocator::NATURAL_ALIGNMENT;
 use super::control_group;
-use roughly_sketch::blocks::BlockVisitor;
 use redis_module::raw;
+use roughly_sketch::blocks::BlockVisitor;
 use std::ffi::CStr;
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! BF.MERGE on a real server: what it answers, makes and tells others.
 
 use crate::count_min::assert_answers;
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::server::{Options, Server};
 
 #[test]

@@ -3,12 +3,12 @@
 mod client;
 pub mod nodes;
 
-use crate::persistence::fill_large;
+use crate::families::{FAMILIES, NumberSet};
 use crate::state::State;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::support::stop::SetOnDrop;
-use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use crate::traffic::{Random, Traffic, Unit};
 use client::Client;
 use nodes::{Nodes, slot};
 use std::collections::BTreeMap;
@@ -81,9 +81,9 @@ fn every_command_is_routed_by_its_keys() {
             }
         }
     }
-    let mergeable = families()
+    let mergeable = FAMILIES
         .iter()
-        .filter(|f| matches!(f.prefix, "bf" | "cms" | "tdigest"))
+        .filter(|family| family.merge.is_some())
         .count();
     assert_eq!(merges, mergeable);
 }
@@ -153,15 +153,10 @@ fn slots_move_under_load_and_nothing_is_lost() {
     // The large keys are made where their slot is, and in the model, from the same seed.
     for server in [&nodes.servers[0], &model] {
         let mut random = Random::new(40);
-        for family in families() {
-            let suffix = format!("{{{large}}}large");
-            fill_large(
-                &mut server.resp2(),
-                &mut random,
-                family.prefix,
-                family.large,
-                &suffix,
-            );
+        for family in FAMILIES {
+            let key = format!("{}:{{{large}}}large", family.prefix);
+            let create = family.reserve_large;
+            family.create_filled(&mut server.resp2(), &mut random, create, &key);
         }
     }
     let mut traffic: Vec<_> = (0..tags.len())
@@ -256,34 +251,36 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
         tag_in(6000..10_000),
         tag_in(11_000..16_000),
     ];
-    let key = |tag: &str, prefix: &str| format!("{{{tag}}}ledger:{prefix}");
-    let ledgers: Vec<_> = families()
-        .into_iter()
-        .filter_map(|family| Some((family.prefix, family.ledger?)))
+    let key = |tag: &str, prefix: &str| format!("{{{tag}}}numbers:{prefix}");
+    let sets: Vec<_> = FAMILIES
+        .iter()
+        .filter_map(|family| Some((family.prefix, family.numbers?)))
         .collect();
     let mut client = Client::new(&nodes);
     for tag in &tags {
-        for (prefix, ledger) in &ledgers {
-            let key = key(tag, prefix);
-            let opened = client.send_to_both(&Ledger::command(ledger.open, &key, 0));
-            assert!(!matches!(opened, Reply::Error(_)) || opened.to_string().contains("exists"));
-            if *prefix == "tdigest" {
-                client.send_to_both(&words(&format!("TDIGEST.ADD {key} 0")));
+        for (prefix, set) in &sets {
+            for create in set.creation(&key(tag, prefix)) {
+                let reply = client.send_to_both(&create);
+                let is_created = !matches!(reply, Reply::Error(_));
+                assert!(
+                    is_created || reply.to_string().contains("exists"),
+                    "{reply}"
+                );
             }
         }
     }
     let mut clients: Vec<_> = tags.iter().map(|_| Client::new(&nodes)).collect();
     let stop = AtomicBool::new(false);
     let confirmed: Vec<u64> = thread::scope(|scope| {
-        let (ledgers, stop) = (&ledgers, &stop);
+        let (sets, stop) = (&sets, &stop);
         let _end = SetOnDrop(stop);
         let write = move |client: &mut Client, tag: &str| {
             let mut number = 0;
             while !stop.load(Ordering::Relaxed) {
                 number += 1;
-                for (prefix, ledger) in ledgers {
-                    let note = Ledger::command(ledger.note, &key(tag, prefix), number);
-                    let reply = client.send_to_both(&note);
+                for (prefix, set) in sets {
+                    let add = NumberSet::command(set.add, &key(tag, prefix), number);
+                    let reply = client.send_to_both(&add);
                     assert!(!matches!(reply, Reply::Error(_)), "{reply}");
                 }
             }
@@ -330,9 +327,9 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
     let mut asked = 0;
     for (tag, last) in tags.iter().zip(confirmed) {
         assert!(last > 10, "{last} numbers confirmed");
-        for (prefix, ledger) in &ledgers {
+        for (prefix, set) in &sets {
             for number in 1..=last {
-                let reply = client.send(&Ledger::command(ledger.ask, &key(tag, prefix), number));
+                let reply = client.send(&NumberSet::command(set.test, &key(tag, prefix), number));
                 let answer = reply.items().map_or(&reply, |items| &items[0]).integer();
                 assert!(
                     answer > Some(0),

@@ -1,7 +1,7 @@
 //! Count-min sketches on a real server, what the recordings do not show: commands. Stored forms are in
 //! [`super::count_min_stored`].
 
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 

@@ -1,7 +1,7 @@
 //! Count-min sketches on a real server, what the recordings do not show: payloads, chunks, the AOF.
 
 use crate::count_min::{assert_answers, sketches};
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_sketch::format::Sink;

@@ -1,6 +1,6 @@
 //! Cuckoo filters on a real server: what the recordings do not show.
 
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 

@@ -6,11 +6,12 @@
 //! `ROUGHLY_KILLS` is the number of kills of each test, `ROUGHLY_SEED` the seed; `make test-kills` runs
 //! two hundred of the one and half as many of the other.
 
+use crate::families::{FAMILIES, Family, NumberSet};
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
 use crate::support::stop::SetOnDrop;
-use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use crate::traffic::{Random, Traffic, Unit};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,32 +31,33 @@ fn setting(name: &str, default: u64) -> u64 {
     })
 }
 
-/// A unit of the traffic, or a number for the ledger of the family with this index.
+/// The families that store sets of numbers.
+fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
+    let families = FAMILIES.iter();
+    families.filter_map(|family| Some((family, family.numbers?)))
+}
+
+/// A unit of the traffic, or a number for the set of the family with this prefix.
 #[derive(Debug, Clone)]
 enum Write {
     Unit(Unit),
-    Note(usize, u64),
+    Add(&'static str, u64),
 }
 
 impl Write {
     fn unit(&self) -> Unit {
         match self {
             Self::Unit(unit) => unit.clone(),
-            Self::Note(family, number) => {
-                let family = families()[*family];
-                let ledger = family.ledger.expect("a ledger");
-                Unit::Single(Ledger::command(
-                    ledger.note,
-                    &ledger_key(family.prefix),
-                    *number,
-                ))
+            Self::Add(prefix, number) => {
+                let set = Family::of(prefix).numbers.expect("a set of numbers");
+                Unit::Single(NumberSet::command(set.add, &set_key(prefix), *number))
             }
         }
     }
 }
 
-fn ledger_key(prefix: &str) -> String {
-    format!("ledger:{prefix}")
+fn set_key(prefix: &str) -> String {
+    format!("numbers:{prefix}")
 }
 
 /// One client: what it wrote so far, and what it will write.
@@ -63,24 +65,19 @@ struct Writer {
     db: u32,
     traffic: Traffic,
     random: Random,
-    /// The highest number noted, of each family with a ledger.
-    noted: BTreeMap<usize, u64>,
+    /// The highest number added to the set of each family.
+    added: BTreeMap<&'static str, u64>,
     acknowledged: Vec<(Write, Reply)>,
     in_flight: Option<Write>,
 }
 
 impl Writer {
     fn new(seed: u64, db: u32) -> Self {
-        let with_ledger = families();
-        let with_ledger = with_ledger
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| f.ledger.is_some());
         Self {
             db,
             traffic: Traffic::new(seed, "", KEYS),
             random: Random::new(seed ^ 0xabcd),
-            noted: with_ledger.map(|(i, _)| (i, 0)).collect(),
+            added: sets().map(|(family, _)| (family.prefix, 0)).collect(),
             acknowledged: Vec::new(),
             in_flight: None,
         }
@@ -90,9 +87,9 @@ impl Writer {
         if self.random.one_in(2) {
             return Write::Unit(self.traffic.unit());
         }
-        let indexes: Vec<_> = self.noted.keys().copied().collect();
-        let family = self.random.pick(&indexes);
-        Write::Note(family, self.noted[&family] + 1)
+        let prefixes: Vec<_> = self.added.keys().copied().collect();
+        let prefix = self.random.pick(&prefixes);
+        Write::Add(prefix, self.added[prefix] + 1)
     }
 
     /// Writes until the connection breaks, or it is told to stop. A number that may or may not be noted is not sent again, as
@@ -111,9 +108,9 @@ impl Writer {
     }
 
     fn acknowledge(&mut self, write: Write, reply: Reply) {
-        if let Write::Note(family, number) = write {
+        if let Write::Add(prefix, number) = write {
             assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-            self.noted.insert(family, number);
+            self.added.insert(prefix, number);
         }
         self.acknowledged.push((write, reply));
     }
@@ -141,8 +138,8 @@ impl Writer {
             write.unit().send(model).expect("the model's reply");
             wanted = State::of_database(model, self.db);
             tally.in_flight_found += 1;
-            if let Write::Note(family, number) = write {
-                self.noted.insert(family, number);
+            if let Write::Add(prefix, number) = write {
+                self.added.insert(prefix, number);
             }
         }
         for line in found.differences(&wanted) {
@@ -152,19 +149,19 @@ impl Writer {
                 tally.invented.push(line);
             }
         }
-        self.check_ledgers(server, tally);
+        self.check_numbers(server, tally);
     }
 
     /// Every number that was noted answers, and there are no more than that.
-    fn check_ledgers(&self, server: &mut Connection, tally: &mut Tally) {
-        for (&family, &last) in &self.noted {
-            let family = families()[family];
-            let (key, ledger) = (ledger_key(family.prefix), family.ledger.expect("a ledger"));
+    fn check_numbers(&self, server: &mut Connection, tally: &mut Tally) {
+        for (&prefix, &last) in &self.added {
+            let set = Family::of(prefix).numbers.expect("a set of numbers");
+            let key = set_key(prefix);
             let numbers: Vec<_> = (1..=last).collect();
             for batch in numbers.chunks(BATCH) {
                 for number in batch {
-                    let ask = Ledger::command(ledger.ask, &key, *number);
-                    server.write(&ask).expect("a question");
+                    let test = NumberSet::command(set.test, &key, *number);
+                    server.write(&test).expect("a question");
                 }
                 for number in batch {
                     let reply = server.read().expect("an answer");
@@ -177,7 +174,7 @@ impl Writer {
                 }
             }
             tally.asked += last;
-            let counted = ledger.counted(server, &key);
+            let counted = set.counted(server, &key);
             if counted > last + 1 {
                 tally
                     .invented
@@ -251,17 +248,10 @@ fn no_kill_loses_or_invents_a_write() {
     for writer in &mut writers {
         let mut connection = server.resp2();
         select(&mut connection, writer.db);
-        let ledgers = families()
-            .into_iter()
-            .filter_map(|f| Some((f.prefix, f.ledger?)));
-        let opened =
-            ledgers.map(|(prefix, ledger)| Ledger::command(ledger.open, &ledger_key(prefix), 0));
-        // A digest's smallest number has rank 0: this one is below all that are noted.
-        let below = families()
-            .into_iter()
-            .filter(|family| family.prefix == "tdigest");
-        let below = below.map(|_| words(&format!("TDIGEST.ADD {} 0", ledger_key("tdigest"))));
-        let mut commands: Vec<_> = opened.chain(below).collect();
+        let sets = sets().map(|(family, set)| (set, set_key(family.prefix)));
+        let mut commands: Vec<_> = sets
+            .flat_map(|(set, key)| set.creation(&key).collect::<Vec<_>>())
+            .collect();
         commands.extend(writer.traffic.creations());
         for command in commands {
             let unit = Unit::Single(command);

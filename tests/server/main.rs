@@ -3,8 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod families;
 mod golden;
-mod samples;
 mod state;
 mod traffic;
 

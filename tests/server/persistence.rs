@@ -1,10 +1,11 @@
 //! What is saved is loaded: every way to an RDB file, every kind of append-only file, 2,000 keys of all
 //! families in several databases, some with a time to live.
 
+use crate::families::FAMILIES;
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Random, Traffic, families, words};
+use crate::traffic::{Random, Traffic};
 use std::fs;
 
 const KEYS: u64 = 2000;
@@ -12,7 +13,7 @@ const DATABASES: [u32; 3] = [0, 1, 9];
 
 /// Fills a server with [`KEYS`] keys and some writes to each.
 fn fill(connection: &mut Connection, seed: u64) -> State {
-    let share = KEYS / families().len() as u64 / DATABASES.len() as u64 + 1;
+    let share = KEYS / FAMILIES.len() as u64 / DATABASES.len() as u64 + 1;
     for db in DATABASES {
         select(connection, db);
         let mut traffic = Traffic::new(seed + u64::from(db), "", share);
@@ -181,14 +182,9 @@ fn large_keys_survive_every_kind_of_file() {
     for db in [0, 7] {
         select(&mut connection, db);
         let mut random = Random::new(u64::from(db));
-        for family in families() {
-            fill_large(
-                &mut connection,
-                &mut random,
-                family.prefix,
-                family.large,
-                "large",
-            );
+        for family in FAMILIES {
+            let key = format!("{}:large", family.prefix);
+            family.create_filled(&mut connection, &mut random, family.reserve_large, &key);
         }
     }
     let wanted = State::of(&mut connection);
@@ -197,67 +193,4 @@ fn large_keys_survive_every_kind_of_file() {
     rewrite(&mut server);
     server.restart();
     State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
-}
-
-/// Makes a key and fills it with random bits, as far as its family takes them.
-pub fn fill_large(
-    connection: &mut Connection,
-    random: &mut Random,
-    prefix: &str,
-    create: &str,
-    suffix: &str,
-) {
-    let key = format!("{prefix}:{suffix}");
-    let reply = connection.send(&words(&create.replace("KEY", &key)));
-    assert!(reply.is_ok(), "{create}: {reply}");
-    let run = |connection: &mut Connection, command: &[Vec<u8>]| {
-        let reply = connection.send(command);
-        assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
-    };
-    match prefix {
-        // Any bits are the bits of some filter, any bytes the counters of some sketch.
-        "bf" | "cms" => {
-            let name = format!("{}.SCANDUMP", prefix.to_uppercase());
-            let mut position = 1;
-            loop {
-                let reply = connection.send(&[&name, &key, &i64::to_string(&position)]);
-                let Some([Reply::Integer(next), Reply::Bulk(chunk)]) = reply.items() else {
-                    panic!("{name} {key}: {reply}");
-                };
-                if *next == 0 {
-                    break;
-                }
-                let load = name.replace("SCANDUMP", "LOADCHUNK").into_bytes();
-                let mut bytes = random.bytes(chunk.len());
-                if prefix == "cms" {
-                    // Small counters, far from their maximum.
-                    bytes
-                        .iter_mut()
-                        .skip(3)
-                        .step_by(4)
-                        .for_each(|byte| *byte = 0);
-                }
-                let next_text = next.to_string().into_bytes();
-                run(
-                    connection,
-                    &[load, key.clone().into_bytes(), next_text, bytes],
-                );
-                position = *next;
-            }
-        }
-        _ => {
-            let name = match prefix {
-                "cf" => "CF.INSERT KEY ITEMS",
-                "topk" => "TOPK.ADD KEY",
-                _ => "TDIGEST.ADD KEY",
-            };
-            for _ in 0..100 {
-                let mut command = words(&name.replace("KEY", &key));
-                for _ in 0..1000 {
-                    command.push(random.below(1 << 40).to_string().into_bytes());
-                }
-                run(connection, &command);
-            }
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! Replicas hold what their primary holds, however they came to it.
 
 use crate::every_type::odd_settings;
-use crate::samples::dump;
+use crate::families::{Family, dump};
 use crate::state::{State, select};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::stop::SetOnDrop;
-use crate::traffic::{Random, Traffic, families, words};
+use crate::traffic::{Random, Traffic, words};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -266,38 +266,10 @@ fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
     };
     let mut chunks = 0;
     for key in &names {
-        let family = families()
-            .into_iter()
-            .find(|family| key.starts_with(&format!("{}:", family.prefix)))
-            .expect("a family");
-        let name = family.prefix.to_uppercase();
-        let mut position = 0;
-        loop {
-            let scan = [
-                format!("{name}.SCANDUMP"),
-                key.clone(),
-                position.to_string(),
-            ];
-            let reply = from.send(&scan);
-            let Some([Reply::Integer(next), chunk]) = reply.items() else {
-                panic!("{scan:?}: {reply}");
-            };
-            let Reply::Bulk(chunk) = chunk else { break };
-            if *next == 0 {
-                break;
-            }
-            position = *next;
-            let load = [
-                &b"LOADCHUNK"[..],
-                key.as_bytes(),
-                next.to_string().as_bytes(),
-                chunk,
-            ]
-            .map(<[u8]>::to_vec);
-            let mut load = load.to_vec();
-            load[0] = format!("{name}.LOADCHUNK").into_bytes();
-            let reply = to.send(&load);
-            assert!(reply.is_ok(), "{key} {next}: {reply}");
+        let family = Family::of(key);
+        for (iterator, chunk) in family.chunks(&mut from, key) {
+            let reply = family.load(&mut to, key, iterator, &chunk);
+            assert!(reply.is_ok(), "{key} {iterator}: {reply}");
             chunks += 1;
             beside.run(&mut to, 1);
         }
@@ -308,11 +280,11 @@ fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
         names.len()
     );
     assert_same(&primary, &[&replica], "chunks");
-    // And the copies are the originals, but for empty cuckoo filters, of which there are no chunks.
+    // And the copies are the originals, except for empty cuckoo filters, which have no chunks.
     for key in &names {
-        let original = crate::samples::dump(&mut from, key);
-        let copy = crate::samples::dump(&mut to, key);
-        let is_empty = copy == Reply::Null('$') && key.starts_with("cf:");
+        let original = dump(&mut from, key);
+        let copy = dump(&mut to, key);
+        let is_empty = copy == Reply::Null('$') && Family::of(key).has_no_chunks_when_empty;
         assert!(is_empty || copy == original, "{key}");
     }
 }

@@ -2,7 +2,7 @@
 
 mod merge;
 
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_sketch::format::dump::{DumpWriter, type_id};

@@ -1,7 +1,7 @@
 //! Top-k on real servers: what the recordings and the tests of all types do not show. Above all that
 //! whoever has seen the same commands holds the same bytes, although decay is random.
 
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 //! A stream is a function of its seed: what a command is does not depend on what was answered. Some of
 //! its commands fail (a name that is taken, a sketch of another size); that too must be alike everywhere.
 
-use crate::samples::SAMPLES;
+use crate::families::{FAMILIES, Family};
 use crate::support::resp::{Connection, Reply};
 use std::io;
 
@@ -57,87 +57,6 @@ pub fn words(text: &str) -> Command {
         .collect()
 }
 
-/// What a family's traffic is made of.
-#[derive(Debug, Clone, Copy)]
-pub struct Family {
-    /// The type, as in [`SAMPLES`].
-    pub type_name: &'static str,
-    /// In front of the names of its keys.
-    pub prefix: &'static str,
-    /// Makes a key.
-    pub create: fn(&mut Random, &str) -> Command,
-    /// Writes to a key; the second name is that of another key of the family.
-    pub write: fn(&mut Random, &str, &str) -> Command,
-    /// How numbers are noted, one a command, so that each can be asked for and all are counted. A top-k
-    /// forgets by design.
-    pub ledger: Option<Ledger>,
-    /// Makes a key of some 40 MiB.
-    pub large: &'static str,
-}
-
-/// Commands with `KEY` and `N` in them.
-#[derive(Debug, Clone, Copy)]
-pub struct Ledger {
-    /// Makes the key.
-    pub open: &'static str,
-    /// Notes a number.
-    pub note: &'static str,
-    /// Answers a positive integer for a number that was noted.
-    pub ask: &'static str,
-    /// Tells how many were noted: an integer, or pairs with this name in them.
-    pub count: (&'static str, &'static str),
-}
-
-impl Ledger {
-    /// The command with its blanks filled in.
-    pub fn command(text: &str, key: &str, number: u64) -> Command {
-        let number = number.to_string();
-        let fill = |word: &str| match word {
-            "KEY" => key.to_owned(),
-            "N" => number.clone(),
-            word => word.to_owned(),
-        };
-        text.split(' ')
-            .map(|word| fill(word).into_bytes())
-            .collect()
-    }
-
-    /// How many numbers the key has.
-    pub fn counted(&self, connection: &mut Connection, key: &str) -> u64 {
-        let (command, field) = self.count;
-        let reply = connection.send(&Self::command(command, key, 0));
-        let number = match &reply {
-            Reply::Integer(number) => Some(*number),
-            Reply::Array(pairs) => {
-                let at = pairs
-                    .iter()
-                    .position(|name| name.text() == Some(field.as_bytes()));
-                at.and_then(|at| pairs[at + 1].integer())
-            }
-            _ => None,
-        };
-        let number = number.unwrap_or_else(|| panic!("{command}: {reply}"));
-        u64::try_from(number).expect("a count")
-    }
-}
-
-/// All families; [`families`] are those that the module has.
-const FAMILIES: &[Family] = &[BLOOM, CUCKOO, COUNT_MIN, TOP_K, T_DIGEST];
-
-/// The families that the module has.
-pub fn families() -> Vec<Family> {
-    let has = |family: &&Family| SAMPLES.iter().any(|s| s.type_name == family.type_name);
-    FAMILIES.iter().filter(has).copied().collect()
-}
-
-#[test]
-fn every_type_has_its_traffic() {
-    for sample in SAMPLES {
-        let name = sample.type_name;
-        assert!(families().iter().any(|f| f.type_name == name), "{name}");
-    }
-}
-
 fn item(random: &mut Random) -> Vec<u8> {
     match random.below(20) {
         0 => {
@@ -149,8 +68,8 @@ fn item(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// The words, then some items, each followed by what `after` makes.
-fn with_items(
+/// A command with random items: each argument of `start`, then some items, each followed by what `after` makes.
+pub fn with_items(
     start: &str,
     random: &mut Random,
     mut after: impl FnMut(&mut Random) -> Option<String>,
@@ -163,152 +82,11 @@ fn with_items(
     command
 }
 
-fn with_item(start: &str, random: &mut Random) -> Command {
+pub fn with_item(start: &str, random: &mut Random) -> Command {
     let mut command = words(start);
     command.push(item(random));
     command
 }
-
-const BLOOM: Family = Family {
-    type_name: "MBbloom--",
-    prefix: "bf",
-    create: |random, key| {
-        let capacity = random.below(200) + 1;
-        let rate = random.pick(&["0.1", "0.01", "0.001", "3e-7"]);
-        let growth = random.pick(&["", " EXPANSION 1", " EXPANSION 3", " NONSCALING"]);
-        words(&format!("BF.RESERVE {key} {rate} {capacity}{growth}"))
-    },
-    write: |random, key, other| match random.below(9) {
-        8 => words(&format!("BF.MERGE {key} 1 {other}")),
-        0..3 => with_item(&format!("BF.ADD {key}"), random),
-        3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
-        6 => with_items(
-            &format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS"),
-            random,
-            |_| None,
-        ),
-        _ => with_items(&format!("BF.INSERT {key} NONSCALING ITEMS"), random, |_| {
-            None
-        }),
-    },
-    ledger: Some(Ledger {
-        open: "BF.RESERVE KEY 1e-9 1000",
-        note: "BF.ADD KEY N",
-        ask: "BF.EXISTS KEY N",
-        count: ("BF.CARD KEY", ""),
-    }),
-    large: "BF.RESERVE KEY 0.001 22000000",
-};
-
-const CUCKOO: Family = Family {
-    type_name: "MBbloomCF",
-    prefix: "cf",
-    create: |random, key| {
-        let capacity = random.below(200) + 10;
-        let bucket = random.pick(&["1", "2", "4", "5"]);
-        let growth = random.pick(&["", " EXPANSION 0", " EXPANSION 2", " MAXITERATIONS 3"]);
-        words(&format!(
-            "CF.RESERVE {key} {capacity} BUCKETSIZE {bucket}{growth}"
-        ))
-    },
-    write: |random, key, _| match random.below(10) {
-        0..3 => with_item(&format!("CF.ADD {key}"), random),
-        3 => with_item(&format!("CF.ADDNX {key}"), random),
-        4..6 => with_items(
-            &format!("CF.INSERT {key} CAPACITY 50 ITEMS"),
-            random,
-            |_| None,
-        ),
-        6 => with_items(&format!("CF.INSERTNX {key} ITEMS"), random, |_| None),
-        7 => words(&format!("CF.COMPACT {key}")),
-        _ => with_item(&format!("CF.DEL {key}"), random),
-    },
-    ledger: Some(Ledger {
-        open: "CF.RESERVE KEY 1000 EXPANSION 2",
-        note: "CF.ADD KEY N",
-        ask: "CF.EXISTS KEY N",
-        count: ("CF.INFO KEY", "Number of items inserted"),
-    }),
-    large: "CF.RESERVE KEY 33554432 BUCKETSIZE 1",
-};
-
-const COUNT_MIN: Family = Family {
-    type_name: "CMSk-TYPE",
-    prefix: "cms",
-    create: |random, key| {
-        let shape = random.pick(&[
-            "INITBYDIM KEY 60 4",
-            "INITBYDIM KEY 60 4 CELL_SIZE 8",
-            "INITBYPROB KEY 0.02 0.1",
-        ]);
-        words(&format!("CMS.{}", shape.replace("KEY", key)))
-    },
-    write: |random, key, other| match random.below(8) {
-        0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
-        1 => words(&format!("CMS.MERGE {key} 1 {other}")),
-        _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
-            Some((random.below(1000) as i64 - 100).to_string())
-        }),
-    },
-    ledger: Some(Ledger {
-        open: "CMS.INITBYDIM KEY 2000 5",
-        note: "CMS.INCRBY KEY N 1",
-        ask: "CMS.QUERY KEY N",
-        count: ("CMS.INFO KEY", "count"),
-    }),
-    large: "CMS.INITBYDIM KEY 1048576 10",
-};
-
-const TOP_K: Family = Family {
-    type_name: "TopK-TYPE",
-    prefix: "topk",
-    create: |random, key| {
-        let shape = random.pick(&["3", "10 20 3 0.9", "50 8 7 0.5", "5 4 2 1"]);
-        words(&format!("TOPK.RESERVE {key} {shape}"))
-    },
-    write: |random, key, _| match random.below(2) {
-        0 => with_items(&format!("TOPK.ADD {key}"), random, |_| None),
-        _ => with_items(&format!("TOPK.INCRBY {key}"), random, |random| {
-            Some(random.below(300).to_string())
-        }),
-    },
-    ledger: None,
-    large: "TOPK.RESERVE KEY 100 524288 10 0.9",
-};
-
-const T_DIGEST: Family = Family {
-    type_name: "TDIS-TYPE",
-    prefix: "tdigest",
-    create: |random, key| {
-        let compression = random.pick(&["100", "10", "37"]);
-        words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
-    },
-    // Digests are reset more often than they are merged, or their weights would come to the end, 2^63.
-    write: |random, key, other| match random.below(20) {
-        0 => words(&format!("TDIGEST.MERGE {key} 1 {other}")),
-        1 => words(&format!(
-            "TDIGEST.MERGE {key} 2 {key} {other} OVERRIDE COMPRESSION 50"
-        )),
-        2..5 => words(&format!("TDIGEST.RESET {key}")),
-        _ => {
-            let mut command = words(&format!("TDIGEST.ADD {key}"));
-            for _ in 0..=random.below(30) {
-                let value = random.below(1 << 30) as f64 / 1024.0 - 1e5;
-                command.push(value.to_string().into_bytes());
-            }
-            command
-        }
-    },
-    ledger: Some(Ledger {
-        open: "TDIGEST.CREATE KEY",
-        note: "TDIGEST.ADD KEY N",
-        // A number above the smallest has a rank above 0.
-        ask: "TDIGEST.RANK KEY N",
-        count: ("TDIGEST.INFO KEY", "Observations"),
-    }),
-    // A digest of this size is made by adding to it: its payload follows its samples.
-    large: "TDIGEST.CREATE KEY COMPRESSION 100000",
-};
 
 /// What a client sends at once, and what happens wholly or not at all.
 #[derive(Debug, Clone)]
@@ -370,10 +148,9 @@ impl Unit {
 }
 
 /// An endless stream of writes to a number of keys of each family.
-#[derive(Debug)]
 pub struct Traffic {
     random: Random,
-    families: Vec<Family>,
+    families: Vec<&'static Family>,
     prefix: String,
     keys: u64,
 }
@@ -383,19 +160,19 @@ impl Traffic {
     pub fn new(seed: u64, prefix: &str, keys: u64) -> Self {
         Self {
             random: Random::new(seed),
-            families: families(),
+            families: FAMILIES.iter().collect(),
             prefix: prefix.to_owned(),
             keys,
         }
     }
 
     /// Only one family.
-    pub fn of(mut self, family: Family) -> Self {
+    pub fn of(mut self, family: &'static Family) -> Self {
         self.families = vec![family];
         self
     }
 
-    fn name(&mut self, family: Family) -> String {
+    fn name(&mut self, family: &Family) -> String {
         format!(
             "{}{}:{}",
             self.prefix,
@@ -410,7 +187,7 @@ impl Traffic {
         for family in self.families.clone() {
             for number in 0..self.keys {
                 let key = format!("{}{}:{number}", self.prefix, family.prefix);
-                commands.push((family.create)(&mut self.random, &key));
+                commands.push((family.random.create)(&mut self.random, &key));
             }
         }
         commands
@@ -421,9 +198,9 @@ impl Traffic {
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
         if self.random.one_in(8) {
-            (family.create)(&mut self.random, &key)
+            (family.random.create)(&mut self.random, &key)
         } else {
-            (family.write)(&mut self.random, &key, &other)
+            (family.random.write)(&mut self.random, &key, &other)
         }
     }
 

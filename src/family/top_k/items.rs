@@ -1,11 +1,11 @@
 //! Items in and out: TOPK.ADD, TOPK.INCRBY, TOPK.QUERY, TOPK.COUNT.
 
 use super::{NO_MEMORY, NOT_FOUND, stats};
-use roughly_sketch::blocks::BlockChanges;
 use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
+use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
 use std::cell::Cell;
 use std::ffi::CStr;

@@ -1,6 +1,7 @@
 //! Numbers at the edges, in commands, payloads and headers, and a server without memory.
 
-use super::{chunks, families, info_bytes, load, use_key};
+use super::{info_bytes, use_key};
+use crate::families::FAMILIES;
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -32,9 +33,9 @@ fn every_number_of_a_payload_at_every_edge() {
         .address_space(4 << 30)
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
+        family.build(&mut connection, "built");
         let Reply::Bulk(payload) = connection.call("DUMP built") else {
             panic!("no payload of {}", family.type_name);
         };
@@ -82,10 +83,10 @@ fn every_number_of_a_header_at_every_edge() {
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
+        family.build(&mut connection, "built");
+        let all = family.chunks(&mut connection, "built");
         let sound = &all[0].1;
         let mut refused = 0;
         for at in (0..sound.len().min(8 * FRONT)).step_by(4) {
@@ -94,7 +95,7 @@ fn every_number_of_a_header_at_every_edge() {
                 let word = header.iter_mut().skip(at).take(width);
                 word.zip(number.to_le_bytes())
                     .for_each(|(byte, new)| *byte = new);
-                if load(&mut connection, family, "1", &header).is_ok() {
+                if family.load(&mut connection, "K", "1", &header).is_ok() {
                     let taken = info_bytes(&server, "used_memory");
                     assert!(taken <= 72 << 20, "{number} at {at} takes {taken}");
                     use_key(&mut connection, family);
@@ -111,7 +112,7 @@ fn every_number_of_a_header_at_every_edge() {
 /// Every size of every command at every edge: what is taken is in proportion, however large the number.
 fn edge_numbers(server: &Server, most_bytes: u64) {
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         for command in family.sizes {
             for edge in EDGES {
                 assert!(connection.call("FLUSHALL SYNC").is_ok());
@@ -122,7 +123,7 @@ fn edge_numbers(server: &Server, most_bytes: u64) {
                 assert!(taken <= most_bytes, "{command} takes {taken}");
                 use_key(&mut connection, family);
                 connection.call("DEL K");
-                sample.build(&mut connection, "K");
+                family.build(&mut connection, "K");
                 connection.call(&command);
                 connection.call(&command);
                 assert_eq!(connection.call("PING").text(), Some(&b"PONG"[..]));
@@ -195,20 +196,20 @@ fn a_server_without_memory_answers_every_command() {
         .arguments(&["--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
-        sample.build(&mut connection, "K");
+    for family in FAMILIES {
+        family.build(&mut connection, "K");
         assert!(connection.call("CONFIG SET maxmemory 1").is_ok());
-        for command in family.commands.iter().chain(family.sizes) {
+        for command in family.uses.iter().chain(family.sizes) {
             connection.call(&command.replace('*', "1000000"));
         }
-        let reply = connection.call(&sample.change.0.replace("KEY", "K").replace("NEW", "n"));
+        let reply = connection.call(&family.change.0.replace("KEY", "K").replace("NEW", "n"));
         assert!(reply.to_string().starts_with("-OOM"), "{reply}");
-        for read in sample.reads {
+        for read in family.reads {
             let reply = connection.call(&read.replace("KEY", "K"));
             assert!(!matches!(reply, Reply::Error(_)), "{read}: {reply}");
         }
         assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
-        sample.change(&mut connection, "K", "after");
+        family.change(&mut connection, "K", "after");
         connection.call("DEL K K2");
     }
 }

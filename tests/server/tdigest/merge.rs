@@ -1,7 +1,7 @@
 //! TDIGEST.MERGE: its checks, its operands, what it leaves alone, who may call it.
 
 use super::{COMMANDS, Uniform, add, ok};
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 
