@@ -178,24 +178,6 @@ fn only_a_change_is_told() {
 }
 
 #[test]
-fn who_may_not_read_a_source_may_not_merge_it() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    connection.call("BF.MADD mine 1");
-    connection.call("BF.MADD other 2");
-    assert!(
-        connection
-            .call("ACL SETUSER worker on >pw +bf.merge +bf.exists ~mine")
-            .is_ok()
-    );
-    assert!(connection.call("AUTH worker pw").is_ok());
-    let refused = connection.call("BF.MERGE mine 1 other").to_string();
-    assert!(refused.starts_with("-NOPERM"), "{refused}");
-    assert!(connection.call("BF.MERGE mine 1 mine").is_ok());
-    assert_eq!(connection.call("BF.EXISTS mine 2").integer(), Some(0));
-}
-
-#[test]
 fn a_merge_that_needs_more_memory_than_there_is_changes_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();

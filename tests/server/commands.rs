@@ -88,6 +88,7 @@ fn every_command_is_described() {
             assert_eq!(text(docs, "module"), Some("bf"));
             let arguments = docs.field("arguments").and_then(Reply::items);
             let arguments = arguments.expect("arguments");
+            assert_eq!(text(&arguments[0], "type"), Some("key"), "{name}");
             arguments
                 .iter()
                 .for_each(|argument| check_argument(&name, argument));
@@ -184,6 +185,10 @@ fn the_keys_of_every_command_are_found() {
                 let reply = connection.send(&call);
                 assert_eq!(reply.to_string(), wanted, "{name}");
             }
+        }
+        if family.merge.is_some() {
+            let call = format!("COMMAND GETKEYS {} k 1 a OPTION b", family.command("MERGE"));
+            assert_eq!(connection.call(&call).to_string(), "*[$k $a]");
         }
         proved("COMMAND GETKEYSANDFLAGS", family.type_name);
     }
@@ -364,14 +369,19 @@ fn users_are_limited_by_command_and_by_category() {
             try_rules("+@read", true, false);
             try_rules("+@write", false, true);
             try_rules("+@all -@write", true, false);
+            for (name, flags) in family.commands() {
+                let categories = command_info(&mut admin, &name)[6].to_string();
+                for (category, is_in) in [("+@read", flags == READ), ("+@write", flags != READ)] {
+                    assert_eq!(categories.contains(category), is_in, "{name}: {categories}");
+                }
+            }
         }
         // Redis 7.0 and 7.2 have no categories of modules.
         if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
             try_rules(&format!("+@{}", family.category), true, true);
             try_rules(&format!("+@all -@{}", family.category), false, false);
             for (name, _) in family.commands() {
-                let info = command_info(&mut admin, &name);
-                let categories = info[6].to_string();
+                let categories = command_info(&mut admin, &name)[6].to_string();
                 let own = format!("+@{}", family.category);
                 assert!(categories.contains(&own), "{name}: {categories}");
             }

@@ -406,22 +406,6 @@ fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
     assert_eq!(dump(&mut connection, "k"), before);
 }
 
-#[test]
-fn a_reservation_of_a_thousand_million_takes_address_space_only() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
-    let before = server.resident_bytes();
-    assert!(connection.call("CF.RESERVE big 1073741824").is_ok());
-    assert!(connection.call("MEMORY USAGE big").integer() >= Some(1 << 30));
-    assert_eq!(connection.call("CF.ADD big a"), Reply::Integer(1));
-    assert_eq!(connection.call("CF.EXISTS big a"), Reply::Integer(1));
-    assert!(server.resident_bytes() - before < 16 << 20);
-    assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));
-    server.wait_until("the memory back", |server| {
-        server.info("bf_cuckoo_bytes").as_deref() == Some("0")
-    });
-}
-
 /// Two buckets of two slots hold four equal items a sub-filter; so 32 sub-filters hold 128 (or 64, where
 /// the two buckets are one).
 #[test]
@@ -634,75 +618,4 @@ fn events_are_named_as_the_commands() {
             "cf.loadchunk"
         ]
     );
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for (command, words) in [
-        ("reserve", "k 100"),
-        ("add", "k a"),
-        ("addnx", "k a"),
-        ("insert", "k ITEMS a"),
-        ("insertnx", "k ITEMS a"),
-        ("exists", "k a"),
-        ("mexists", "k a b"),
-        ("count", "k a"),
-        ("del", "k a"),
-        ("compact", "k"),
-        ("info", "k"),
-        ("debug", "k"),
-        ("scandump", "k 0"),
-        ("loadchunk", "k 1 data"),
-    ] {
-        let name = format!("cf.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-        let keys = connection.call(&format!("COMMAND GETKEYS {name} {words}"));
-        assert_eq!(keys.to_string(), "*[$k]");
-    }
-}
-
-#[test]
-fn users_get_what_their_categories_allow() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    let version = server.version();
-    assert_eq!(admin.call("CF.ADD shop:1 a"), Reply::Integer(1));
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("~* +@read", "CF.EXISTS shop:1 a"), ":1");
-        for write in ["CF.ADD shop:1 b", "CF.DEL shop:1 a", "CF.COMPACT shop:1"] {
-            assert!(user("~* +@read", write).starts_with("-NOPERM"), "{write}");
-        }
-        assert_eq!(user("~* +@write", "CF.COMPACT shop:1"), "+OK");
-    }
-    assert_eq!(user("%W~shop:* +@all", "CF.ADD shop:1 a"), ":1");
-    assert_eq!(user("%W~shop:* +@all", "CF.DEL shop:1 a"), ":1");
-    assert!(user("%R~shop:* +@all", "CF.DEL shop:1 a").starts_with("-NOPERM"));
-    assert!(user("%R~shop:* +@all", "CF.COMPACT shop:1").starts_with("-NOPERM"));
-    assert_eq!(user("%R~shop:* +@all", "CF.COUNT shop:1 a"), ":1");
-    assert!(user("~other:* +@all", "CF.INFO shop:1").starts_with("-NOPERM"));
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("~* +@cuckoo", "CF.ADD shop:1 c"), ":1");
-        assert!(user("~* +@all -@cuckoo", "CF.EXISTS shop:1 a").starts_with("-NOPERM"));
-    }
 }

@@ -50,16 +50,6 @@ fn reads_change_nothing() {
     assert_eq!(view_all(&mut connection, 0), before);
 }
 
-#[test]
-fn a_reload_changes_nothing() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    build_all(&mut connection, 3);
-    let before = view_all(&mut connection, 3);
-    assert!(connection.call("DEBUG RELOAD").is_ok());
-    assert_eq!(view_all(&mut connection, 3), before);
-}
-
 /// Records an ability of every type, once all of them were checked.
 fn proved_of_all(ability: &str) {
     for family in FAMILIES {
@@ -349,6 +339,27 @@ fn transactions_and_scripts_work() {
         }
         proved("MULTI, EVAL", family.type_name);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
+    }
+}
+
+#[test]
+fn a_reservation_takes_address_space_only() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        let Some((reserve, _)) = family.reserve_huge else {
+            continue;
+        };
+        let before = server.resident_bytes();
+        run_on(&mut connection, "huge", &[reserve]);
+        family.change(&mut connection, "huge", "1");
+        assert!(connection.call("MEMORY USAGE huge").integer() >= Some(128 << 20));
+        let taken = server.resident_bytes().saturating_sub(before);
+        assert!(taken < 16 << 20, "{}: {taken} bytes", family.type_name);
+        assert_eq!(connection.call("UNLINK huge"), Reply::Integer(1));
+        server.wait_until("the memory to be freed", |server| {
+            info_number(server, &format!("{}bytes", family.info_prefix)) == 0
+        });
     }
 }
 

@@ -423,25 +423,6 @@ fn double(reply: &Reply) -> Option<f64> {
     }
 }
 
-const COMMANDS: [&str; 16] = [
-    "create",
-    "add",
-    "reset",
-    "merge",
-    "min",
-    "max",
-    "quantile",
-    "cdf",
-    "rank",
-    "revrank",
-    "byrank",
-    "byrevrank",
-    "trimmed_mean",
-    "info",
-    "scandump",
-    "loadchunk",
-];
-
 /// What the page and COMMAND DOCS say, on samples that are few enough for exact answers.
 #[test]
 fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
@@ -484,35 +465,6 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
         let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
         let is_said = docs.to_string().contains("counting half of the equal ones");
         assert!(is_said, "{docs}");
-    }
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for command in COMMANDS {
-        let name = format!("tdigest.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-    }
-    for (command, keys) in [
-        ("TDIGEST.MERGE d 2 a b", "*[$d $a $b]"),
-        ("TDIGEST.MERGE d 1 a COMPRESSION 5 OVERRIDE", "*[$d $a]"),
-        ("TDIGEST.LOADCHUNK k 1 x", "*[$k]"),
-        ("TDIGEST.SCANDUMP k 0", "*[$k]"),
-    ] {
-        let reply = connection.call(&format!("COMMAND GETKEYS {command}"));
-        assert_eq!(reply.to_string(), keys, "{command}");
     }
 }
 
