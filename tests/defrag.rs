@@ -6,20 +6,17 @@
 #[path = "server/families/mod.rs"]
 #[allow(dead_code)] // Not all of it is used here; so below.
 mod families;
-#[path = "server/state.rs"]
-#[allow(dead_code)]
-mod state;
 mod support;
-#[path = "server/traffic.rs"]
+#[path = "server/workload.rs"]
 #[allow(dead_code)]
-mod traffic;
+mod workload;
 
 use families::{FAMILIES, Family, numbers};
-use state::State;
 use std::time::{Duration, Instant};
-use support::abilities::proved;
+use support::abilities::record;
 use support::resp::{Connection, Reply};
 use support::server::{Options, Server};
+use support::state::State;
 
 /// Keys of a type.
 const KEYS: u32 = 8000;
@@ -139,7 +136,7 @@ fn keys_of_every_type_move_and_stay_the_same() {
         server.wait_for_replica(&replica);
         let wanted = State::of(&mut connection);
         State::of(&mut replica.resp2()).assert_same(&wanted, of.type_name);
-        proved("active defragmentation", of.type_name);
+        record("active defragmentation", of.type_name);
     }
 }
 

@@ -67,7 +67,7 @@ fn the_table_of_abilities_is_complete() {
 
 /// The types that the script looks for are those that there are.
 #[test]
-fn the_table_of_abilities_is_about_all_types() {
+fn the_table_of_abilities_lists_all_types() {
     let script = fs::read_to_string(root().join("scripts/abilities.sh")).expect("the script");
     let types = script
         .lines()

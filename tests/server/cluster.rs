@@ -4,11 +4,11 @@ mod client;
 pub mod nodes;
 
 use crate::families::{FAMILIES, NumberSet};
-use crate::state::State;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
-use crate::support::stop::SetOnDrop;
-use crate::traffic::{Random, Traffic, Unit};
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::state::State;
+use crate::workload::{Random, Unit, Workload};
 use client::Client;
 use nodes::{Nodes, slot};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn every_command_is_routed_by_its_keys() {
 /// The commands that a client had answered, to be given to the model.
 fn write_through(
     nodes: &Nodes,
-    traffic: &mut Traffic,
+    traffic: &mut Workload,
     stop: &AtomicBool,
 ) -> (Vec<(Unit, Reply)>, u64) {
     let mut client = Client::new(nodes);
@@ -141,7 +141,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
 /// A slot with keys of some 40 MiB and the slots of the clients' keys move to another node and back
 /// while clients write; the cluster ends up with what one server has after the same commands.
 #[test]
-fn slots_move_under_load_and_nothing_is_lost() {
+fn slot_migration_during_writes_loses_no_data() {
     let nodes = Nodes::start(3, true);
     let model = Server::start();
     let tags = [
@@ -160,7 +160,7 @@ fn slots_move_under_load_and_nothing_is_lost() {
         }
     }
     let mut traffic: Vec<_> = (0..tags.len())
-        .map(|n| Traffic::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
+        .map(|n| Workload::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
         .collect();
     let mut client = Client::new(&nodes);
     for traffic in &mut traffic {
@@ -244,7 +244,7 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
 /// A primary is killed while clients write; its replica takes over; the old one comes back as a replica
 /// and takes its slots back. Every number that a replica had confirmed answers afterwards.
 #[test]
-fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
+fn failover_after_a_kill_loses_no_confirmed_write() {
     let mut nodes = Nodes::start(3, true);
     let tags = [
         tag_in(0..5000),

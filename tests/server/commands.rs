@@ -3,7 +3,7 @@
 
 use crate::families::{FAMILIES, Family, READ};
 use crate::golden::recorded;
-use crate::support::abilities::proved;
+use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ fn command_info(connection: &mut Connection, name: &str) -> Vec<Reply> {
 }
 
 #[test]
-fn the_server_knows_these_commands_and_no_others() {
+fn the_server_lists_exactly_these_commands() {
     let server = Server::start();
     let mut connection = server.resp2();
     let listed = connection.call("COMMAND LIST FILTERBY MODULE bf");
@@ -126,7 +126,7 @@ fn every_command_is_described() {
             let denies = !["cf.del", "cf.compact"].contains(&&name[..]) && does != READ;
             assert_eq!(flags.contains("denyoom"), denies, "{name}: {flags}");
         }
-        proved("COMMAND DOCS", family.type_name);
+        record("COMMAND DOCS", family.type_name);
     }
 }
 
@@ -139,7 +139,7 @@ pub fn recorded_commands() -> HashSet<String> {
 }
 
 #[test]
-fn since_is_a_version_of_the_command_set_or_of_roughly_for_commands_that_redisbloom_lacks() {
+fn since_is_the_version_that_introduced_the_command() {
     let server = Server::start();
     let mut connection = server.resp2();
     let recorded = recorded_commands();
@@ -165,7 +165,7 @@ fn since_is_a_version_of_the_command_set_or_of_roughly_for_commands_that_redisbl
 }
 
 #[test]
-fn the_keys_of_every_command_are_found() {
+fn command_getkeys_finds_the_keys_of_every_command() {
     let server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -190,7 +190,7 @@ fn the_keys_of_every_command_are_found() {
             let call = format!("COMMAND GETKEYS {} k 1 a OPTION b", family.command("MERGE"));
             assert_eq!(connection.call(&call).to_string(), "*[$k $a]");
         }
-        proved("COMMAND GETKEYSANDFLAGS", family.type_name);
+        record("COMMAND GETKEYSANDFLAGS", family.type_name);
     }
 }
 
@@ -334,7 +334,7 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
                 );
             }
         }
-        proved("ACL, keys", family.type_name);
+        record("ACL, keys", family.type_name);
     }
 }
 
@@ -360,7 +360,7 @@ fn users_are_limited_by_command_and_by_category() {
         try_rules(&format!("+{}", name(&write)), false, true);
         try_rules(&format!("+@all -{}", name(&write)), true, false);
         try_rules(&format!("+@all -{}", name(&read)), false, true);
-        proved("ACL, commands", key);
+        record("ACL, commands", key);
 
         try_rules("+@all", true, true);
         try_rules("+@all -@all", false, false);
@@ -386,7 +386,7 @@ fn users_are_limited_by_command_and_by_category() {
                 assert!(categories.contains(&own), "{name}: {categories}");
             }
         }
-        proved("ACL, categories", key);
+        record("ACL, categories", key);
     }
 }
 
@@ -403,7 +403,7 @@ const LIBRARY: &str = "#!lua name=lib\n\
 
 /// Who says that it does not write may read only; who says nothing may write.
 #[test]
-fn scripts_and_functions_keep_to_what_they_promise() {
+fn no_writes_scripts_and_functions_cannot_write() {
     let server = Server::start();
     let mut connection = server.resp2();
     let loaded = connection.send(&["FUNCTION", "LOAD", LIBRARY]);
@@ -437,13 +437,13 @@ fn scripts_and_functions_keep_to_what_they_promise() {
         let reply = call_function(&mut connection, &["FCALL", "change", "0"], &write);
         assert!(!reply.starts_with('-'), "{reply}");
         assert_ne!(family.view(&mut connection, key), before);
-        proved("no-writes", key);
+        record("no-writes", key);
     }
 }
 
 /// A full server lets only those scripts write that say they may exceed its memory.
 #[test]
-fn scripts_of_a_full_server_keep_to_what_they_promise() {
+fn at_maxmemory_only_allow_oom_scripts_can_write() {
     let server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -469,7 +469,7 @@ fn scripts_of_a_full_server_keep_to_what_they_promise() {
         assert!(!reply.starts_with('-'), "{write}: {reply}");
         assert_ne!(family.view(&mut connection, key), before);
         connection.call("CONFIG SET maxmemory 0");
-        proved("allow-oom", key);
+        record("allow-oom", key);
     }
 }
 
@@ -489,7 +489,7 @@ fn ignored_arguments(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn an_ignored_argument_is_named_in_the_log() {
+fn ignored_arguments_are_logged() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("TDIGEST.CREATE source");
@@ -538,7 +538,7 @@ fn an_ignored_argument_is_named_in_the_log() {
 /// Whatever RedisBloom ignores is known: an argument after those of a command is refused, one more of the repeated
 /// last argument, or named in the log.
 #[test]
-fn no_command_ignores_a_surplus_argument_silently() {
+fn surplus_arguments_are_refused_or_logged() {
     let server = Server::start();
     let mut connection = server.resp2();
     let mut named = Vec::new();
@@ -591,7 +591,7 @@ fn no_command_ignores_a_surplus_argument_silently() {
 }
 
 #[test]
-fn an_ignored_argument_cannot_write_lines_of_the_log() {
+fn ignored_arguments_are_escaped_in_the_log() {
     let server = Server::start();
     let mut connection = server.resp2();
     let before = server.log().lines().count();

@@ -1,6 +1,8 @@
 //! Count-min sketches on a real server, what the recordings do not show: commands. Stored forms are in
 //! [`super::count_min_stored`].
 
+mod stored;
+
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
@@ -17,7 +19,7 @@ fn replication_offset(server: &Server) -> String {
 }
 
 #[test]
-fn sketches_are_made_or_refused_in_this_order() {
+fn creation_reports_errors_in_order() {
     let server = Server::start();
     let mut connection = server.resp2();
     let arity = |command| format!("-ERR wrong number of arguments for '{command}' command");
@@ -78,7 +80,7 @@ fn sketches_are_made_or_refused_in_this_order() {
 }
 
 #[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let refused = "-CMS: Insufficient memory to create the key";
@@ -105,7 +107,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
 /// Every size counts to its maximum and no further; an item that fails changes nothing, here or on a
 /// replica, and does not keep the others from being counted.
 #[test]
-fn counts_end_at_their_limits() {
+fn counts_stop_at_their_limits() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -187,7 +189,7 @@ pub fn sketches(connection: &mut Connection, names: &[&str]) {
 }
 
 #[test]
-fn merges_are_checked_in_this_order() {
+fn merges_report_errors_in_order() {
     let server = Server::start();
     let mut connection = server.resp2();
     sketches(&mut connection, &["d", "s", "t"]);
@@ -283,7 +285,7 @@ fn merges_are_checked_in_this_order() {
 }
 
 #[test]
-fn a_merge_is_in_place_and_follows_its_weights() {
+fn a_merge_can_include_the_destination_and_weights() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     let mut connection = primary.resp2();

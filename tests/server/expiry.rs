@@ -89,7 +89,7 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
 
 /// DEBUG RELOAD drops expired keys and sends no DEL to the replicas and the AOF.
 #[test]
-fn a_reload_of_the_primary_treats_expired_sketches_like_lists() {
+fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
     let mut nodes = Nodes::start();
     let empty = nodes.digests().0;
     let mut outcomes = types().map(|(name, build)| {

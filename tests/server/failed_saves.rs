@@ -4,10 +4,10 @@
 //! (src/server/fault.rs).
 
 use crate::families::{FAMILIES, dump, run_on};
-use crate::state::State;
 use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use crate::support::state::State;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,17 +66,6 @@ fn save_in_background(server: &mut Server) -> bool {
         server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
     });
     server.info("rdb_last_bgsave_status").as_deref() == Some("ok")
-}
-
-/// Rewrites the AOF; says whether that succeeded.
-fn rewrite(server: &mut Server) -> bool {
-    let reply = server.call("BGREWRITEAOF");
-    assert!(!is_error(&reply), "{reply}");
-    server.wait_until("the rewrite to end", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
-    server.info("aof_last_bgrewrite_status").as_deref() == Some("ok")
 }
 
 /// For each type alone, the faults that its values meet.
@@ -206,7 +195,7 @@ fn a_payload_that_lacks_a_value_is_refused() {
 }
 
 #[test]
-fn a_replica_takes_nothing_of_a_synchronization_that_lacks_a_value() {
+fn a_replica_rejects_a_synchronization_that_lacks_a_value() {
     for diskless in ["yes", "no"] {
         let primary = start(&["--repl-diskless-sync", diskless]);
         let mut connection = primary.resp2();
@@ -254,12 +243,12 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
         let held = State::of(&mut connection);
         for fault in faults {
             inject(&server, &[fault]);
-            assert!(!rewrite(&mut server), "preamble {preamble}, {fault}");
+            assert!(!server.rewrite_aof(), "preamble {preamble}, {fault}");
             inject(&server, &[]);
             server.kill_and_restart();
             State::of(&mut server.resp2()).assert_same(&held, fault);
         }
-        assert!(rewrite(&mut server), "preamble {preamble}");
+        assert!(server.rewrite_aof(), "preamble {preamble}");
         server.kill_and_restart();
         State::of(&mut server.resp2()).assert_same(&held, "after a rewrite");
     }

@@ -4,8 +4,8 @@
 use crate::families::{Comparison, FAMILIES, Family};
 use crate::golden::compare::{clear_pointers, is_close, is_same};
 use crate::golden::differences::Effect;
+use crate::golden::expected::Wanted;
 use crate::golden::recorded::{self, Step};
-use crate::golden::wanted::Wanted;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::Server;
 use crc::{CRC_64_REDIS, Crc};
@@ -259,7 +259,7 @@ fn every_recorded_family_is_checked() {
 }
 
 #[test]
-fn a_rewritten_footer_is_one_that_servers_take() {
+fn servers_accept_payloads_with_a_replaced_footer() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("SET k v").is_ok());

@@ -7,7 +7,6 @@ mod payloads;
 
 use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::Server;
 
 /// Sends all commands of the family on key K. A broken connection or a malformed reply is a panic.
 fn use_key(connection: &mut Connection, family: &Family) {
@@ -25,11 +24,4 @@ fn use_key(connection: &mut Connection, family: &Family) {
         let restored = connection.send(&[b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"]);
         assert!(restored.is_ok(), "{}: {restored}", family.prefix);
     }
-}
-
-/// A number of `INFO`.
-fn info_bytes(server: &Server, field: &str) -> u64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no {field} in INFO"))
 }

@@ -2,24 +2,15 @@
 //! obeyed is.
 
 use crate::families::{FAMILIES, Family, Refusal, dump, run_on};
-use crate::support::abilities::proved;
+use crate::support::abilities::record;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 
 const NAME: &str = "sketch-max-key-bytes";
 
-/// The setting's name on this server.
-fn setting(connection: &mut Connection) -> String {
-    let reply = connection.send(&["CONFIG", "GET", NAME]);
-    match reply.items() {
-        Some([]) => format!("bf.{NAME}"),
-        _ => NAME.to_owned(),
-    }
-}
-
-fn limit(connection: &mut Connection, bytes: i64) {
-    let name = setting(connection);
-    let reply = connection.send(&["CONFIG", "SET", &name, &bytes.to_string()]);
+fn limit(server: &Server, bytes: i64) {
+    let set = ["CONFIG", "SET", &server.setting(NAME), &bytes.to_string()];
+    let reply = server.resp2().send(&set);
     assert!(reply.is_ok(), "{reply}");
 }
 
@@ -27,15 +18,10 @@ fn error(bytes: i64) -> String {
     format!("-ERR the key would hold more bytes than {NAME} allows ({bytes})")
 }
 
-fn figure(server: &Server, family: &Family, name: &str) -> i64 {
-    let text = server.info(&format!("{}{name}", family.info_prefix));
-    text.and_then(|text| text.parse().ok()).expect("a figure")
-}
-
 /// The limit is what INFO counts of the key: with that many bytes it is made, with one less it is not,
 /// nothing is there, nothing is replicated, and the refusal is counted.
 #[test]
-fn no_command_makes_a_key_beyond_the_limit() {
+fn no_command_creates_a_key_beyond_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let offset = || server.info("master_repl_offset");
@@ -52,47 +38,47 @@ fn no_command_makes_a_key_beyond_the_limit() {
             family.build(&mut connection, "SOURCE");
         }
         let keys = connection.call("DBSIZE");
-        let others = figure(&server, family, "bytes");
+        let others = family.info(&server, "bytes");
         let made = connection.call(command);
         assert!(!matches!(made, Reply::Error(_)), "{command}: {made}");
-        let bytes = figure(&server, family, "bytes") - others;
+        let bytes = family.info(&server, "bytes") - others;
         connection.call("DEL KEY");
 
-        limit(&mut connection, bytes - 1);
-        let (refusals, before) = (figure(&server, family, "refusals"), offset());
+        limit(&server, bytes - 1);
+        let (refusals, before) = (family.info(&server, "refusals"), offset());
         let reply = connection.call(command).to_string();
         assert_eq!(reply, error(bytes - 1), "{command}");
         assert_eq!(connection.call("DBSIZE"), keys, "{command}");
         assert_eq!(offset(), before, "{command}");
-        assert_eq!(figure(&server, family, "refusals"), refusals + 1);
-        assert_eq!(figure(&server, family, "bytes"), others);
+        assert_eq!(family.info(&server, "refusals"), refusals + 1);
+        assert_eq!(family.info(&server, "bytes"), others);
 
-        limit(&mut connection, bytes);
+        limit(&server, bytes);
         let made = connection.call(command);
         assert!(!matches!(made, Reply::Error(_)), "{command}: {made}");
-        limit(&mut connection, 0);
+        limit(&server, 0);
     }
 }
 
 /// The chunk that begins a copy makes the key, and is refused where that would hold too much.
 #[test]
-fn no_chunk_makes_a_key_beyond_the_limit() {
+fn no_chunk_creates_a_key_beyond_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
         run_on(&mut connection, "large", family.build_large);
         let (next, chunk) = family.scan(&mut connection, "large", 0).expect("a chunk");
         let load = |connection: &mut Connection| family.load(connection, "copy", next, &chunk);
-        limit(&mut connection, 1 << 20);
+        limit(&server, 1 << 20);
         assert_eq!(load(&mut connection).to_string(), error(1 << 20));
         assert_eq!(connection.call("EXISTS copy"), Reply::Integer(0));
-        limit(&mut connection, 0);
+        limit(&server, 0);
         assert!(load(&mut connection).is_ok());
         connection.call("FLUSHALL SYNC");
     }
 }
 
-const MOST: i64 = 10_000;
+const LIMIT: i64 = 10_000;
 
 /// Keys grow up to the limit and not beyond. What refuses changes nothing; once the limit is lifted the
 /// same command goes through.
@@ -106,10 +92,10 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
     });
     for (family, growth) in growths {
         connection.call("FLUSHALL SYNC");
-        limit(&mut connection, MOST);
+        limit(&server, LIMIT);
         run_on(&mut connection, "KEY", growth.create);
         let name = growth.command;
-        let refusals = figure(&server, family, "refusals");
+        let refusals = family.info(&server, "refusals");
         let mut next = 0;
         let (command, refused) = loop {
             let numbers = next..next + growth.items;
@@ -132,19 +118,19 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
             next += growth.items;
             assert!(next < 100_000, "{name} is never refused");
         };
-        let counted = figure(&server, family, "refusals") - refusals;
+        let counted = family.info(&server, "refusals") - refusals;
         let refused = match growth.refusal {
             Refusal::Command => growth.items,
             _ => refused,
         };
         assert_eq!(counted, refused as i64, "{name}");
-        let held = figure(&server, family, "bytes");
+        let held = family.info(&server, "bytes");
         // The allocator may round the last block up, by less than a fifth.
         assert!(
-            (200..MOST + MOST / 5).contains(&held),
+            (200..LIMIT + LIMIT / 5).contains(&held),
             "{name}: {held} bytes"
         );
-        limit(&mut connection, 0);
+        limit(&server, 0);
         let reply = connection.call(&command);
         assert_eq!(count_refused(&reply, growth.refusal), 0, "{name}: {reply}");
     }
@@ -154,7 +140,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
 fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
     let is_refusal = |reply: &Reply| match reply {
         Reply::Error(_) => {
-            assert_eq!(reply.to_string(), error(MOST));
+            assert_eq!(reply.to_string(), error(LIMIT));
             true
         }
         Reply::Integer(-1) => refusal == Refusal::MinusOne,
@@ -169,7 +155,7 @@ fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
 
 /// A merge makes its destination anew: what counts is what it holds then.
 #[test]
-fn a_merge_of_digests_is_held_to_the_limit() {
+fn merges_of_digests_must_stay_within_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let numbers: Vec<_> = (0..400).map(|n| n.to_string()).collect();
@@ -179,12 +165,12 @@ fn a_merge_of_digests_is_held_to_the_limit() {
         assert!(connection.call(&add).is_ok());
     }
     let family = Family::of("tdigest");
-    let others = figure(&server, family, "bytes");
+    let others = family.info(&server, "bytes");
     assert!(connection.call("TDIGEST.MERGE made 2 a b").is_ok());
-    let bytes = figure(&server, family, "bytes") - others;
+    let bytes = family.info(&server, "bytes") - others;
     connection.call("DEL made");
     assert!(bytes > others / 2, "{bytes} bytes, and {others} of two");
-    limit(&mut connection, bytes - 1);
+    limit(&server, bytes - 1);
     for merge in ["TDIGEST.MERGE made 2 a b", "TDIGEST.MERGE a 1 b"] {
         let before = dump(&mut connection, "a");
         assert_eq!(connection.call(merge).to_string(), error(bytes - 1));
@@ -192,18 +178,18 @@ fn a_merge_of_digests_is_held_to_the_limit() {
         assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     }
     // Smaller than it was, though still beyond the limit: a key may shrink.
-    limit(&mut connection, 300);
+    limit(&server, 300);
     assert!(
         connection
             .call("TDIGEST.MERGE a 1 b COMPRESSION 20 OVERRIDE")
             .is_ok()
     );
-    assert!(figure(&server, family, "bytes") > 300);
+    assert!(family.info(&server, "bytes") > 300);
 }
 
 /// A union appends filters where a source has more of them.
 #[test]
-fn a_merge_of_filters_is_held_to_the_limit() {
+fn merges_of_filters_must_stay_within_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let numbers: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
@@ -212,25 +198,25 @@ fn a_merge_of_filters_is_held_to_the_limit() {
     }
     connection.call(&format!("BF.MADD long {}", numbers.join(" ")));
     let family = Family::of("bf");
-    let refusals = figure(&server, family, "refusals");
+    let refusals = family.info(&server, "refusals");
     let before = dump(&mut connection, "short");
-    limit(&mut connection, 1000);
+    limit(&server, 1000);
     for merge in ["BF.MERGE short 1 long", "BF.MERGE made 2 long short"] {
         assert_eq!(connection.call(merge).to_string(), error(1000));
     }
     assert_eq!(dump(&mut connection, "short"), before);
     assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
-    assert_eq!(figure(&server, family, "refusals"), refusals + 2);
+    assert_eq!(family.info(&server, "refusals"), refusals + 2);
     // No filter is missing in the other direction.
     assert!(connection.call("BF.MERGE long 1 short").is_ok());
-    limit(&mut connection, 0);
+    limit(&server, 0);
     assert!(connection.call("BF.MERGE short 1 long").is_ok());
 }
 
 /// A key that is beyond the limit already is read, changed where that takes no memory, emptied, copied,
 /// and restored.
 #[test]
-fn keys_that_are_there_stay_usable_below_any_limit() {
+fn existing_keys_beyond_the_limit_stay_usable() {
     let mut server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -239,7 +225,7 @@ fn keys_that_are_there_stay_usable_below_any_limit() {
         let payload = connection.send(&["DUMP", key]);
         let payload = payload.text().expect("a payload").to_vec();
         let before = family.view(&mut connection, key);
-        limit(&mut connection, 1);
+        limit(&server, 1);
         run_on(&mut connection, key, family.idle);
         assert_eq!(family.view(&mut connection, key), before);
         assert_eq!(connection.send(&["COPY", key, "copy"]), Reply::Integer(1));
@@ -249,10 +235,10 @@ fn keys_that_are_there_stay_usable_below_any_limit() {
         assert_eq!(family.view(&mut connection, key), before);
         assert_eq!(family.view(&mut connection, "copy"), before);
         assert_eq!(family.view(&mut connection, "restored"), before);
-        limit(&mut connection, 0);
+        limit(&server, 0);
         connection.call("DEL copy restored");
     }
-    limit(&mut connection, 1);
+    limit(&server, 1);
     for command in [
         "CMS.INCRBY CMSk-TYPE a 1 another 5",
         "CF.DEL MBbloomCF a",
@@ -266,7 +252,7 @@ fn keys_that_are_there_stay_usable_below_any_limit() {
 
 /// Replicas, and servers that load an AOF or an RDB file, take what they are sent.
 #[test]
-fn what_must_be_obeyed_is_not_limited() {
+fn replication_and_loading_are_not_limited() {
     for preamble in ["no", "yes"] {
         let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
         let mut primary = Options::new().arguments(&options).start();
@@ -290,11 +276,7 @@ fn what_must_be_obeyed_is_not_limited() {
             .arguments(&options)
             .module_arguments(&[NAME, "1"]);
         if preamble == "yes" {
-            connection.call("BGREWRITEAOF");
-            primary.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
+            assert!(primary.rewrite_aof());
         }
         primary.restart_with(limited);
         assert_eq!(view(&primary), wanted, "preamble {preamble}");
@@ -303,13 +285,13 @@ fn what_must_be_obeyed_is_not_limited() {
         assert_eq!(replica.call("BF.ADD another a").to_string(), error(1));
     }
     for family in FAMILIES {
-        proved("sketch-max-key-bytes", family.type_name);
+        record("sketch-max-key-bytes", family.type_name);
     }
 }
 
 /// Also from scripts and transactions, and in RESP3.
 #[test]
-fn scripts_and_transactions_are_held_to_the_limit() {
+fn scripts_and_transactions_must_stay_within_the_limit() {
     let server = Options::new().module_arguments(&[NAME, "64"]).start();
     let mut connection = server.connect(Protocol::Resp3);
     let script = "return redis.call('BF.ADD', KEYS[1], 'a')";
@@ -326,7 +308,7 @@ fn scripts_and_transactions_are_held_to_the_limit() {
 fn the_limit_is_read_set_and_checked() {
     let server = Options::new().module_arguments(&[NAME, "123456"]).start();
     let mut connection = server.resp2();
-    let name = setting(&mut connection);
+    let name = server.setting(NAME);
     let get = |connection: &mut Connection| connection.send(&["CONFIG", "GET", &name]).to_string();
     assert_eq!(get(&mut connection), format!("*[${name} $123456]"));
     for bad in ["-1", "x", "1gb", "9223372036854775808", ""] {
@@ -334,7 +316,7 @@ fn the_limit_is_read_set_and_checked() {
         assert!(reply.contains(NAME), "{bad}: {reply}");
         assert_eq!(get(&mut connection), format!("*[${name} $123456]"));
     }
-    limit(&mut connection, i64::MAX);
+    limit(&server, i64::MAX);
     assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
     let log = Options::new().module_arguments(&[NAME, "-1"]).try_start();
     assert!(log.expect_err("no start").contains(NAME));

@@ -4,7 +4,7 @@ use crate::families::Usage::{AtMost, Equal};
 use crate::families::{self, FAMILIES, Family, MemoryCase, memory_case};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Random, Traffic};
+use crate::workload::{Random, Workload};
 use std::collections::BTreeMap;
 
 /// Bytes of each key, by name.
@@ -156,10 +156,8 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
         assert!(reply.is_ok(), "{reply}");
         assert_eq!(connection.send(&["COPY", &key, &copied]), Reply::Integer(1));
         let family = family_of(&mut connection, &key);
-        for (iterator, chunk) in family.chunks(&mut connection, &key) {
-            let reply = family.load(&mut connection, &chunked, iterator, &chunk);
-            assert!(reply.is_ok(), "{key}: {reply}");
-        }
+        let mut other = server.resp2();
+        family.copy_in_chunks(&mut connection, &key, &mut other, &chunked);
         for (what, copy) in [
             ("RESTORE", &restored),
             ("COPY", &copied),
@@ -223,11 +221,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
         let mut connection = server.resp2();
         build_all(&mut connection, &cases);
         if rewrite {
-            connection.call("BGREWRITEAOF");
-            server.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
+            assert!(server.rewrite_aof());
         }
         let before = usage_of_all(&mut connection);
         server.restart();
@@ -244,7 +238,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    let mut traffic = Traffic::new(15, "", 40);
+    let mut traffic = Workload::new(15, "", 40);
     for command in traffic.creations() {
         connection.send(&command);
     }

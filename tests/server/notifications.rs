@@ -2,11 +2,11 @@
 //! runs. tests/server/modules/handler.c is such a module.
 
 use crate::families::{FAMILIES, Family};
-use crate::state::State;
 use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::words;
+use crate::support::state::State;
+use crate::workload::words;
 use std::thread;
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ fn assert_no_internal_error(server: &Server) {
 }
 
 #[test]
-fn every_command_that_creates_a_key_is_among_the_tested_ones() {
+fn every_command_that_creates_a_key_is_tested() {
     let server = Server::start();
     let mut connection = server.resp2();
     let tested: Vec<_> = (creations(&mut connection).into_iter())
@@ -118,7 +118,7 @@ fn every_command_that_creates_a_key_is_among_the_tested_ones() {
 
 /// While a new key is announced, and while a change is, any command can run.
 #[test]
-fn commands_that_a_handler_runs_are_answered_as_ever() {
+fn commands_run_by_a_handler_reply_as_usual() {
     let server = start();
     let mut connection = server.resp2();
     let creations = creations(&mut connection);

@@ -11,15 +11,6 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
     families.chain(OWN)
 }
 
-/// What this server puts before the names.
-fn prefix(server: &Server) -> &'static str {
-    if server.version().is_redis_at_least(8, 0) {
-        ""
-    } else {
-        "bf."
-    }
-}
-
 fn get(connection: &mut Connection, name: &str) -> String {
     let reply = connection.send(&["CONFIG", "GET", name]);
     let Some([_, value]) = reply.items() else {
@@ -33,7 +24,7 @@ fn get(connection: &mut Connection, name: &str) -> String {
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
+    let prefix = server.setting("");
     let count = |connection: &mut Connection, pattern: &str| {
         let reply = connection.send(&["CONFIG", "GET", pattern]);
         reply.items().map_or(0, |items| items.len() / 2)
@@ -63,7 +54,7 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
 }
 
 #[test]
-fn every_setting_is_taken_on_the_load_line() {
+fn every_setting_can_be_a_load_argument() {
     let words: Vec<&str> = settings()
         .flat_map(|setting| [setting.name, setting.other])
         .collect();
@@ -76,7 +67,7 @@ fn every_setting_is_taken_on_the_load_line() {
         ..
     } in settings()
     {
-        let full = format!("{}{name}", prefix(&server));
+        let full = server.setting(name);
         assert_eq!(get(&mut connection, &full), *other);
         let log = Options::new()
             .module_arguments(&[name, invalid])
@@ -94,7 +85,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         .module_arguments(&["bf-initial-size", "55"])
         .start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
+    let prefix = server.setting("");
     for Setting { name, other, .. } in settings() {
         let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
         assert!(reply.is_ok(), "{name}: {reply}");
@@ -116,10 +107,10 @@ fn every_setting_survives_a_rewritten_configuration_file() {
 
 /// A change of a setting never changes a key that is there.
 #[test]
-fn keys_that_are_there_keep_what_they_were_made_with() {
+fn changed_settings_do_not_affect_existing_keys() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
+    let prefix = server.setting("");
     for command in ["BF.ADD bf a", "CF.ADD cf a"] {
         assert_eq!(connection.call(command), Reply::Integer(1));
     }
@@ -155,11 +146,11 @@ fn logged(server: &Server, level: char) -> Vec<String> {
 }
 
 #[test]
-fn loading_the_module_logs_no_warning_and_says_whether_names_are_prefixed() {
+fn loading_logs_no_warning_and_whether_settings_are_prefixed() {
     let plain = Options::new().without_module().start();
     let server = Options::new().arguments(&["--loglevel", "verbose"]).start();
     assert_eq!(logged(&server, '#'), logged(&plain, '#'));
-    let is_prefixed = prefix(&server) == "bf.";
+    let is_prefixed = !server.setting("").is_empty();
     let notices = logged(&server, '*').join("\n");
     let notice = "this server prefixes the settings of modules: use CONFIG SET bf.<name>";
     assert_eq!(notices.contains(notice), is_prefixed, "{notices}");

@@ -8,7 +8,7 @@ use crate::families::{FAMILIES, Setting};
 use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::support::stop::SetOnDrop;
+use crate::support::set_on_drop::SetOnDrop;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -21,14 +21,14 @@ const KEYS: usize = 12;
 /// Different items.
 const ITEMS: usize = 5000;
 /// Clients think this long at most, so that what is measured is the server and not its queue.
-const MOST_THINKING: Duration = Duration::from_millis(8);
+const MAX_THINK_TIME: Duration = Duration::from_millis(8);
 /// Between two things that an operator does.
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
 /// One in so many commands is the last of its connection: its reply is not waited for.
 const DISCONNECT_ONE_IN: usize = 300;
 /// What may be in use beyond the beginning once all keys are gone: buffers, the backlog, fragments of the
 /// server's own.
-const LEFT_BYTES: u64 = 24 << 20;
+const LEFT_BYTES: i64 = 24 << 20;
 
 /// Commands of every key.
 const ANY_KEY: &[&str] = &[
@@ -170,7 +170,7 @@ fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaint
             if let Some((key, payload)) = dump.take() {
                 restore(&mut connection, &key, &payload, complaints);
             }
-            thread::sleep(MOST_THINKING * numbers.below(1000) as u32 / 1000);
+            thread::sleep(MAX_THINK_TIME * numbers.below(1000) as u32 / 1000);
         }
     }
     latencies
@@ -189,11 +189,6 @@ fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &
 fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Complaints) -> usize {
     let mut numbers = Numbers(0x0b5e55ed);
     let settings = settings();
-    let plain = primary.call("CONFIG GET bf-error-rate");
-    let prefix = match &plain {
-        Reply::Array(pair) if pair.is_empty() => "bf.",
-        _ => "",
-    };
     let mut done = 0;
     while !end.load(Ordering::Relaxed) {
         let event = match numbers.below(6) {
@@ -205,7 +200,8 @@ fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Co
                     ..
                 } = numbers.pick(&settings);
                 format!(
-                    "CONFIG SET {prefix}{name} {}",
+                    "CONFIG SET {} {}",
+                    primary.setting(name),
                     numbers.pick(&[default, other])
                 )
             }
@@ -231,25 +227,6 @@ fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Co
     done
 }
 
-fn info_number(server: &Server, field: &str) -> u64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no number {field} in INFO"))
-}
-
-/// Waits until no child writes a file.
-fn wait_for_files(server: &mut Server) {
-    server.wait_until("the files to be written", |server| {
-        [
-            "rdb_bgsave_in_progress",
-            "aof_rewrite_in_progress",
-            "aof_rewrite_scheduled",
-        ]
-        .iter()
-        .all(|field| info_number(server, field) == 0)
-    });
-}
-
 #[test]
 fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     let seconds = std::env::var("ROUGHLY_SOAK_SECONDS")
@@ -259,7 +236,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         .start();
     let mut replica = Server::start();
     replica.replicate(&primary);
-    let before = info_number(&primary, "used_memory");
+    let before = primary.info_number("used_memory");
     let (end, complaints) = (AtomicBool::new(false), Complaints::default());
     let (events, most_memory) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let start = Instant::now();
@@ -281,7 +258,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         });
         while start.elapsed() < Duration::from_secs(seconds) && !end.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(200));
-            let now = info_number(&primary, "used_memory");
+            let now = primary.info_number("used_memory");
             most_memory.fetch_max(now as usize, Ordering::Relaxed);
         }
         end.store(true, Ordering::Relaxed);
@@ -311,7 +288,10 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     primary.wait_for_replica(&replica);
     let digest = primary.call("DEBUG DIGEST");
     assert_eq!(replica.call("DEBUG DIGEST"), digest, "the replica");
-    wait_for_files(&mut primary);
+    primary.wait_until("the RDB file", |primary| {
+        primary.info_number("rdb_bgsave_in_progress") == 0
+    });
+    primary.wait_for_rewrite();
     primary.restart();
     assert_eq!(primary.call("DEBUG DIGEST"), digest, "after the AOF");
 
@@ -321,10 +301,10 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     for family in FAMILIES {
         let bytes = format!("{}bytes", family.info_prefix);
         replica.wait_until("the memory back", |replica| {
-            info_number(replica, &bytes) == 0
+            replica.info_number(&bytes) == 0
         });
     }
-    let left = info_number(&replica, "used_memory");
+    let left = replica.info_number("used_memory");
     assert!(
         left < before + LEFT_BYTES,
         "{before} bytes before, {left} after"

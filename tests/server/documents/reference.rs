@@ -69,7 +69,7 @@ fn lines(name: &str, docs: &Reply) -> [String; 3] {
 }
 
 #[test]
-fn every_command_is_on_its_page_as_the_server_knows_it() {
+fn every_command_is_documented_as_the_server_describes_it() {
     let server = Server::start();
     let mut connection = server.resp2();
     let names = connection.call("COMMAND LIST FILTERBY MODULE bf");

@@ -5,7 +5,7 @@ use super::{
     RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
     write,
 };
-use crate::traffic::{with_item, with_items, words};
+use crate::workload::{with_item, with_items, words};
 
 const FIXED: &[&str] = &["BF.RESERVE KEY 0.01 100 EXPANSION 1"];
 

@@ -4,7 +4,7 @@ use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
     RandomCommands, UPDATE, Usage, WorstCases, equal, row, write,
 };
-use crate::traffic::{with_items, words};
+use crate::workload::{with_items, words};
 
 pub const FAMILY: Family = Family {
     type_name: "CMSk-TYPE",

@@ -5,7 +5,7 @@ use super::{
     RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
     write,
 };
-use crate::traffic::{with_item, with_items, words};
+use crate::workload::{with_item, with_items, words};
 
 const CREATE: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
 const COPY_OF_FULL: &[&str] = &["COPY full copy"];

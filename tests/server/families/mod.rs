@@ -11,7 +11,8 @@ mod t_digest;
 mod top_k;
 
 use crate::support::resp::{Connection, Reply};
-use crate::traffic::{Command, Random, words};
+use crate::support::server::Server;
+use crate::workload::{Command, Random, words};
 
 /// All families of the module, in its order.
 pub static FAMILIES: &[Family] = &[
@@ -419,7 +420,7 @@ pub fn dump(connection: &mut Connection, key: &str) -> Reply {
 }
 
 impl Family {
-    /// The family of a command or of a key that [`crate::traffic::Traffic`] or a test named after the prefix.
+    /// The family of a command or of a key that [`crate::workload::Workload`] or a test named after the prefix.
     ///
     /// # Panics
     /// If there is none.
@@ -434,6 +435,11 @@ impl Family {
     /// A command of the family in upper case.
     pub fn command(&self, name: &str) -> String {
         format!("{}.{name}", self.prefix).to_uppercase()
+    }
+
+    /// A field of the family in INFO.
+    pub fn info(&self, server: &Server, field: &str) -> i64 {
+        server.info_number(&format!("{}{field}", self.info_prefix))
     }
 
     /// Every command in lower case, with the flags of its first key.
@@ -504,6 +510,23 @@ impl Family {
         ])
     }
 
+    /// Copies a key with SCANDUMP and LOADCHUNK; returns the number of chunks, with the header.
+    pub fn copy_in_chunks(
+        &self,
+        from: &mut Connection,
+        key: &str,
+        to: &mut Connection,
+        copy: &str,
+    ) -> usize {
+        let chunks = self.chunks(from, key);
+        for (iterator, chunk) in &chunks {
+            assert!(chunk.len() <= 16 << 20);
+            let reply = self.load(to, copy, iterator, chunk);
+            assert!(reply.is_ok(), "{key} {iterator}: {reply}");
+        }
+        chunks.len()
+    }
+
     /// Creates a key with this command and fills it with random bits, as far as the type takes them.
     pub fn create_filled(
         &self,
@@ -539,7 +562,7 @@ impl Family {
     }
 }
 
-/// Categories, settings and commands. Types are compared by `the_type_has_its_name`.
+/// Categories, settings and commands. Types are compared by `type_reports_the_type_name`.
 #[test]
 fn the_families_are_those_of_the_module() {
     let module = roughly::MODULE.families.iter();
@@ -574,7 +597,7 @@ fn the_families_are_those_of_the_module() {
 
 /// The damaged and hostile values of `hostile/` go through every command.
 #[test]
-fn every_command_is_among_the_uses_of_its_family() {
+fn every_command_is_used_by_the_hostile_tests() {
     for family in FAMILIES {
         for (name, _) in family.commands() {
             let mut uses = family.uses.iter().chain(family.sizes);

@@ -5,7 +5,7 @@ use super::{
     NumberSet, RandomCommands, Refusal, Row, Usage, WorstCases, at_most, equal, growth, numbers,
     row, write,
 };
-use crate::traffic::words;
+use crate::workload::words;
 
 /// Merges a digest with itself, so that it has 64 times its samples.
 const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \

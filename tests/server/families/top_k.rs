@@ -4,7 +4,7 @@ use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
     Refusal, UPDATE, Usage, WorstCases, at_most, equal, growth, memory_case, numbers, row, write,
 };
-use crate::traffic::{with_items, words};
+use crate::workload::{with_items, words};
 
 const CREATE: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
 

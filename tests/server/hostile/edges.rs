@@ -1,6 +1,6 @@
 //! Numbers at the edges, in commands, payloads and headers, and a server without memory.
 
-use super::{info_bytes, use_key};
+use super::use_key;
 use crate::families::FAMILIES;
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
@@ -27,7 +27,7 @@ const FRONT: usize = 40;
 
 /// Whatever one number says, a payload that is taken makes a key in proportion to its length.
 #[test]
-fn every_number_of_a_payload_at_every_edge() {
+fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     let server = Options::new()
         .arguments(&["--maxmemory", "512mb"])
         .address_space(4 << 30)
@@ -78,7 +78,7 @@ fn every_number_of_a_payload_at_every_edge() {
 /// What a header asks for is the user's to have, up to what the server has: each word of it, four and
 /// eight bytes wide.
 #[test]
-fn every_number_of_a_header_at_every_edge() {
+fn extreme_numbers_in_headers_are_refused_or_harmless() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
@@ -96,7 +96,7 @@ fn every_number_of_a_header_at_every_edge() {
                 word.zip(number.to_le_bytes())
                     .for_each(|(byte, new)| *byte = new);
                 if family.load(&mut connection, "K", "1", &header).is_ok() {
-                    let taken = info_bytes(&server, "used_memory");
+                    let taken = server.info_number("used_memory");
                     assert!(taken <= 72 << 20, "{number} at {at} takes {taken}");
                     use_key(&mut connection, family);
                 } else {
@@ -110,7 +110,7 @@ fn every_number_of_a_header_at_every_edge() {
 }
 
 /// Every size of every command at every edge: what is taken is in proportion, however large the number.
-fn edge_numbers(server: &Server, most_bytes: u64) {
+fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
     for family in FAMILIES {
         for command in family.sizes {
@@ -119,8 +119,8 @@ fn edge_numbers(server: &Server, most_bytes: u64) {
                 let command = command.replace('*', edge);
                 // On a missing key, on one that is there, and again on what came of it.
                 connection.call(&command);
-                let taken = info_bytes(server, "used_memory");
-                assert!(taken <= most_bytes, "{command} takes {taken}");
+                let taken = server.info_number("used_memory");
+                assert!(taken <= max_bytes, "{command} takes {taken}");
                 use_key(&mut connection, family);
                 connection.call("DEL K");
                 family.build(&mut connection, "K");
@@ -133,18 +133,18 @@ fn edge_numbers(server: &Server, most_bytes: u64) {
 }
 
 #[test]
-fn sizes_at_their_edges_take_no_more_than_maxmemory() {
+fn extreme_sizes_stay_within_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     // What is below a mebibyte is not looked at, and the server has buffers of its own.
     edge_numbers(&server, 72 << 20);
     // Nothing but address space was taken, and that was given back.
-    assert!(info_bytes(&server, "used_memory_rss") < 256 << 20);
+    assert!(server.info_number("used_memory_rss") < 256 << 20);
 }
 
 #[test]
-fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
+fn extreme_sizes_are_refused_when_the_system_has_no_memory() {
     // No maxmemory: the system alone says no.
     let server = Options::new().address_space(1 << 30).start();
     edge_numbers(&server, 1 << 30);
@@ -153,7 +153,7 @@ fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
 /// The server does not survive a refusal when it makes the payload of a DUMP, which takes as much memory as
 /// the key again, and as much once more for the reply.
 #[test]
-fn what_is_in_use_counts_against_maxmemory() {
+fn used_memory_counts_against_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
@@ -166,7 +166,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     for _ in 0..100 {
         connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
     }
-    assert!(info_bytes(&server, "used_memory") < 66 << 20);
+    assert!(server.info_number("used_memory") < 66 << 20);
     // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
     // 38 bytes and some items a key would come whose DUMP is more than the server can have.
     assert!(connection.call("FLUSHALL SYNC").is_ok());
@@ -178,7 +178,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
     assert!(loaded.is_ok(), "{loaded}");
     connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
-    assert!(info_bytes(&server, "used_memory") < 40 << 20);
+    assert!(server.info_number("used_memory") < 40 << 20);
     assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
     assert!(connection.call("FLUSHALL SYNC").is_ok());
     // Where the server evicts, it makes room by itself.
@@ -191,7 +191,7 @@ fn what_is_in_use_counts_against_maxmemory() {
 }
 
 #[test]
-fn a_server_without_memory_answers_every_command() {
+fn a_server_at_maxmemory_replies_to_every_command() {
     let server = Options::new()
         .arguments(&["--maxmemory-policy", "noeviction"])
         .start();
@@ -217,7 +217,7 @@ fn a_server_without_memory_answers_every_command() {
 /// A refused payload and a capped error rate are logged, but not as often as a client sends them: lines of a
 /// hundred bytes would fill the disk.
 #[test]
-fn the_log_does_not_grow_with_what_is_refused() {
+fn log_lines_about_refused_input_have_a_maximum_rate() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("BF.RESERVE b 0.01 100").is_ok());

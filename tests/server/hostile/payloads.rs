@@ -45,7 +45,7 @@ fn damaged_payloads_are_refused_or_harmless() {
 }
 
 #[test]
-fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
+fn chunks_of_any_order_and_size_are_refused_or_harmless() {
     let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
     let mut connection = server.resp2();
     for family in FAMILIES {

@@ -6,7 +6,7 @@ use crate::support::resp::Reply;
 use crate::support::server::Server;
 
 #[test]
-fn a_merge_checks_in_order_and_changes_nothing_when_it_fails() {
+fn failed_merges_report_errors_in_order_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     for key in ["a", "b"] {
@@ -82,7 +82,7 @@ fn weights_beyond_63_bits_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_merge_takes_the_destination_along_unless_it_overrides() {
+fn a_merge_includes_the_destination_unless_override_is_given() {
     let server = Server::start();
     let mut connection = server.resp2();
     ok(&mut connection, "TDIGEST.CREATE d COMPRESSION 77");

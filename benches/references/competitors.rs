@@ -16,7 +16,7 @@ pub const BLOCK: usize = 16;
 const ANY: &dyn Fn(u64) -> bool = &|_| true;
 
 /// A filter to be measured.
-pub trait Contender {
+pub trait Competitor {
     /// Adds an item; false if there is no room.
     fn insert(&mut self, item: &Item) -> bool;
 
@@ -55,7 +55,7 @@ impl Bloom {
     }
 }
 
-impl Contender for Bloom {
+impl Competitor for Bloom {
     fn insert(&mut self, item: &Item) -> bool {
         let hash = self.0.hash(item);
         self.0.add(hash, ANY).is_ok()
@@ -73,7 +73,7 @@ impl Contender for Bloom {
 /// The same as commands with many items use it: hashed and fetched a block ahead.
 pub struct BloomBlocks(pub Bloom);
 
-impl Contender for BloomBlocks {
+impl Competitor for BloomBlocks {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item)
     }
@@ -116,7 +116,7 @@ impl Cuckoo {
     }
 }
 
-impl Contender for Cuckoo {
+impl Competitor for Cuckoo {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item, ANY).is_ok()
     }
@@ -133,7 +133,7 @@ impl Contender for Cuckoo {
 /// The same as commands with many items use it.
 pub struct CuckooBlocks(pub Cuckoo);
 
-impl Contender for CuckooBlocks {
+impl Competitor for CuckooBlocks {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item)
     }
@@ -161,7 +161,7 @@ impl Contender for CuckooBlocks {
     }
 }
 
-impl Contender for LevelDb {
+impl Competitor for LevelDb {
     fn insert(&mut self, item: &Item) -> bool {
         self.insert(item);
         true
@@ -176,7 +176,7 @@ impl Contender for LevelDb {
     }
 }
 
-impl Contender for PlainCuckoo {
+impl Competitor for PlainCuckoo {
     fn insert(&mut self, item: &Item) -> bool {
         self.insert(item)
     }
@@ -200,7 +200,7 @@ impl FastBloom {
     }
 }
 
-impl Contender for FastBloom {
+impl Competitor for FastBloom {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item);
         true
@@ -228,7 +228,7 @@ impl Scalable {
     }
 }
 
-impl Contender for Scalable {
+impl Competitor for Scalable {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item);
         true

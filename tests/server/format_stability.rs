@@ -1,15 +1,15 @@
 //! What this version wrote, later versions read and write: DUMPs and chunks of every family, frozen in
-//! `tests/golden/ours` with the commands that made them. A format that changes fails here; it then
+//! `tests/golden/roughly` with the commands that made them. A format that changes fails here; it then
 //! needs an encoding version of its own, and these files stay as they are.
 //!
-//! A family without a file gets one by `ROUGHLY_FREEZE=1 cargo test --test server frozen`.
+//! A family without a file gets one by `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
 
 use crate::families::{FAMILIES, Family};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Command, Traffic};
+use crate::workload::{Command, Workload};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const FOOTER_BYTES: usize = 10;
 
 fn path(family: &Family) -> PathBuf {
     recorded::directory()
-        .join("ours")
+        .join("roughly")
         .join(format!("{}.json", family.prefix))
 }
 
@@ -71,7 +71,7 @@ fn make(connection: &mut Connection, commands: &[Command]) {
 /// Writes the file of a family that has none.
 fn freeze(family: &'static Family) {
     let seed = u64::from_be_bytes(*b"Roughly!");
-    let mut traffic = Traffic::new(seed, "", KEYS).of(family);
+    let mut traffic = Workload::new(seed, "", KEYS).of(family);
     let mut commands = traffic.creations();
     commands.extend((0..WRITES).map(|_| traffic.write()));
     let server = start();
@@ -100,12 +100,12 @@ fn freeze(family: &'static Family) {
 }
 
 #[test]
-fn what_this_version_wrote_is_read_and_written_again() {
+fn recorded_keys_load_and_save_unchanged() {
     let server = start();
     let mut connection = server.resp2();
     for family in FAMILIES {
         let path = path(family);
-        if std::env::var_os("ROUGHLY_FREEZE").is_some() && !path.exists() {
+        if std::env::var_os("ROUGHLY_RECORD").is_some() && !path.exists() {
             freeze(family);
         }
         let file = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -2,16 +2,10 @@
 //! built-in one.
 
 use crate::families::{FAMILIES, run_on};
-use crate::support::abilities::proved;
+use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
-
-fn info_number(server: &Server, field: &str) -> i64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no number {field} in INFO"))
-}
 
 /// Builds every sample at a key named after its type, in database `db`.
 fn build_all(connection: &mut Connection, db: u32) {
@@ -30,14 +24,14 @@ fn view_all(connection: &mut Connection, db: u32) -> Vec<Vec<Reply>> {
 }
 
 #[test]
-fn the_type_has_its_name() {
+fn type_reports_the_type_name() {
     let server = Server::start();
     let mut connection = server.resp2();
     build_all(&mut connection, 0);
     for family in FAMILIES {
         let reply = connection.send(&["TYPE", family.type_name]);
         assert_eq!(reply.text(), Some(family.type_name.as_bytes()));
-        proved("TYPE", family.type_name);
+        record("TYPE", family.type_name);
     }
 }
 
@@ -51,9 +45,9 @@ fn reads_change_nothing() {
 }
 
 /// Records an ability of every type, once all of them were checked.
-fn proved_of_all(ability: &str) {
+fn record_for_all(ability: &str) {
     for family in FAMILIES {
-        proved(ability, family.type_name);
+        record(ability, family.type_name);
     }
 }
 
@@ -69,7 +63,7 @@ fn a_restart_from_rdb_changes_nothing() {
     let mut connection = server.resp2();
     let after = (view_all(&mut connection, 0), view_all(&mut connection, 5));
     assert_eq!(after, before);
-    proved_of_all("RDB");
+    record_for_all("RDB");
 }
 
 /// Once with the commands as they were sent, once rewritten with and once without an RDB preamble.
@@ -88,15 +82,7 @@ fn a_restart_from_aof_changes_nothing() {
             );
         }
         if rewrite {
-            connection.call("BGREWRITEAOF");
-            server.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
-            assert_eq!(
-                server.info("aof_last_bgrewrite_status").as_deref(),
-                Some("ok")
-            );
+            assert!(server.rewrite_aof());
         }
         // Written after the rewrite, to the new part.
         for family in FAMILIES {
@@ -112,7 +98,7 @@ fn a_restart_from_aof_changes_nothing() {
             assert!(left > Some(9000), "{left:?}");
         }
     }
-    proved_of_all("AOF");
+    record_for_all("AOF");
 }
 
 /// Settings unlike the primary's: what is replicated must not depend on them.
@@ -138,13 +124,13 @@ pub fn odd_settings() -> Options {
 }
 
 #[test]
-fn a_replica_with_other_settings_has_the_same() {
+fn a_replica_with_other_settings_has_the_same_values() {
     let mut primary = Server::start();
     let mut replica = odd_settings().start();
     let mut on_primary = primary.resp2();
     build_all(&mut on_primary, 0);
     replica.replicate(&primary);
-    // After the full synchronisation, command by command.
+    // After the full synchronization, command by command.
     build_all(&mut on_primary, 4);
     for family in FAMILIES {
         for i in 0..100 {
@@ -156,11 +142,11 @@ fn a_replica_with_other_settings_has_the_same() {
     for db in [0, 4] {
         assert_eq!(view_all(&mut on_replica, db), view_all(&mut on_primary, db));
     }
-    proved_of_all("replication");
+    record_for_all("replication");
 }
 
 #[test]
-fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
+fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
     let mut primary = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -177,11 +163,11 @@ fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
         let mut listener = primary.resp2();
         listener.send(&["PSUBSCRIBE", &format!("__keyspace@0__:{key}")]);
         assert!(watcher.send(&["WATCH", key]).is_ok());
-        let offset = info_number(&primary, "master_repl_offset");
+        let offset = primary.info_number("master_repl_offset");
         run_on(&mut connection, key, family.idle);
         run_on(&mut connection, key, family.reads);
         assert_eq!(
-            info_number(&primary, "master_repl_offset"),
+            primary.info_number("master_repl_offset"),
             offset,
             "{key} replicated what changed nothing"
         );
@@ -191,7 +177,7 @@ fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
 
         assert!(watcher.send(&["WATCH", key]).is_ok());
         family.change(&mut connection, key, "of");
-        assert!(info_number(&primary, "master_repl_offset") > offset);
+        assert!(primary.info_number("master_repl_offset") > offset);
         assert!(watcher.call("MULTI").is_ok());
         watcher.call("PING");
         assert!(matches!(watcher.call("EXEC"), Reply::Null(_)), "{key}");
@@ -202,13 +188,13 @@ fn writes_that_change_nothing_reach_no_replica_and_no_watcher() {
             "{event}"
         );
         for ability in ["keyspace events", "WATCH"] {
-            proved(ability, key);
+            record(ability, key);
         }
     }
 }
 
 #[test]
-fn clients_that_cache_are_told_of_changes_only() {
+fn client_side_caches_are_invalidated_by_changes_only() {
     let server = Server::start();
     let mut connection = server.resp2();
     build_all(&mut connection, 0);
@@ -222,7 +208,7 @@ fn clients_that_cache_are_told_of_changes_only() {
         family.change(&mut connection, key, "cached");
         let told = caching.read().expect("an invalidation").to_string();
         assert!(told.contains("invalidate") && told.contains(key), "{told}");
-        proved("CLIENT TRACKING", key);
+        record("CLIENT TRACKING", key);
     }
 }
 
@@ -243,12 +229,12 @@ fn a_copy_is_equal_and_independent() {
         family.change(&mut connection, key, "other");
         let both = family.view(&mut connection, key);
         assert_eq!(family.view(&mut connection, "copy"), both);
-        proved("COPY", key);
+        record("COPY", key);
     }
 }
 
 #[test]
-fn a_dump_is_restored_also_over_another_key() {
+fn a_dump_can_be_restored_over_a_key_of_another_type() {
     let server = Server::start();
     let mut connection = server.resp2();
     build_all(&mut connection, 0);
@@ -272,7 +258,7 @@ fn a_dump_is_restored_also_over_another_key() {
         family.change(&mut connection, "restored", "other");
         assert_eq!(family.view(&mut connection, key), before);
         connection.call("DEL restored");
-        proved("DUMP, RESTORE", key);
+        record("DUMP, RESTORE", key);
     }
 }
 
@@ -308,7 +294,7 @@ fn digests_are_equal_for_equal_values_only() {
         primary.wait_for_replica(&replica);
         assert_eq!(digest(&replica, key), after);
         connection.call("DEL twin");
-        proved("DEBUG DIGEST-VALUE", key);
+        record("DEBUG DIGEST-VALUE", key);
     }
 }
 
@@ -337,13 +323,13 @@ fn transactions_and_scripts_work() {
         for key in ["multi", "lua"] {
             assert_eq!(family.view(&mut connection, key), plain, "{key}");
         }
-        proved("MULTI, EVAL", family.type_name);
+        record("MULTI, EVAL", family.type_name);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
 
 #[test]
-fn a_reservation_takes_address_space_only() {
+fn huge_reservations_take_address_space_only() {
     let mut server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -358,19 +344,19 @@ fn a_reservation_takes_address_space_only() {
         assert!(taken < 16 << 20, "{}: {taken} bytes", family.type_name);
         assert_eq!(connection.call("UNLINK huge"), Reply::Integer(1));
         server.wait_until("the memory to be freed", |server| {
-            info_number(server, &format!("{}bytes", family.info_prefix)) == 0
+            family.info(&server, "bytes") == 0
         });
     }
 }
 
 #[test]
-fn memory_usage_is_what_the_server_gave() {
+fn memory_usage_matches_used_memory() {
     let server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
-        let before = info_number(&server, "used_memory");
+        let before = server.info_number("used_memory");
         run_on(&mut connection, "large", family.build_large);
-        let taken = info_number(&server, "used_memory") - before;
+        let taken = server.info_number("used_memory") - before;
         let usage = connection.call("MEMORY USAGE large").integer().unwrap();
         assert!(usage > 4 << 20, "{usage}");
         let off = (usage - taken).abs() as f64 / taken as f64;
@@ -379,20 +365,20 @@ fn memory_usage_is_what_the_server_gave() {
             "{}: {usage} said, {taken} taken",
             family.type_name
         );
-        let counted = info_number(&server, &format!("{}bytes", family.info_prefix));
+        let counted = family.info(&server, "bytes");
         let off = (counted - taken).abs() as f64 / taken as f64;
         assert!(
             off < 0.05,
             "{}: {counted} in INFO, {taken} taken",
             family.type_name
         );
-        proved("MEMORY USAGE", family.type_name);
+        record("MEMORY USAGE", family.type_name);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
 
 #[test]
-fn nothing_is_left_when_all_is_gone() {
+fn removing_keys_frees_all_their_bytes() {
     let mut server = Server::start();
     let mut connection = server.resp2();
     for way in ["UNLINK", "DEL", "FLUSHALL", "FLUSHALL ASYNC"] {
@@ -402,8 +388,8 @@ fn nothing_is_left_when_all_is_gone() {
             run_on(&mut connection, "large", family.build_large);
             let keys = format!("{}keys", family.info_prefix);
             let bytes = format!("{}bytes", family.info_prefix);
-            assert_eq!(info_number(&server, &keys), 2);
-            assert!(info_number(&server, &bytes) > 4 << 20);
+            assert_eq!(server.info_number(&keys), 2);
+            assert!(server.info_number(&bytes) > 4 << 20);
             if way.starts_with("FLUSH") {
                 assert!(connection.call(way).is_ok());
             } else {
@@ -411,14 +397,14 @@ fn nothing_is_left_when_all_is_gone() {
             }
             // In the background, where there is much.
             server.wait_until("memory to be given back", |server| {
-                info_number(server, &keys) == 0 && info_number(server, &bytes) == 0
+                server.info_number(&keys) == 0 && server.info_number(&bytes) == 0
             });
         }
     }
 }
 
 #[test]
-fn a_key_that_expires_is_missing() {
+fn an_expired_key_can_be_created_again() {
     let server = Server::start();
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -445,12 +431,12 @@ fn a_change_keeps_the_time_to_live() {
         assert_eq!(connection.send(&["EXPIRE", key, "1000"]), Reply::Integer(1));
         family.change(&mut connection, key, "1");
         assert!(connection.send(&["TTL", key]).integer() > Some(900));
-        proved("time to live", key);
+        record("time to live", key);
     }
 }
 
 #[test]
-fn other_types_and_other_keys_are_left_alone() {
+fn commands_do_not_change_keys_of_other_types() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("SET string x").is_ok());
@@ -477,7 +463,7 @@ fn a_merge_counts_a_keyspace_miss_for_a_missing_source_and_none_for_a_missing_de
             connection.call("CONFIG RESETSTAT");
             let command = format!("{} {destination} 1 {source}", family.command("MERGE"));
             let reply = connection.call(&command);
-            let counted = info_number(&server, "keyspace_misses");
+            let counted = server.info_number("keyspace_misses");
             assert_eq!(counted, misses, "{command}: {reply}");
             // BF.MERGE and TDIGEST.MERGE create their destination.
             connection.call("DEL missing");

@@ -156,7 +156,7 @@ fn count_min_sketches_of_version_1_load() {
 
 /// What the recordings have is what we write; no more than that is taken.
 #[test]
-fn recorded_versions_are_ours_and_later_ones_are_refused() {
+fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
     let server = Options::new().start();
     let mut connection = server.resp2();
     let mut checked = 0;

@@ -95,7 +95,7 @@ fn errors(places: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_error_is_explained_twice() {
+fn every_error_is_on_its_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
@@ -130,7 +130,7 @@ fn is_on(page: &str, text: &str) -> bool {
 }
 
 #[test]
-fn every_text_of_the_server_floor_and_of_the_log_is_explained() {
+fn every_error_of_the_server_layer_and_log_line_is_in_troubleshooting() {
     let page = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut texts = Vec::new();
     for (path, code) in sources(Path::new("src")) {

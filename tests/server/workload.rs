@@ -148,14 +148,14 @@ impl Unit {
 }
 
 /// An endless stream of writes to a number of keys of each family.
-pub struct Traffic {
+pub struct Workload {
     random: Random,
     families: Vec<&'static Family>,
     prefix: String,
     keys: u64,
 }
 
-impl Traffic {
+impl Workload {
     /// Keys named `PREFIX FAMILY : NUMBER`, `keys` of each family.
     pub fn new(seed: u64, prefix: &str, keys: u64) -> Self {
         Self {

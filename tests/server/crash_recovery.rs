@@ -7,11 +7,11 @@
 //! two hundred of the one and half as many of the other.
 
 use crate::families::{FAMILIES, Family, NumberSet};
-use crate::state::{State, select};
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
-use crate::support::stop::SetOnDrop;
-use crate::traffic::{Random, Traffic, Unit};
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::state::{State, select};
+use crate::workload::{Random, Unit, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -63,7 +63,7 @@ fn set_key(prefix: &str) -> String {
 /// One client: what it wrote so far, and what it will write.
 struct Writer {
     db: u32,
-    traffic: Traffic,
+    traffic: Workload,
     random: Random,
     /// The highest number added to the set of each family.
     added: BTreeMap<&'static str, u64>,
@@ -75,7 +75,7 @@ impl Writer {
     fn new(seed: u64, db: u32) -> Self {
         Self {
             db,
-            traffic: Traffic::new(seed, "", KEYS),
+            traffic: Workload::new(seed, "", KEYS),
             random: Random::new(seed ^ 0xabcd),
             added: sets().map(|(family, _)| (family.prefix, 0)).collect(),
             acknowledged: Vec::new(),
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Writes until the connection breaks, or it is told to stop. A number that may or may not be noted is not sent again, as
-    /// some families would count it twice; see [`Writer::settle`].
+    /// some families would count it twice; see [`Writer::verify`].
     fn run(&mut self, mut connection: Connection, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let write = self.next();
@@ -117,7 +117,7 @@ impl Writer {
 
     /// After a restart: brings the model to where the last acknowledgement was, and holds the server
     /// against it. What was in flight may have happened or not, but wholly.
-    fn settle(&mut self, server: &mut Connection, model: &mut Connection, tally: &mut Tally) {
+    fn verify(&mut self, server: &mut Connection, model: &mut Connection, counts: &mut Counts) {
         select(model, self.db);
         for (write, reply) in std::mem::take(&mut self.acknowledged) {
             let again = write.unit().send(model).expect("the model's reply");
@@ -128,7 +128,7 @@ impl Writer {
                 "{}: the model answers otherwise",
                 show(&write)
             );
-            tally.acknowledged += 1;
+            counts.acknowledged += 1;
         }
         let found = State::of_database(server, self.db);
         let mut wanted = State::of_database(model, self.db);
@@ -137,23 +137,23 @@ impl Writer {
         {
             write.unit().send(model).expect("the model's reply");
             wanted = State::of_database(model, self.db);
-            tally.in_flight_found += 1;
+            counts.in_flight_found += 1;
             if let Write::Add(prefix, number) = write {
                 self.added.insert(prefix, number);
             }
         }
         for line in found.differences(&wanted) {
             if line.ends_with("missing") {
-                tally.lost.push(line);
+                counts.lost.push(line);
             } else {
-                tally.invented.push(line);
+                counts.invented.push(line);
             }
         }
-        self.check_numbers(server, tally);
+        self.check_numbers(server, counts);
     }
 
     /// Every number that was noted answers, and there are no more than that.
-    fn check_numbers(&self, server: &mut Connection, tally: &mut Tally) {
+    fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
         for (&prefix, &last) in &self.added {
             let set = Family::of(prefix).numbers.expect("a set of numbers");
             let key = set_key(prefix);
@@ -167,16 +167,16 @@ impl Writer {
                     let reply = server.read().expect("an answer");
                     let answer = reply.items().map_or(&reply, |items| &items[0]);
                     if answer.integer().is_none_or(|answer| answer <= 0) {
-                        tally
+                        counts
                             .lost
                             .push(format!("{} {key}: number {number}: {reply}", self.db));
                     }
                 }
             }
-            tally.asked += last;
+            counts.asked += last;
             let counted = set.counted(server, &key);
             if counted > last + 1 {
-                tally
+                counts
                     .invented
                     .push(format!("{} {key}: {counted}, not {last}", self.db));
             }
@@ -185,7 +185,7 @@ impl Writer {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct Counts {
     acknowledged: u64,
     in_flight_found: u64,
     asked: u64,
@@ -195,7 +195,7 @@ struct Tally {
     invented: Vec<String>,
 }
 
-impl Tally {
+impl Counts {
     fn report(&self, kills: u64, how: &str) {
         println!(
             "{how}: {kills} kills ({} during a rewrite, {} during a save), {} acknowledged writes, {} \
@@ -232,11 +232,11 @@ fn is_busy(server: &Server, field: &str) -> bool {
 }
 
 #[test]
-fn no_kill_loses_or_invents_a_write() {
+fn acknowledged_writes_survive_a_kill() {
     let (kills, seed) = (setting("ROUGHLY_KILLS", 12), setting("ROUGHLY_SEED", 8));
     println!("seed {seed}");
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     let model = Server::start();
     let mut server = Options::new()
         .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
@@ -286,28 +286,28 @@ fn no_kill_loses_or_invents_a_write() {
                 _ => {}
             }
             thread::sleep(Duration::from_micros(random.below(150_000)));
-            tally.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
-            tally.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
+            counts.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
+            counts.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
             server.kill();
         });
         server.relaunch();
         let (mut connection, mut model) = (server.resp2(), model.resp2());
         for writer in &mut writers {
             select(&mut connection, writer.db);
-            writer.settle(&mut connection, &mut model, &mut tally);
+            writer.verify(&mut connection, &mut model, &mut counts);
         }
     }
-    tally.report(kills, "append-only file");
+    counts.report(kills, "append-only file");
 }
 
 /// Without an append-only file the last complete save counts: all of it, and nothing written later.
 #[test]
-fn no_kill_during_a_save_costs_the_save_before() {
+fn a_kill_during_a_save_leaves_the_previous_save() {
     let (kills, seed) = (setting("ROUGHLY_KILLS", 12) / 2, setting("ROUGHLY_SEED", 8));
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     let mut server = Server::start();
-    let mut traffic = Traffic::new(seed, "", 30);
+    let mut traffic = Workload::new(seed, "", 30);
     let mut connection = server.resp2();
     for command in traffic.creations() {
         connection.send(&command);
@@ -319,7 +319,7 @@ fn no_kill_during_a_save_costs_the_save_before() {
         let db = (kill % 3) as u32;
         select(&mut connection, db);
         traffic.run(&mut connection, 200);
-        tally.acknowledged += 200;
+        counts.acknowledged += 200;
         let now = State::of(&mut connection);
         let delay = random.pick(&[0, 50, 500]);
         connection.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
@@ -332,12 +332,12 @@ fn no_kill_during_a_save_costs_the_save_before() {
         server.kill_and_restart();
         let found = State::of(&mut server.resp2());
         let complete = found == now;
-        tally.during_save += u64::from(!complete);
+        counts.during_save += u64::from(!complete);
         let wanted = if complete { &now } else { &before };
         for line in found.differences(wanted) {
-            tally.lost.push(line);
+            counts.lost.push(line);
         }
         before = found;
     }
-    tally.report(kills, "RDB file");
+    counts.report(kills, "RDB file");
 }
