@@ -10,8 +10,8 @@ records=target/abilities
 types="MBbloom-- MBbloomCF CMSk-TYPE TopK-TYPE TDIS-TYPE"
 status=0
 
-# proved SERVER ABILITY: the types that have it there, in the order above.
-proved() {
+# recorded SERVER ABILITY: the types that have it there, in the order above.
+recorded() {
     local type
     for type in $types; do
         if grep -qxF "$2"$'\t'"$type" "$records/$1.txt" 2> /dev/null; then
@@ -23,11 +23,11 @@ proved() {
 # cell SERVER ABILITY: what the table says.
 cell() {
     local found
-    found=$(proved "$1" "$2")
+    found=$(recorded "$1" "$2")
     if [ "$found" = "$types " ]; then
         echo "all five"
     else
-        echo "abilities: $2 on $1 is proved of: ${found:-no type}" >&2
+        echo "abilities: $2 on $1 was recorded for: ${found:-no type}" >&2
         status=1
         echo "${found:-none}"
     fi

@@ -10,4 +10,4 @@ echo "test-kills: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
 echo "test-kills: on $("$(scripts/find-server.sh)" --version)" >&2
 ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
-    exec cargo test --quiet --test server kills:: -- --nocapture --test-threads 1
+    exec cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1

@@ -20,7 +20,7 @@ for name in $(scripts/fetch-servers.sh --list); do
     fi
     echo
     echo "test-matrix: $name, $("$server" --version)"
-    # What is proved of which type, for docs/abilities.md.
+    # Which type has which ability, for docs/abilities.md.
     records=$PWD/target/abilities/$name.txt
     rm -f "$records"
     if ROUGHLY_ABILITIES=$records ROUGHLY_SERVER=$server cargo test --quiet --test server; then

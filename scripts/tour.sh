@@ -7,7 +7,6 @@
 # shows and checks what they answer, FAMILY_answers prints all answers, to be the same after restarts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-families=(bloom cuckoo count_min top_k t_digest)
 
 scripts/install.sh build server words
 echo "tour: building the module (cargo build --release --lib)" >&2
@@ -15,9 +14,11 @@ cargo build --release --lib
 module=$(realpath "${CARGO_TARGET_DIR:-target}/release/libroughly.so")
 server=$(scripts/find-server.sh)
 client=$(scripts/find-server.sh cli)
-for family in "${families[@]}"; do
+families=()
+for file in scripts/tour/*.sh; do
     # shellcheck source=scripts/tour/bloom.sh
-    . "scripts/tour/$family.sh"
+    . "$file"
+    families+=("$(basename "$file" .sh)")
 done
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-tour-XXXXXX")

@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 words=("$@")
-[ ${#words[@]} -gt 0 ] || words=(hostile every_type bloom:: cuckoo:: count_min:: cms top_k topk tdigest)
+[ ${#words[@]} -gt 0 ] || words=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
 
 scripts/install.sh build server valgrind
 echo "valgrind: building the module with symbols" >&2
@@ -36,7 +36,7 @@ chmod +x "$server"
 # Servers end by themselves (ROUGHLY_SHUTDOWN), so that valgrind can look for leaks.
 status=0
 ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
-    --skip defrag --skip million --skip kills --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip every_number --skip refused_growth \
+    --skip defrag --skip million --skip huge --skip crash_recovery --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip extreme_numbers --skip refused_growth \
     "${words[@]}" || status=$?
 
 # Records of valgrind are paragraphs of lines "==PID== ..."; an empty one ends a record. A frame names the

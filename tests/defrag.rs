@@ -3,16 +3,20 @@
 //! A server moves blocks that lie in sparse slabs of its allocator. So each test fills many keys and lets
 //! go of most of them, or of every other block of a large one.
 
-#[path = "server/state.rs"]
-#[allow(dead_code)] // Not all of it is used here.
-mod state;
+#[path = "server/families/mod.rs"]
+#[allow(dead_code)] // Not all of it is used here; so below.
+mod families;
 mod support;
+#[path = "server/workload.rs"]
+#[allow(dead_code)]
+mod workload;
 
-use state::State;
+use families::{FAMILIES, Family, numbers};
 use std::time::{Duration, Instant};
-use support::abilities::proved;
+use support::abilities::record;
 use support::resp::{Connection, Reply};
 use support::server::{Options, Server};
+use support::state::State;
 
 /// Keys of a type.
 const KEYS: u32 = 8000;
@@ -55,79 +59,10 @@ fn run(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-fn numbers(from: u32, count: u32) -> String {
-    let words: Vec<_> = (from..from + count).map(|n| n.to_string()).collect();
-    words.join(" ")
-}
-
-/// A type, and the commands that make its key number `n`: of a different size each, with blocks of less than
-/// 14 KiB, which lie in slabs.
-struct Type {
-    name: &'static str,
-    create: fn(&str, u32) -> Vec<String>,
-    /// A write that changes the key.
-    write: fn(&str, u32) -> String,
-}
-
-const TYPES: &[Type] = &[
-    Type {
-        name: "MBbloom--",
-        create: |key, n| {
-            vec![
-                format!("BF.RESERVE {key} 0.01 {}", 500 + n % 5000),
-                format!("BF.MADD {key} {}", numbers(n, 100)),
-            ]
-        },
-        write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
-    },
-    Type {
-        name: "MBbloomCF",
-        create: |key, n| {
-            vec![
-                format!("CF.RESERVE {key} {} BUCKETSIZE 2", 1024 << (n / 4 % 4)),
-                format!("CF.INSERT {key} ITEMS {}", numbers(n, 100)),
-            ]
-        },
-        write: |key, n| format!("CF.INSERT {key} ITEMS {}", numbers(n, 10)),
-    },
-    Type {
-        name: "CMSk-TYPE",
-        create: |key, n| {
-            vec![
-                format!("CMS.INITBYDIM {key} {} 4", 20 + n % 500),
-                format!("CMS.INCRBY {key} a {n} b 7 c 9"),
-            ]
-        },
-        write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
-    },
-    Type {
-        name: "TopK-TYPE",
-        create: |key, n| {
-            vec![
-                format!("TOPK.RESERVE {key} 20 {} 4 0.9", 8 + n % 400),
-                format!("TOPK.ADD {key} {}", numbers(n, 100)),
-            ]
-        },
-        write: |key, n| format!("TOPK.ADD {key} {}", numbers(n, 10)),
-    },
-    Type {
-        name: "TDIS-TYPE",
-        create: |key, n| {
-            vec![
-                format!("TDIGEST.CREATE {key}"),
-                format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
-                // Keeps its answers in blocks of their own.
-                format!("TDIGEST.QUANTILE {key} 0.5"),
-            ]
-        },
-        write: |key, n| format!("TDIGEST.ADD {key} {}", numbers(n, 5)),
-    },
-];
-
 /// Fills the server with keys of a type, and lets go of three of four.
-fn fragment(connection: &mut Connection, of: &Type) {
+fn fragment(connection: &mut Connection, of: &Family) {
     for n in 0..KEYS {
-        for command in (of.create)(&format!("key:{n}"), n) {
+        for command in (of.defrag.create)(&format!("key:{n}"), n) {
             run(connection, &command);
         }
     }
@@ -148,7 +83,7 @@ fn wait_for_defragmentation(server: &mut Server, fragmented: f64) -> f64 {
 /// never moves anything has the same after writes that went on meanwhile.
 #[test]
 fn keys_of_every_type_move_and_stay_the_same() {
-    for of in TYPES {
+    for of in FAMILIES {
         let mut server = start();
         let mut replica = Server::start();
         let mut connection = server.resp2();
@@ -165,17 +100,17 @@ fn keys_of_every_type_move_and_stay_the_same() {
         let keys = number(&server, "active_defrag_key_hits");
         println!(
             "{}: fragmentation {fragmented} -> {defragmented}, {hits} blocks of {keys} keys moved",
-            of.name
+            of.type_name
         );
         assert!(
             keys > f64::from(KEYS / 16),
             "{}: {keys} keys moved",
-            of.name
+            of.type_name
         );
-        State::of(&mut connection).assert_same(&before, of.name);
+        State::of(&mut connection).assert_same(&before, of.type_name);
         assert_eq!(server.call("INFO bf_stats"), figures);
         assert!(connection.call("DEBUG RELOAD").is_ok());
-        State::of(&mut connection).assert_same(&before, of.name);
+        State::of(&mut connection).assert_same(&before, of.type_name);
 
         // Once more, while clients write.
         switch(&server, "no");
@@ -189,7 +124,10 @@ fn keys_of_every_type_move_and_stay_the_same() {
         while written < 20_000 || number(&server, "active_defrag_hits") == 0.0 {
             for _ in 0..500 {
                 let n = written * 4 % KEYS;
-                run(&mut connection, &(of.write)(&format!("key:{n}"), written));
+                run(
+                    &mut connection,
+                    &(of.defrag.write)(&format!("key:{n}"), written),
+                );
                 written += 1;
             }
             assert!(start.elapsed() < Duration::from_secs(120), "nothing moves");
@@ -197,8 +135,8 @@ fn keys_of_every_type_move_and_stay_the_same() {
         wait_for_defragmentation(&mut server, fragmented);
         server.wait_for_replica(&replica);
         let wanted = State::of(&mut connection);
-        State::of(&mut replica.resp2()).assert_same(&wanted, of.name);
-        proved("active defragmentation", of.name);
+        State::of(&mut replica.resp2()).assert_same(&wanted, of.type_name);
+        record("active defragmentation", of.type_name);
     }
 }
 

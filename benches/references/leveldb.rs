@@ -9,7 +9,7 @@ use roughly_sketch::hash::murmur2;
 /// Any seed does; one that nothing else here uses.
 const SEED: u32 = 0xbc9f_1d34;
 const MAX_PROBES: f64 = 30.0;
-const LEAST_BITS: u64 = 64;
+const MIN_BITS: u64 = 64;
 
 /// The filter: its bits and, after them, the number of probes.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl LevelDb {
     /// A filter of so many bits, for so many keys.
     pub fn new(bits: u64, keys: u64) -> Self {
         let probes = (bits as f64 / keys as f64 * 0.69).clamp(1.0, MAX_PROBES) as u8;
-        let mut bytes = vec![0; bits.max(LEAST_BITS).div_ceil(8) as usize + 1];
+        let mut bytes = vec![0; bits.max(MIN_BITS).div_ceil(8) as usize + 1];
         *bytes.last_mut().expect("the last byte") = probes;
         Self { bytes }
     }

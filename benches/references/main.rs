@@ -9,12 +9,14 @@ mod record;
 #[path = "../stream/mod.rs"]
 mod stream;
 
-mod contenders;
+mod competitors;
 mod digests;
 mod leveldb;
 mod plain_cuckoo;
 
-use contenders::{BLOCK, Bloom, BloomBlocks, Contender, Cuckoo, CuckooBlocks, FastBloom, Scalable};
+use competitors::{
+    BLOCK, Bloom, BloomBlocks, Competitor, Cuckoo, CuckooBlocks, FastBloom, Scalable,
+};
 use leveldb::LevelDb;
 use plain_cuckoo::PlainCuckoo;
 use record::segments::Segments;
@@ -44,7 +46,7 @@ fn block(first: u64) -> [Item; BLOCK] {
 }
 
 /// Fills a filter until there is no room for a segment. Gives the blocks that it took, and the items.
-fn fill<C: Contender>(filter: &mut C, blocks: u64, parts: &mut [Segments]) -> (u64, u64) {
+fn fill<C: Competitor>(filter: &mut C, blocks: u64, parts: &mut [Segments]) -> (u64, u64) {
     let mut stored = 0;
     let segments = blocks / SEGMENT;
     for segment in 0..segments {
@@ -64,7 +66,7 @@ fn fill<C: Contender>(filter: &mut C, blocks: u64, parts: &mut [Segments]) -> (u
 }
 
 /// Looks up blocks of a stream, of those from `first` on; how many items were found.
-fn look_up<C: Contender>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
+fn look_up<C: Competitor>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
     let mut segments = Segments::default();
     let mut numbers = Numbers(1);
     let mut found = 0;
@@ -81,7 +83,7 @@ fn look_up<C: Contender>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
 }
 
 /// Fills filters and looks items up.
-fn measure<C: Contender>(name: &str, plan: &Plan, items: u64, make: impl Fn() -> C) -> Value {
+fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -> C) -> Value {
     let blocks = items / plan.divisor / BLOCK as u64;
     let mut parts: Vec<Segments> = (0..PARTS).map(|_| Segments::default()).collect();
     let mut filter = make();

@@ -1,7 +1,7 @@
-//! Measures how accurate each family is, and holds the tables and plots of docs/families/ to it.
+//! Measures how accurate each family is, and compares the tables and plots of docs/families/ with the results.
 //!
 //! Streams and seeds are fixed, so the figures are the same every time. `make plots` (ROUGHLY_WRITE=1)
-//! writes tables and plots anew; without it a table or plot that is not what was measured is a failure.
+//! writes the tables and plots; without it, a difference is a failure.
 
 mod families;
 mod plot;
@@ -12,7 +12,7 @@ use plot::Plot;
 use std::fs;
 use std::path::Path;
 
-/// What stands before and after a table on a page.
+/// The markers before and after a table on a page.
 const BEGIN: [&str; 2] = [
     "<!-- sizes: computed by tests/accuracy, written by `make plots` -->\n",
     "<!-- accuracy: measured by tests/accuracy, written by `make plots` -->\n",
@@ -56,8 +56,8 @@ fn size(bytes: u64) -> String {
         )
 }
 
-/// Compares a file with what it should hold, or writes it.
-fn settle(path: &Path, wanted: &str) {
+/// Compares a file with its wanted contents, or writes it.
+fn check_or_write(path: &Path, wanted: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
     if found == wanted {
         return;
@@ -70,11 +70,11 @@ fn settle(path: &Path, wanted: &str) {
     fs::write(path, wanted).expect("a file that can be written");
 }
 
-/// Holds a family's page and plot to what was measured.
-fn hold(family: &str, sizes: &str, measured: &Measured) {
+/// Compares a family's page and plot with what was measured, or writes them.
+fn check_page(family: &str, sizes: &str, measured: &Measured) {
     println!("{family}\n\n{sizes}\n{}", measured.table);
     let dir = Path::new("docs/families");
-    settle(
+    check_or_write(
         &dir.join(format!("plots/{family}.svg")),
         &measured.plot.svg(),
     );
@@ -91,22 +91,22 @@ fn hold(family: &str, sizes: &str, measured: &Measured) {
         let (_, after) = rest.split_once(END).expect("an end of the table");
         page = format!("{before}{begin}\n{table}\n{END}{after}");
     }
-    settle(&path, &page);
+    check_or_write(&path, &page);
 }
 
 #[test]
 fn bloom_filters() {
-    hold("bloom", &sizes::bloom(), &families::bloom());
+    check_page("bloom", &sizes::bloom(), &families::bloom());
 }
 
 #[test]
 fn cuckoo_filters() {
-    hold("cuckoo", &sizes::cuckoo(), &families::cuckoo());
+    check_page("cuckoo", &sizes::cuckoo(), &families::cuckoo());
 }
 
 #[test]
 fn count_min_sketches() {
-    hold(
+    check_page(
         "count-min-sketch",
         &sizes::count_min(),
         &families::count_min(),
@@ -115,10 +115,10 @@ fn count_min_sketches() {
 
 #[test]
 fn top_k_sketches() {
-    hold("top-k", &sizes::top_k(), &families::top_k());
+    check_page("top-k", &sizes::top_k(), &families::top_k());
 }
 
 #[test]
 fn t_digests() {
-    hold("t-digest", &sizes::t_digest(), &families::t_digest());
+    check_page("t-digest", &sizes::t_digest(), &families::t_digest());
 }

@@ -1,6 +1,6 @@
 //! The table docs/abilities.md is complete, and is about what the tests know.
 
-use crate::samples::SAMPLES;
+use crate::families::FAMILIES;
 use crate::support::abilities::{ABILITIES, OF_DEFRAGMENTATION};
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn the_table_of_abilities_is_complete() {
 
 /// The types that the script looks for are those that there are.
 #[test]
-fn the_table_of_abilities_is_about_all_types() {
+fn the_table_of_abilities_lists_all_types() {
     let script = fs::read_to_string(root().join("scripts/abilities.sh")).expect("the script");
     let types = script
         .lines()
@@ -77,7 +77,7 @@ fn the_table_of_abilities_is_about_all_types() {
         .trim_end_matches('"')
         .split(' ')
         .collect();
-    let mut known: Vec<_> = SAMPLES.iter().map(|sample| sample.type_name).collect();
+    let mut known: Vec<_> = FAMILIES.iter().map(|family| family.type_name).collect();
     types.sort_unstable();
     known.sort_unstable();
     assert_eq!(types, known);

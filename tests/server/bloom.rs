@@ -1,6 +1,8 @@
 //! Bloom filters on a real server: what the recordings do not show.
 
-use crate::samples::dump;
+mod merge;
+
+use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -32,23 +34,7 @@ fn count_present(connection: &mut Connection, key: &str, from: u32, to: u32) -> 
 }
 
 #[test]
-fn a_reservation_of_a_thousand_million_takes_address_space_only() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
-    let before = server.resident_bytes();
-    assert!(connection.call("BF.RESERVE big 0.01 1073741824").is_ok());
-    assert!(connection.call("MEMORY USAGE big").integer() > Some(1 << 30));
-    assert!(server.resident_bytes() - before < 16 << 20);
-    assert_eq!(connection.call("BF.ADD big a"), Reply::Integer(1));
-    assert_eq!(connection.call("BF.EXISTS big a"), Reply::Integer(1));
-    assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));
-    server.wait_until("the memory back", |server| {
-        server.info("bf_bloom_bytes").as_deref() == Some("0")
-    });
-}
-
-#[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let refused = "-ERR Insufficient memory to create filter";
@@ -70,7 +56,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
 
 /// Growth that is refused makes elements of the reply errors; only what went in is replicated.
 #[test]
-fn refused_growth_is_an_error_at_its_place_and_is_not_replicated() {
+fn items_refused_growth_are_errors_in_the_reply_and_not_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -115,7 +101,7 @@ fn refused_growth_is_an_error_at_its_place_and_is_not_replicated() {
 }
 
 #[test]
-fn memory_and_its_count_follow_growth() {
+fn memory_usage_and_info_follow_growth() {
     let server = Server::start();
     let mut connection = server.resp2();
     let mut last = 0;
@@ -144,7 +130,7 @@ fn memory_and_its_count_follow_growth() {
 /// 100,000 probes at the promised rate of 1 % make 1,000 false positives on average; more than 1,200,
 /// six standard deviations above, come with a probability below 1e-8.
 #[test]
-fn false_positives_stay_below_the_promise_after_six_expansions() {
+fn false_positives_stay_within_the_error_rate_after_six_expansions() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("BF.RESERVE k 0.01 1000").is_ok());
@@ -157,36 +143,20 @@ fn false_positives_stay_below_the_promise_after_six_expansions() {
 }
 
 #[test]
-fn a_filter_above_16_mebibytes_goes_over_in_chunks() {
+fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     let server = Server::start();
     let other = Server::start();
     let (mut from, mut to) = (server.resp2(), other.resp2());
     assert!(from.call("BF.RESERVE k 0.0001 8000000").is_ok());
     madd(&mut from, "k", 0, 20_000);
-    let mut iterator = "0".to_owned();
-    let mut chunks = 0;
-    loop {
-        let reply = from.send(&["BF.SCANDUMP", "k", &iterator]);
-        let [next, chunk] = reply.items().unwrap() else {
-            panic!("{reply}");
-        };
-        iterator = next.integer().unwrap().to_string();
-        if iterator == "0" {
-            break;
-        }
-        let chunk = chunk.text().unwrap();
-        assert!(chunk.len() <= 16 << 20);
-        let loaded = to.send(&[b"BF.LOADCHUNK", &b"k"[..], iterator.as_bytes(), chunk]);
-        assert!(loaded.is_ok(), "{loaded}");
-        chunks += 1;
-    }
+    let chunks = Family::of("bf").copy_in_chunks(&mut from, "k", &mut to, "k");
     assert_eq!(chunks, 3);
     assert_eq!(dump(&mut to, "k"), dump(&mut from, "k"));
 }
 
 /// Creation is spelled out, so that a replica's settings do not matter; each form of it.
 #[test]
-fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
+fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Options::new()
         .module_arguments(&["bf-expansion-factor", "4"])
         .start();
@@ -208,13 +178,11 @@ fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
         "CONFIG SET bf-expansion-factor 2",
         "BF.RESERVE fixed2 0.001 50 NONSCALING",
     ];
-    let names_prefixed = server_prefixes_settings(&mut connection);
     for command in commands {
-        let command = if names_prefixed {
-            command.replace("SET bf-", "SET bf.bf-")
-        } else {
-            command.to_owned()
-        };
+        let command = command.replace(
+            "bf-expansion-factor",
+            &primary.setting("bf-expansion-factor"),
+        );
         let reply = connection.call(&command);
         assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
     }
@@ -230,14 +198,9 @@ fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
     }
 }
 
-fn server_prefixes_settings(connection: &mut Connection) -> bool {
-    let reply = connection.call("CONFIG GET bf-error-rate");
-    reply.items().is_some_and(<[Reply]>::is_empty)
-}
-
 /// A key that a command made stays, on replicas too, when its first item is refused.
 #[test]
-fn a_key_made_for_a_refused_item_is_everywhere() {
+fn a_key_created_for_a_refused_item_is_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -253,7 +216,7 @@ fn a_key_made_for_a_refused_item_is_everywhere() {
 }
 
 #[test]
-fn load_arguments_set_what_they_name_and_bad_ones_stop_the_load() {
+fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
     let server = Options::new()
         .module_arguments(&["ERROR_RATE", "0.05", "bf-initial-size", "33"])
         .start();
@@ -275,98 +238,4 @@ fn load_arguments_set_what_they_name_and_bad_ones_stop_the_load() {
     }
     // One empty argument counts as none.
     Options::new().module_arguments(&[""]).start();
-}
-
-#[test]
-fn settings_are_read_set_and_rewritten() {
-    let mut server = Server::start();
-    let config = server.dir().join("redis.conf");
-    std::fs::write(&config, "").unwrap();
-    let mut connection = server.resp2();
-    let prefix = if server_prefixes_settings(&mut connection) {
-        "bf."
-    } else {
-        ""
-    };
-    let name = format!("{prefix}bf-initial-size");
-    assert!(connection.send(&["CONFIG", "SET", &name, "55"]).is_ok());
-    let reply = connection.send(&["CONFIG", "GET", &name]).to_string();
-    assert_eq!(reply, format!("*[${name} $55]"));
-    let reply = connection.send(&["CONFIG", "SET", &name, "x"]).to_string();
-    assert!(
-        reply.contains("Invalid value for `bf-initial-size`"),
-        "{reply}"
-    );
-    // Existing keys keep what they were made with.
-    assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
-    assert!(connection.send(&["CONFIG", "SET", &name, "99"]).is_ok());
-    assert_eq!(connection.call("BF.INFO k CAPACITY").to_string(), "*[:55]");
-    server.shut_down();
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for command in [
-        "reserve",
-        "add",
-        "madd",
-        "insert",
-        "exists",
-        "mexists",
-        "card",
-        "info",
-        "debug",
-        "scandump",
-        "loadchunk",
-    ] {
-        let name = format!("bf.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-        let keys = connection.send(&["COMMAND", "GETKEYS", &name, "k", "1", "2", "3"]);
-        let keys = keys.to_string();
-        // Where the words do not fit the arity the server says so instead.
-        assert!(keys == "*[$k]" || keys.contains("Invalid number"), "{keys}");
-    }
-}
-
-#[test]
-fn users_get_what_their_categories_allow() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    let version = server.version();
-    assert_eq!(admin.call("BF.ADD shop:1 a"), Reply::Integer(1));
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("~* +@read", "BF.EXISTS shop:1 a"), ":1");
-        assert!(user("~* +@read", "BF.ADD shop:1 b").starts_with("-NOPERM"));
-    }
-    assert_eq!(user("~* +bf.exists", "BF.EXISTS shop:1 a"), ":1");
-    assert!(user("~* +bf.exists", "BF.ADD shop:1 b").starts_with("-NOPERM"));
-    assert_eq!(user("%W~shop:* +@all", "BF.ADD shop:1 a"), ":0");
-    assert!(user("~other:* +@all", "BF.EXISTS shop:1 a").starts_with("-NOPERM"));
-    assert_eq!(user("%R~shop:* +@all", "BF.EXISTS shop:1 a"), ":1");
-    assert!(user("%R~shop:* +@all", "BF.ADD shop:1 b").starts_with("-NOPERM"));
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("~* +@bloom", "BF.ADD shop:1 c"), ":1");
-        assert!(user("~* +@all -@bloom", "BF.EXISTS shop:1 a").starts_with("-NOPERM"));
-    }
 }

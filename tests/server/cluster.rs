@@ -3,12 +3,12 @@
 mod client;
 pub mod nodes;
 
-use crate::persistence::fill_large;
-use crate::state::State;
+use crate::families::{FAMILIES, NumberSet};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
-use crate::support::stop::SetOnDrop;
-use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::state::State;
+use crate::workload::{Random, Unit, Workload};
 use client::Client;
 use nodes::{Nodes, slot};
 use std::collections::BTreeMap;
@@ -81,9 +81,9 @@ fn every_command_is_routed_by_its_keys() {
             }
         }
     }
-    let mergeable = families()
+    let mergeable = FAMILIES
         .iter()
-        .filter(|f| matches!(f.prefix, "bf" | "cms" | "tdigest"))
+        .filter(|family| family.merge.is_some())
         .count();
     assert_eq!(merges, mergeable);
 }
@@ -91,7 +91,7 @@ fn every_command_is_routed_by_its_keys() {
 /// The commands that a client had answered, to be given to the model.
 fn write_through(
     nodes: &Nodes,
-    traffic: &mut Traffic,
+    traffic: &mut Workload,
     stop: &AtomicBool,
 ) -> (Vec<(Unit, Reply)>, u64) {
     let mut client = Client::new(nodes);
@@ -141,7 +141,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
 /// A slot with keys of some 40 MiB and the slots of the clients' keys move to another node and back
 /// while clients write; the cluster ends up with what one server has after the same commands.
 #[test]
-fn slots_move_under_load_and_nothing_is_lost() {
+fn slot_migration_during_writes_loses_no_data() {
     let nodes = Nodes::start(3, true);
     let model = Server::start();
     let tags = [
@@ -153,19 +153,14 @@ fn slots_move_under_load_and_nothing_is_lost() {
     // The large keys are made where their slot is, and in the model, from the same seed.
     for server in [&nodes.servers[0], &model] {
         let mut random = Random::new(40);
-        for family in families() {
-            let suffix = format!("{{{large}}}large");
-            fill_large(
-                &mut server.resp2(),
-                &mut random,
-                family.prefix,
-                family.large,
-                &suffix,
-            );
+        for family in FAMILIES {
+            let key = format!("{}:{{{large}}}large", family.prefix);
+            let create = family.reserve_large;
+            family.create_filled(&mut server.resp2(), &mut random, create, &key);
         }
     }
     let mut traffic: Vec<_> = (0..tags.len())
-        .map(|n| Traffic::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
+        .map(|n| Workload::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
         .collect();
     let mut client = Client::new(&nodes);
     for traffic in &mut traffic {
@@ -249,41 +244,43 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
 /// A primary is killed while clients write; its replica takes over; the old one comes back as a replica
 /// and takes its slots back. Every number that a replica had confirmed answers afterwards.
 #[test]
-fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
+fn failover_after_a_kill_loses_no_confirmed_write() {
     let mut nodes = Nodes::start(3, true);
     let tags = [
         tag_in(0..5000),
         tag_in(6000..10_000),
         tag_in(11_000..16_000),
     ];
-    let key = |tag: &str, prefix: &str| format!("{{{tag}}}ledger:{prefix}");
-    let ledgers: Vec<_> = families()
-        .into_iter()
-        .filter_map(|family| Some((family.prefix, family.ledger?)))
+    let key = |tag: &str, prefix: &str| format!("{{{tag}}}numbers:{prefix}");
+    let sets: Vec<_> = FAMILIES
+        .iter()
+        .filter_map(|family| Some((family.prefix, family.numbers?)))
         .collect();
     let mut client = Client::new(&nodes);
     for tag in &tags {
-        for (prefix, ledger) in &ledgers {
-            let key = key(tag, prefix);
-            let opened = client.send_to_both(&Ledger::command(ledger.open, &key, 0));
-            assert!(!matches!(opened, Reply::Error(_)) || opened.to_string().contains("exists"));
-            if *prefix == "tdigest" {
-                client.send_to_both(&words(&format!("TDIGEST.ADD {key} 0")));
+        for (prefix, set) in &sets {
+            for create in set.creation(&key(tag, prefix)) {
+                let reply = client.send_to_both(&create);
+                let is_created = !matches!(reply, Reply::Error(_));
+                assert!(
+                    is_created || reply.to_string().contains("exists"),
+                    "{reply}"
+                );
             }
         }
     }
     let mut clients: Vec<_> = tags.iter().map(|_| Client::new(&nodes)).collect();
     let stop = AtomicBool::new(false);
     let confirmed: Vec<u64> = thread::scope(|scope| {
-        let (ledgers, stop) = (&ledgers, &stop);
+        let (sets, stop) = (&sets, &stop);
         let _end = SetOnDrop(stop);
         let write = move |client: &mut Client, tag: &str| {
             let mut number = 0;
             while !stop.load(Ordering::Relaxed) {
                 number += 1;
-                for (prefix, ledger) in ledgers {
-                    let note = Ledger::command(ledger.note, &key(tag, prefix), number);
-                    let reply = client.send_to_both(&note);
+                for (prefix, set) in sets {
+                    let add = NumberSet::command(set.add, &key(tag, prefix), number);
+                    let reply = client.send_to_both(&add);
                     assert!(!matches!(reply, Reply::Error(_)), "{reply}");
                 }
             }
@@ -330,9 +327,9 @@ fn a_killed_primary_is_replaced_and_nothing_confirmed_is_lost() {
     let mut asked = 0;
     for (tag, last) in tags.iter().zip(confirmed) {
         assert!(last > 10, "{last} numbers confirmed");
-        for (prefix, ledger) in &ledgers {
+        for (prefix, set) in &sets {
             for number in 1..=last {
-                let reply = client.send(&Ledger::command(ledger.ask, &key(tag, prefix), number));
+                let reply = client.send(&NumberSet::command(set.test, &key(tag, prefix), number));
                 let answer = reply.items().map_or(&reply, |items| &items[0]).integer();
                 assert!(
                     answer > Some(0),

@@ -1,7 +1,9 @@
 //! Count-min sketches on a real server, what the recordings do not show: commands. Stored forms are in
 //! [`super::count_min_stored`].
 
-use crate::samples::dump;
+mod stored;
+
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
@@ -17,7 +19,7 @@ fn replication_offset(server: &Server) -> String {
 }
 
 #[test]
-fn sketches_are_made_or_refused_in_this_order() {
+fn creation_reports_errors_in_order() {
     let server = Server::start();
     let mut connection = server.resp2();
     let arity = |command| format!("-ERR wrong number of arguments for '{command}' command");
@@ -78,7 +80,7 @@ fn sketches_are_made_or_refused_in_this_order() {
 }
 
 #[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let refused = "-CMS: Insufficient memory to create the key";
@@ -105,7 +107,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
 /// Every size counts to its maximum and no further; an item that fails changes nothing, here or on a
 /// replica, and does not keep the others from being counted.
 #[test]
-fn counts_end_at_their_limits() {
+fn counts_stop_at_their_limits() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -187,7 +189,7 @@ pub fn sketches(connection: &mut Connection, names: &[&str]) {
 }
 
 #[test]
-fn merges_are_checked_in_this_order() {
+fn merges_report_errors_in_order() {
     let server = Server::start();
     let mut connection = server.resp2();
     sketches(&mut connection, &["d", "s", "t"]);
@@ -283,7 +285,7 @@ fn merges_are_checked_in_this_order() {
 }
 
 #[test]
-fn a_merge_is_in_place_and_follows_its_weights() {
+fn a_merge_can_include_the_destination_and_weights() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     let mut connection = primary.resp2();
@@ -316,97 +318,4 @@ fn a_merge_is_in_place_and_follows_its_weights() {
         assert_eq!(dump(&mut on_replica, key), dump(&mut connection, key));
     }
     assert!(on_replica.call("TTL d").integer() > Some(900));
-}
-
-#[test]
-fn a_merge_declares_all_its_keys() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    sketches(&mut admin, &["shop:d", "shop:s", "other:s"]);
-    let keys = "COMMAND GETKEYS CMS.MERGE d 2 a b WEIGHTS 1 2";
-    assert_eq!(admin.call(keys).to_string(), "*[$d $a $b]");
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    let (own, foreign) = (
-        "CMS.MERGE shop:d 1 shop:s",
-        "CMS.MERGE shop:d 2 shop:s other:s",
-    );
-    assert_eq!(user("~shop:*", own), "+OK");
-    assert!(user("~shop:*", foreign).starts_with("-NOPERM"));
-    assert_eq!(user("~shop:* %R~other:*", foreign), "+OK");
-    assert!(user("~shop:* %W~other:*", foreign).starts_with("-NOPERM"));
-    assert!(user("%R~shop:*", own).starts_with("-NOPERM"));
-    assert!(user("%W~shop:* %R~other:*", own).starts_with("-NOPERM"));
-    // The reply to an increment is what CMS.QUERY would answer.
-    assert!(user("%W~shop:*", "CMS.INCRBY shop:s a 0").starts_with("-NOPERM"));
-    assert!(user("%W~shop:*", "CMS.QUERY shop:s a").starts_with("-NOPERM"));
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for (command, words) in [
-        ("initbydim", "k 1 1 CELL_SIZE 4"),
-        ("initbyprob", "k 0.1 0.1"),
-        ("incrby", "k a 1 b 2"),
-        ("query", "k a b"),
-        ("merge", "k 1 k"),
-        ("info", "k"),
-        ("scandump", "k 0"),
-        ("loadchunk", "k 1 x"),
-    ] {
-        let name = format!("cms.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-        let keys = connection.call(&format!("COMMAND GETKEYS {name} {words}"));
-        let expected = if command == "merge" {
-            "*[$k $k]"
-        } else {
-            "*[$k]"
-        };
-        assert_eq!(keys.to_string(), expected, "{name}");
-    }
-}
-
-#[test]
-fn users_get_what_their_categories_allow() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    let version = server.version();
-    sketches(&mut admin, &["k"]);
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass ~* {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("+@read", "CMS.QUERY k a"), "*[:1]");
-        assert!(user("+@read", "CMS.INCRBY k a 1").starts_with("-NOPERM"));
-        assert!(user("+@fast", "CMS.INFO k").starts_with("*["));
-        assert!(user("+@fast", "CMS.MERGE k 1 k").starts_with("-NOPERM"));
-    }
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("+@cms", "CMS.INCRBY k a 1"), "*[:2]");
-        assert!(user("+@cms", "CMS.SCANDUMP k 0").starts_with("*[:1"));
-        assert!(user("+@all -@cms", "CMS.QUERY k a").starts_with("-NOPERM"));
-    }
 }

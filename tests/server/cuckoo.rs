@@ -1,6 +1,6 @@
 //! Cuckoo filters on a real server: what the recordings do not show.
 
-use crate::samples::dump;
+use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -21,46 +21,29 @@ fn insert(connection: &mut Connection, key: &str, from: u32, to: u32) {
 /// A field of CF.INFO.
 fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
     let reply = connection.send(&["CF.INFO", key]);
-    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
-    let position = items
-        .iter()
-        .position(|item| item.text() == Some(field.as_bytes()))
-        .unwrap_or_else(|| panic!("no {field} in {reply}"));
-    items[position + 1].integer().expect("a number")
+    let number = reply.field(field).and_then(Reply::integer);
+    number.unwrap_or_else(|| panic!("no {field} in {reply}"))
 }
 
-/// The name of a setting on this server: with the module's prefix, where it wants one.
-fn setting(connection: &mut Connection, name: &str) -> String {
-    let reply = connection.send(&["CONFIG", "GET", name]);
-    if reply.items().is_some_and(<[Reply]>::is_empty) {
-        format!("bf.{name}")
-    } else {
-        name.to_owned()
-    }
+fn set(server: &Server, name: &str, value: &str) -> Reply {
+    let set = ["CONFIG", "SET", &server.setting(name), value];
+    server.resp2().send(&set)
 }
 
-fn set(connection: &mut Connection, name: &str, value: &str) -> Reply {
-    let name = setting(connection, name);
-    connection.send(&["CONFIG", "SET", &name, value])
-}
-
-fn get(connection: &mut Connection, name: &str) -> String {
-    let name = setting(connection, name);
-    let reply = connection.send(&["CONFIG", "GET", &name]);
+fn get(server: &Server, name: &str) -> String {
+    let reply = server
+        .resp2()
+        .send(&["CONFIG", "GET", &server.setting(name)]);
     let value = reply.items().and_then(|items| items.last()?.text());
     String::from_utf8(value.expect("a value").to_vec()).unwrap()
 }
 
-fn number(server: &Server, field: &str) -> i64 {
-    server.info(field).unwrap().parse().unwrap()
-}
-
 /// The two sizes bound one another, in whatever order they arrive while the module is loaded.
 #[test]
-fn a_pair_of_sizes_that_fits_is_loaded_in_any_order() {
+fn valid_bucket_and_initial_sizes_load_in_any_order() {
     let probe = Server::start();
-    let bucket_size = setting(&mut probe.resp2(), "cf-bucket-size");
-    let initial_size = setting(&mut probe.resp2(), "cf-initial-size");
+    let bucket_size = probe.setting("cf-bucket-size");
+    let initial_size = probe.setting("cf-initial-size");
     // Below the default of the one, and above what the default of the other allows.
     for (bucket, size) in [("1", "4"), ("100", "200"), ("255", "510"), ("2", "4")] {
         let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
@@ -92,8 +75,8 @@ fn a_pair_of_sizes_that_fits_is_loaded_in_any_order() {
             ] {
                 let server = options.start();
                 let mut connection = server.resp2();
-                assert_eq!(get(&mut connection, "cf-bucket-size"), bucket);
-                assert_eq!(get(&mut connection, "cf-initial-size"), size);
+                assert_eq!(get(&server, "cf-bucket-size"), bucket);
+                assert_eq!(get(&server, "cf-initial-size"), size);
                 assert_eq!(connection.call("CF.ADD k a"), Reply::Integer(1));
             }
         }
@@ -101,7 +84,7 @@ fn a_pair_of_sizes_that_fits_is_loaded_in_any_order() {
 }
 
 #[test]
-fn a_pair_of_sizes_that_does_not_fit_stops_the_load() {
+fn an_initial_size_too_small_for_the_bucket_size_stops_the_load() {
     for arguments in [
         &["cf-bucket-size", "3", "cf-initial-size", "5"][..],
         &["cf-initial-size", "5", "cf-bucket-size", "3"],
@@ -120,9 +103,8 @@ fn a_pair_of_sizes_that_does_not_fit_stops_the_load() {
 }
 
 #[test]
-fn sizes_that_are_set_bound_one_another() {
+fn config_set_checks_bucket_size_against_initial_size() {
     let server = Server::start();
-    let mut connection = server.resp2();
     let steps = [
         ("cf-initial-size", "10", ""),
         ("cf-bucket-size", "6", "[1, 5]"),
@@ -142,7 +124,7 @@ fn sizes_that_are_set_bound_one_another() {
         ("cf-bucket-size", "255", ""),
     ];
     for (name, value, range) in steps {
-        let reply = set(&mut connection, name, value).to_string();
+        let reply = set(&server, name, value).to_string();
         if range.is_empty() {
             assert_eq!(reply, "+OK", "{name} {value}");
         } else {
@@ -150,26 +132,26 @@ fn sizes_that_are_set_bound_one_another() {
             assert!(reply.contains(&text), "{name} {value}: {reply}");
         }
     }
-    let reply = set(&mut connection, "cf-bucket-size", "x").to_string();
+    let reply = set(&server, "cf-bucket-size", "x").to_string();
     assert!(
         reply.contains("Invalid value for `cf-bucket-size`"),
         "{reply}"
     );
-    assert_eq!(get(&mut connection, "cf-bucket-size"), "255");
+    assert_eq!(get(&server, "cf-bucket-size"), "255");
 }
 
 #[test]
-fn the_old_load_argument_is_taken_and_said_to_be_old() {
+fn the_deprecated_load_argument_is_accepted_and_logged() {
     let server = Options::new()
         .module_arguments(&["CF_MAX_EXPANSIONS", "7"])
         .start();
-    assert_eq!(get(&mut server.resp2(), "cf-max-expansions"), "7");
+    assert_eq!(get(&server, "cf-max-expansions"), "7");
     assert!(server.log().contains("CF_MAX_EXPANSIONS is deprecated"));
 }
 
 /// The limit is looked at once a command. A replica and the AOF obey whatever their own limit is.
 #[test]
-fn the_limit_of_sub_filters_holds_for_users_only() {
+fn max_expansions_limits_clients_but_not_replication_and_loading() {
     let mut primary = Options::new()
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
         .start();
@@ -183,7 +165,7 @@ fn the_limit_of_sub_filters_holds_for_users_only() {
             .call("CF.RESERVE k 4 MAXITERATIONS 1 EXPANSION 1")
             .is_ok()
     );
-    assert!(set(&mut connection, "cf-max-expansions", "3").is_ok());
+    assert!(set(&primary, "cf-max-expansions", "3").is_ok());
     let mut inserted = 0;
     while info(&mut connection, "k", "Number of filters") < 2 {
         inserted += 1;
@@ -196,7 +178,7 @@ fn the_limit_of_sub_filters_holds_for_users_only() {
     let sub_filters = info(&mut connection, "k", "Number of filters");
     assert!(sub_filters > 20, "{sub_filters}");
     let reached = "-Maximum expansions reached";
-    let offset = number(&primary, "master_repl_offset");
+    let offset = primary.info_number("master_repl_offset");
     for command in [
         "CF.ADD k a",
         "CF.ADDNX k a",
@@ -206,9 +188,9 @@ fn the_limit_of_sub_filters_holds_for_users_only() {
     ] {
         assert_eq!(connection.call(command).to_string(), reached);
     }
-    assert_eq!(number(&primary, "master_repl_offset"), offset);
+    assert_eq!(primary.info_number("master_repl_offset"), offset);
     // A key that was made for a refused item is there, everywhere.
-    assert!(set(&mut connection, "cf-max-expansions", "1").is_ok());
+    assert!(set(&primary, "cf-max-expansions", "1").is_ok());
     for command in ["CF.ADD new a", "CF.INSERT new2 CAPACITY 77 ITEMS a"] {
         assert_eq!(connection.call(command).to_string(), reached);
     }
@@ -230,7 +212,7 @@ fn the_limit_of_sub_filters_holds_for_users_only() {
 
 /// Creation is spelled out, so that a replica's settings do not matter; each form of it.
 #[test]
-fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
+fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Server::start();
     let mut replica = Options::new()
         .module_arguments(&[
@@ -261,10 +243,10 @@ fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
             let reply = connection.call(&command.replacen(' ', &format!(" {round}:"), 1));
             assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
         }
-        assert!(set(&mut connection, "cf-expansion-factor", "4").is_ok());
-        assert!(set(&mut connection, "cf-initial-size", "8").is_ok());
-        assert!(set(&mut connection, "cf-bucket-size", "4").is_ok());
-        assert!(set(&mut connection, "cf-max-iterations", "500").is_ok());
+        assert!(set(&primary, "cf-expansion-factor", "4").is_ok());
+        assert!(set(&primary, "cf-initial-size", "8").is_ok());
+        assert!(set(&primary, "cf-bucket-size", "4").is_ok());
+        assert!(set(&primary, "cf-max-iterations", "500").is_ok());
     }
     primary.wait_for_replica(&replica);
     let mut on_replica = replica.resp2();
@@ -281,7 +263,7 @@ fn every_way_to_make_a_filter_is_the_same_on_a_replica() {
 /// Growth that is refused makes elements of the reply -1; none of these items is replicated, and the
 /// others are in their order.
 #[test]
-fn items_that_are_refused_memory_are_not_replicated() {
+fn items_refused_for_memory_are_not_replicated() {
     for command in ["CF.INSERT", "CF.INSERTNX"] {
         let mut primary = Server::start();
         let mut replica = Server::start();
@@ -310,7 +292,7 @@ fn items_that_are_refused_memory_are_not_replicated() {
             }
             from += 20_000;
         }
-        assert!(number(&primary, "bf_cuckoo_refusals") >= refused);
+        assert!(primary.info_number("bf_cuckoo_refusals") >= refused);
         primary.wait_for_replica(&replica);
         let here = dump(&mut connection, "k");
         assert!(dump(&mut replica.resp2(), "k") == here, "{command}");
@@ -318,7 +300,7 @@ fn items_that_are_refused_memory_are_not_replicated() {
 }
 
 #[test]
-fn a_full_filter_says_so_in_each_protocol_and_replicas_agree() {
+fn insertions_into_a_full_filter_fail_in_each_protocol_and_on_replicas() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -343,14 +325,14 @@ fn a_full_filter_says_so_in_each_protocol_and_replicas_agree() {
     assert_eq!(reply, "*[#t]");
     let reply = resp3.call("CF.INSERTNX other ITEMS a b").to_string();
     assert_eq!(reply, "*[:0 :1]");
-    assert!(number(&primary, "bf_cuckoo_refusals") >= 6);
+    assert!(primary.info_number("bf_cuckoo_refusals") >= 6);
     primary.wait_for_replica(&replica);
     let here = dump(&mut connection, "k");
     assert_eq!(dump(&mut replica.resp2(), "k"), here);
 }
 
 #[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
@@ -377,7 +359,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
     ] {
         assert_eq!(connection.call(command).to_string(), refused);
     }
-    assert!(set(&mut connection, "cf-initial-size", "1073741824").is_ok());
+    assert!(set(&server, "cf-initial-size", "1073741824").is_ok());
     assert_eq!(connection.call("CF.ADD huge a").to_string(), refused);
     let reply = connection.send(&[b"CF.LOADCHUNK", &b"huge"[..], b"1", &header]);
     assert_eq!(reply.to_string(), "-Couldn't create filter!");
@@ -404,22 +386,6 @@ fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
         assert_eq!(connection.call(command).to_string(), text);
     }
     assert_eq!(dump(&mut connection, "k"), before);
-}
-
-#[test]
-fn a_reservation_of_a_thousand_million_takes_address_space_only() {
-    let mut server = Server::start();
-    let mut connection = server.resp2();
-    let before = server.resident_bytes();
-    assert!(connection.call("CF.RESERVE big 1073741824").is_ok());
-    assert!(connection.call("MEMORY USAGE big").integer() >= Some(1 << 30));
-    assert_eq!(connection.call("CF.ADD big a"), Reply::Integer(1));
-    assert_eq!(connection.call("CF.EXISTS big a"), Reply::Integer(1));
-    assert!(server.resident_bytes() - before < 16 << 20);
-    assert_eq!(connection.call("UNLINK big"), Reply::Integer(1));
-    server.wait_until("the memory back", |server| {
-        server.info("bf_cuckoo_bytes").as_deref() == Some("0")
-    });
 }
 
 /// Two buckets of two slots hold four equal items a sub-filter; so 32 sub-filters hold 128 (or 64, where
@@ -460,18 +426,18 @@ fn equal_items_grow_a_filter_up_to_the_limit() {
 }
 
 #[test]
-fn memory_and_its_count_follow_growth_and_compaction() {
+fn memory_usage_and_info_follow_growth_and_compaction() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let counted = || number(&server, "bf_cuckoo_bytes");
+    let counted = || server.info_number("bf_cuckoo_bytes");
     assert!(connection.call("CF.RESERVE k 10000").is_ok());
     let empty = connection.call("MEMORY USAGE k").integer().unwrap();
     insert(&mut connection, "k", 0, 100_000);
     let full = connection.call("MEMORY USAGE k").integer().unwrap();
     assert!(full > 100_000 && full > empty, "{full}");
     assert!((counted() - full).abs() < 1000, "{} {full}", counted());
-    assert!(number(&server, "bf_cuckoo_growths") >= 6);
-    assert_eq!(number(&server, "bf_cuckoo_items_added"), 100_000);
+    assert!(server.info_number("bf_cuckoo_growths") >= 6);
+    assert_eq!(server.info_number("bf_cuckoo_items_added"), 100_000);
     for start in (0..100_000).step_by(1000) {
         for i in start..start + 1000 {
             let command = ["CF.DEL", "k", &format!("item:{i}")];
@@ -490,7 +456,7 @@ fn memory_and_its_count_follow_growth_and_compaction() {
 }
 
 #[test]
-fn compaction_is_a_write_that_replicas_follow() {
+fn compaction_is_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -526,7 +492,7 @@ fn compaction_is_a_write_that_replicas_follow() {
 }
 
 #[test]
-fn a_filter_above_16_mebibytes_goes_over_in_chunks() {
+fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     let server = Server::start();
     let other = Server::start();
     let (mut from, mut to) = (server.resp2(), other.resp2());
@@ -535,26 +501,13 @@ fn a_filter_above_16_mebibytes_goes_over_in_chunks() {
     insert(&mut from, "large", 0, 20_000);
     insert(&mut from, "several", 0, 5000);
     for (key, expected) in [("large", Some(3)), ("several", None)] {
-        let mut iterator = "0".to_owned();
-        let mut chunks = 0;
-        loop {
-            let reply = from.send(&["CF.SCANDUMP", key, &iterator]);
-            let [next, chunk] = reply.items().unwrap() else {
-                panic!("{reply}");
-            };
-            iterator = next.integer().unwrap().to_string();
-            if iterator == "0" {
-                assert!(matches!(chunk, Reply::Null(_)));
-                break;
-            }
-            let chunk = chunk.text().unwrap();
-            assert!(chunk.len() <= 16 << 20);
-            let loaded = to.send(&[b"CF.LOADCHUNK", key.as_bytes(), iterator.as_bytes(), chunk]);
-            assert!(loaded.is_ok(), "{loaded}");
-            chunks += 1;
-        }
+        let chunks = Family::of("cf").copy_in_chunks(&mut from, key, &mut to, key);
         let sub_filters = info(&mut from, key, "Number of filters");
-        assert_eq!(chunks, expected.unwrap_or(1 + sub_filters), "{key}");
+        assert_eq!(
+            chunks,
+            expected.unwrap_or(1 + sub_filters as usize),
+            "{key}"
+        );
         assert!(dump(&mut to, key) == dump(&mut from, key), "{key}");
     }
 }
@@ -573,11 +526,7 @@ fn filters_without_items_survive_a_rewrite_of_the_aof() {
     );
     assert_eq!(connection.call("CF.ADD emptied a"), Reply::Integer(1));
     assert_eq!(connection.call("CF.DEL emptied a"), Reply::Integer(1));
-    connection.call("BGREWRITEAOF");
-    server.wait_until("the rewrite", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
+    assert!(server.rewrite_aof());
     let before = ["empty", "emptied"].map(|key| dump(&mut connection, key));
     assert!(matches!(before[0], Reply::Bulk(_)));
     server.restart();
@@ -588,7 +537,7 @@ fn filters_without_items_survive_a_rewrite_of_the_aof() {
 }
 
 #[test]
-fn events_are_named_as_the_commands() {
+fn keyspace_events_are_named_after_the_commands() {
     let server = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -634,75 +583,4 @@ fn events_are_named_as_the_commands() {
             "cf.loadchunk"
         ]
     );
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for (command, words) in [
-        ("reserve", "k 100"),
-        ("add", "k a"),
-        ("addnx", "k a"),
-        ("insert", "k ITEMS a"),
-        ("insertnx", "k ITEMS a"),
-        ("exists", "k a"),
-        ("mexists", "k a b"),
-        ("count", "k a"),
-        ("del", "k a"),
-        ("compact", "k"),
-        ("info", "k"),
-        ("debug", "k"),
-        ("scandump", "k 0"),
-        ("loadchunk", "k 1 data"),
-    ] {
-        let name = format!("cf.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-        let keys = connection.call(&format!("COMMAND GETKEYS {name} {words}"));
-        assert_eq!(keys.to_string(), "*[$k]");
-    }
-}
-
-#[test]
-fn users_get_what_their_categories_allow() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    let version = server.version();
-    assert_eq!(admin.call("CF.ADD shop:1 a"), Reply::Integer(1));
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("~* +@read", "CF.EXISTS shop:1 a"), ":1");
-        for write in ["CF.ADD shop:1 b", "CF.DEL shop:1 a", "CF.COMPACT shop:1"] {
-            assert!(user("~* +@read", write).starts_with("-NOPERM"), "{write}");
-        }
-        assert_eq!(user("~* +@write", "CF.COMPACT shop:1"), "+OK");
-    }
-    assert_eq!(user("%W~shop:* +@all", "CF.ADD shop:1 a"), ":1");
-    assert_eq!(user("%W~shop:* +@all", "CF.DEL shop:1 a"), ":1");
-    assert!(user("%R~shop:* +@all", "CF.DEL shop:1 a").starts_with("-NOPERM"));
-    assert!(user("%R~shop:* +@all", "CF.COMPACT shop:1").starts_with("-NOPERM"));
-    assert_eq!(user("%R~shop:* +@all", "CF.COUNT shop:1 a"), ":1");
-    assert!(user("~other:* +@all", "CF.INFO shop:1").starts_with("-NOPERM"));
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("~* +@cuckoo", "CF.ADD shop:1 c"), ":1");
-        assert!(user("~* +@all -@cuckoo", "CF.EXISTS shop:1 a").starts_with("-NOPERM"));
-    }
 }

@@ -7,26 +7,26 @@
 //! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
 //! The blocks of a page share one server, in order.
 
+mod environment;
+mod messages;
 mod page;
 mod reference;
-mod stage;
-mod texts;
 
+use environment::Environment;
 use page::Page;
-use stage::Stage;
 
 /// Runs every block of a page and says what did not come out as written.
 fn faults(page: &Page) -> Vec<String> {
-    let mut stage = Stage::default();
+    let mut environment = Environment::default();
     let faults = page.blocks.iter().filter_map(|block| {
-        let fault = stage.run(block).err()?;
+        let fault = environment.run(block).err()?;
         Some(format!("{}:{}: {fault}", page.path.display(), block.line))
     });
     faults.collect()
 }
 
 #[test]
-fn examples_come_out_as_written() {
+fn examples_print_the_documented_output() {
     let pages = page::all();
     assert!(pages.len() > 10, "{} pages", pages.len());
     let faults: Vec<_> = pages.iter().flat_map(faults).collect();
@@ -71,7 +71,7 @@ fn a_wrong_example_is_found() {
 
 /// Links to files of ours lead somewhere, and so do those to headings.
 #[test]
-fn links_lead_somewhere() {
+fn links_have_targets() {
     let mut links = 0;
     for page in page::all() {
         for target in page.links() {

@@ -1,6 +1,6 @@
 //! Keys that have expired and that the server has not yet deleted. DEBUG DIGEST counts them.
 
-use crate::samples::{SAMPLES, Sample};
+use crate::families::{FAMILIES, run_on};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::thread;
@@ -12,9 +12,9 @@ const LIST: (&str, &[&str]) = ("list", &["RPUSH KEY a b c"]);
 
 /// Every type with the commands that create a value.
 fn types() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    let samples = SAMPLES
+    let samples = FAMILIES
         .iter()
-        .map(|sample| (sample.type_name, sample.build));
+        .map(|family| (family.type_name, family.build));
     std::iter::once(LIST).chain(samples)
 }
 
@@ -37,7 +37,7 @@ impl Nodes {
 
     /// Creates a value on the primary.
     fn build(&self, commands: &[&str]) {
-        Sample::run(&mut self.primary.resp2(), commands, KEY);
+        run_on(&mut self.primary.resp2(), KEY, commands);
     }
 
     /// Lets the key expire.
@@ -89,7 +89,7 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
 
 /// DEBUG RELOAD drops expired keys and sends no DEL to the replicas and the AOF.
 #[test]
-fn a_reload_of_the_primary_treats_expired_sketches_like_lists() {
+fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
     let mut nodes = Nodes::start();
     let empty = nodes.digests().0;
     let mut outcomes = types().map(|(name, build)| {

@@ -4,8 +4,8 @@
 
 use crate::golden::compare::is_same;
 use crate::golden::differences::{self, Effect, Listed};
+use crate::golden::expected::Wanted;
 use crate::golden::recorded::{self, Step};
-use crate::golden::wanted::Wanted;
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Server, Version};
 use std::collections::{HashMap, HashSet};

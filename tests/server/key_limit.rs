@@ -1,196 +1,84 @@
 //! `sketch-max-key-bytes`: no command of a client makes a key hold more, on a primary; whatever must be
 //! obeyed is.
 
-use crate::samples::{SAMPLES, Sample, dump};
-use crate::support::abilities::proved;
+use crate::families::{FAMILIES, Family, Refusal, dump, run_on};
+use crate::support::abilities::record;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 
 const NAME: &str = "sketch-max-key-bytes";
 
-/// The setting's name on this server.
-fn setting(connection: &mut Connection) -> String {
-    let reply = connection.send(&["CONFIG", "GET", NAME]);
-    match reply.items() {
-        Some([]) => format!("bf.{NAME}"),
-        _ => NAME.to_owned(),
-    }
-}
-
-fn limit(connection: &mut Connection, bytes: i64) {
-    let name = setting(connection);
-    let reply = connection.send(&["CONFIG", "SET", &name, &bytes.to_string()]);
+fn limit(server: &Server, bytes: i64) {
+    let set = ["CONFIG", "SET", &server.setting(NAME), &bytes.to_string()];
+    let reply = server.resp2().send(&set);
     assert!(reply.is_ok(), "{reply}");
 }
 
-fn refusal(bytes: i64) -> String {
+fn error(bytes: i64) -> String {
     format!("-ERR the key would hold more bytes than {NAME} allows ({bytes})")
 }
-
-fn figure(server: &Server, sample: &Sample, name: &str) -> i64 {
-    let text = server.info(&format!("{}{name}", sample.info_prefix));
-    text.and_then(|text| text.parse().ok()).expect("a figure")
-}
-
-fn sample_of(prefix: &str) -> &'static Sample {
-    let of_family = |sample: &&Sample| sample.change.0.starts_with(prefix);
-    SAMPLES.iter().find(of_family).expect("a sample")
-}
-
-/// The family's prefix, as `BF.`.
-fn prefix(command: &str) -> &str {
-    command.split_inclusive('.').next().expect("a prefix")
-}
-
-/// Every command that makes a key, but for those that load a chunk. `SOURCE` is a key of the type.
-const CREATIONS: &[&str] = &[
-    "BF.RESERVE KEY 0.01 10000",
-    "BF.ADD KEY a",
-    "BF.MADD KEY a b",
-    "BF.INSERT KEY CAPACITY 5000 ITEMS a b",
-    "BF.MERGE KEY 1 SOURCE",
-    "CF.RESERVE KEY 10000",
-    "CF.ADD KEY a",
-    "CF.ADDNX KEY a",
-    "CF.INSERT KEY CAPACITY 5000 ITEMS a b",
-    "CF.INSERTNX KEY ITEMS a b",
-    "CMS.INITBYDIM KEY 1000 5",
-    "CMS.INITBYPROB KEY 0.01 0.01",
-    "TOPK.RESERVE KEY 10",
-    "TOPK.RESERVE KEY 10 1000 7 0.9",
-    "TDIGEST.CREATE KEY",
-    "TDIGEST.MERGE KEY 1 SOURCE",
-];
 
 /// The limit is what INFO counts of the key: with that many bytes it is made, with one less it is not,
 /// nothing is there, nothing is replicated, and the refusal is counted.
 #[test]
-fn no_command_makes_a_key_beyond_the_limit() {
+fn no_command_creates_a_key_beyond_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let offset = || server.info("master_repl_offset");
     let mut replica = Server::start();
     replica.replicate(&server);
     connection.call("CONFIG SET repl-ping-replica-period 3600");
-    for command in CREATIONS {
+    let creations = FAMILIES.iter().flat_map(|family| {
+        let creations = family.creations.iter();
+        creations.map(move |command| (family, command))
+    });
+    for (family, command) in creations {
         connection.call("FLUSHALL SYNC");
-        let sample = sample_of(prefix(command));
         if command.contains("SOURCE") {
-            sample.build(&mut connection, "SOURCE");
+            family.build(&mut connection, "SOURCE");
         }
         let keys = connection.call("DBSIZE");
-        let others = figure(&server, sample, "bytes");
+        let others = family.info(&server, "bytes");
         let made = connection.call(command);
         assert!(!matches!(made, Reply::Error(_)), "{command}: {made}");
-        let bytes = figure(&server, sample, "bytes") - others;
+        let bytes = family.info(&server, "bytes") - others;
         connection.call("DEL KEY");
 
-        limit(&mut connection, bytes - 1);
-        let (refusals, before) = (figure(&server, sample, "refusals"), offset());
+        limit(&server, bytes - 1);
+        let (refusals, before) = (family.info(&server, "refusals"), offset());
         let reply = connection.call(command).to_string();
-        assert_eq!(reply, refusal(bytes - 1), "{command}");
+        assert_eq!(reply, error(bytes - 1), "{command}");
         assert_eq!(connection.call("DBSIZE"), keys, "{command}");
         assert_eq!(offset(), before, "{command}");
-        assert_eq!(figure(&server, sample, "refusals"), refusals + 1);
-        assert_eq!(figure(&server, sample, "bytes"), others);
+        assert_eq!(family.info(&server, "refusals"), refusals + 1);
+        assert_eq!(family.info(&server, "bytes"), others);
 
-        limit(&mut connection, bytes);
+        limit(&server, bytes);
         let made = connection.call(command);
         assert!(!matches!(made, Reply::Error(_)), "{command}: {made}");
-        limit(&mut connection, 0);
+        limit(&server, 0);
     }
 }
 
 /// The chunk that begins a copy makes the key, and is refused where that would hold too much.
 #[test]
-fn no_chunk_makes_a_key_beyond_the_limit() {
+fn no_chunk_creates_a_key_beyond_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for sample in SAMPLES {
-        Sample::run(&mut connection, sample.build_large, "large");
-        let family = prefix(sample.change.0);
-        let scan = connection.call(&format!("{family}SCANDUMP large 0"));
-        let Some([Reply::Integer(next), Reply::Bulk(chunk)]) = scan.items() else {
-            panic!("{scan}");
-        };
-        let load = |connection: &mut Connection| {
-            let command = format!("{family}LOADCHUNK");
-            let next = next.to_string();
-            connection.send(&[command.as_bytes(), b"copy", next.as_bytes(), chunk])
-        };
-        limit(&mut connection, 1 << 20);
-        assert_eq!(load(&mut connection).to_string(), refusal(1 << 20));
+    for family in FAMILIES {
+        run_on(&mut connection, "large", family.build_large);
+        let (next, chunk) = family.scan(&mut connection, "large", 0).expect("a chunk");
+        let load = |connection: &mut Connection| family.load(connection, "copy", next, &chunk);
+        limit(&server, 1 << 20);
+        assert_eq!(load(&mut connection).to_string(), error(1 << 20));
         assert_eq!(connection.call("EXISTS copy"), Reply::Integer(0));
-        limit(&mut connection, 0);
+        limit(&server, 0);
         assert!(load(&mut connection).is_ok());
         connection.call("FLUSHALL SYNC");
     }
 }
 
-/// Every command that makes a key grow; `ITEMS` are other items every time.
-struct Growth {
-    create: &'static [&'static str],
-    command: &'static str,
-    /// Items a command.
-    items: usize,
-    /// How an item is refused.
-    refused: Refused,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Refused {
-    /// The command is answered with the error.
-    Whole,
-    /// The error stands at the item's place.
-    InPlace,
-    /// -1 stands at the item's place.
-    MinusOne,
-}
-
-const fn growth(
-    create: &'static [&'static str],
-    command: &'static str,
-    items: usize,
-    refused: Refused,
-) -> Growth {
-    Growth {
-        create,
-        command,
-        items,
-        refused,
-    }
-}
-
-const BLOOM: &[&str] = &["BF.RESERVE KEY 0.01 100 EXPANSION 1"];
-const CUCKOO: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
-const TOP_K: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
-const T_DIGEST: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
-
-const GROWTHS: &[Growth] = &[
-    growth(BLOOM, "BF.ADD KEY ITEMS", 1, Refused::Whole),
-    growth(BLOOM, "BF.MADD KEY ITEMS", 150, Refused::InPlace),
-    growth(BLOOM, "BF.INSERT KEY ITEMS ITEMS", 150, Refused::InPlace),
-    // Made and grown by the same command.
-    growth(&[], "BF.MADD KEY ITEMS", 20_000, Refused::InPlace),
-    growth(CUCKOO, "CF.ADD KEY ITEMS", 1, Refused::Whole),
-    growth(CUCKOO, "CF.ADDNX KEY ITEMS", 1, Refused::Whole),
-    growth(CUCKOO, "CF.INSERT KEY ITEMS ITEMS", 300, Refused::MinusOne),
-    growth(
-        CUCKOO,
-        "CF.INSERTNX KEY ITEMS ITEMS",
-        300,
-        Refused::MinusOne,
-    ),
-    growth(&[], "CF.INSERT KEY ITEMS ITEMS", 20_000, Refused::MinusOne),
-    growth(TOP_K, "TOPK.ADD KEY ITEMS", 1, Refused::InPlace),
-    growth(TOP_K, "TOPK.ADD KEY ITEMS", 100, Refused::InPlace),
-    growth(TOP_K, "TOPK.INCRBY KEY PAIRS", 10, Refused::InPlace),
-    growth(T_DIGEST, "TDIGEST.ADD KEY ITEMS", 1, Refused::Whole),
-    growth(T_DIGEST, "TDIGEST.ADD KEY ITEMS", 100, Refused::Whole),
-    growth(T_DIGEST, "TDIGEST.ADD KEY ITEMS", 7000, Refused::Whole),
-];
-
-const MOST: i64 = 10_000;
+const LIMIT: i64 = 10_000;
 
 /// Keys grow up to the limit and not beyond. What refuses changes nothing; once the limit is lifted the
 /// same command goes through.
@@ -198,13 +86,16 @@ const MOST: i64 = 10_000;
 fn no_command_makes_a_key_grow_beyond_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for growth in GROWTHS {
+    let growths = FAMILIES.iter().flat_map(|family| {
+        let growths = family.growths.iter();
+        growths.map(move |growth| (family, growth))
+    });
+    for (family, growth) in growths {
         connection.call("FLUSHALL SYNC");
-        limit(&mut connection, MOST);
-        Sample::run(&mut connection, growth.create, "KEY");
-        let sample = sample_of(prefix(growth.command));
+        limit(&server, LIMIT);
+        run_on(&mut connection, "KEY", growth.create);
         let name = growth.command;
-        let refusals = figure(&server, sample, "refusals");
+        let refusals = family.info(&server, "refusals");
         let mut next = 0;
         let (command, refused) = loop {
             let numbers = next..next + growth.items;
@@ -217,7 +108,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
             };
             let before = dump(&mut connection, "KEY");
             let reply = connection.call(&command);
-            let refused = count_refused(&reply, growth.refused);
+            let refused = count_refused(&reply, growth.refusal);
             if refused > 0 {
                 if refused == growth.items && connection.call("EXISTS KEY") == Reply::Integer(1) {
                     assert_eq!(dump(&mut connection, "KEY"), before, "{name}");
@@ -227,36 +118,36 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
             next += growth.items;
             assert!(next < 100_000, "{name} is never refused");
         };
-        let counted = figure(&server, sample, "refusals") - refusals;
-        let refused = match growth.refused {
-            Refused::Whole => growth.items,
+        let counted = family.info(&server, "refusals") - refusals;
+        let refused = match growth.refusal {
+            Refusal::Command => growth.items,
             _ => refused,
         };
         assert_eq!(counted, refused as i64, "{name}");
-        let held = figure(&server, sample, "bytes");
+        let held = family.info(&server, "bytes");
         // The allocator may round the last block up, by less than a fifth.
         assert!(
-            (200..MOST + MOST / 5).contains(&held),
+            (200..LIMIT + LIMIT / 5).contains(&held),
             "{name}: {held} bytes"
         );
-        limit(&mut connection, 0);
+        limit(&server, 0);
         let reply = connection.call(&command);
-        assert_eq!(count_refused(&reply, growth.refused), 0, "{name}: {reply}");
+        assert_eq!(count_refused(&reply, growth.refusal), 0, "{name}: {reply}");
     }
 }
 
 /// How many items a command refused. The text of an error must be the limit's.
-fn count_refused(reply: &Reply, refused: Refused) -> usize {
+fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
     let is_refusal = |reply: &Reply| match reply {
         Reply::Error(_) => {
-            assert_eq!(reply.to_string(), refusal(MOST));
+            assert_eq!(reply.to_string(), error(LIMIT));
             true
         }
-        Reply::Integer(-1) => refused == Refused::MinusOne,
+        Reply::Integer(-1) => refusal == Refusal::MinusOne,
         _ => false,
     };
-    match (refused, reply.items()) {
-        (Refused::Whole, None) => usize::from(is_refusal(reply)),
+    match (refusal, reply.items()) {
+        (Refusal::Command, None) => usize::from(is_refusal(reply)),
         (_, Some(items)) => items.iter().filter(|&item| is_refusal(item)).count(),
         (_, None) => panic!("{reply}"),
     }
@@ -264,7 +155,7 @@ fn count_refused(reply: &Reply, refused: Refused) -> usize {
 
 /// A merge makes its destination anew: what counts is what it holds then.
 #[test]
-fn a_merge_of_digests_is_held_to_the_limit() {
+fn merges_of_digests_must_stay_within_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let numbers: Vec<_> = (0..400).map(|n| n.to_string()).collect();
@@ -273,32 +164,32 @@ fn a_merge_of_digests_is_held_to_the_limit() {
         let add = format!("TDIGEST.ADD {key} {}", numbers.join(" "));
         assert!(connection.call(&add).is_ok());
     }
-    let sample = sample_of("TDIGEST.");
-    let others = figure(&server, sample, "bytes");
+    let family = Family::of("tdigest");
+    let others = family.info(&server, "bytes");
     assert!(connection.call("TDIGEST.MERGE made 2 a b").is_ok());
-    let bytes = figure(&server, sample, "bytes") - others;
+    let bytes = family.info(&server, "bytes") - others;
     connection.call("DEL made");
     assert!(bytes > others / 2, "{bytes} bytes, and {others} of two");
-    limit(&mut connection, bytes - 1);
+    limit(&server, bytes - 1);
     for merge in ["TDIGEST.MERGE made 2 a b", "TDIGEST.MERGE a 1 b"] {
         let before = dump(&mut connection, "a");
-        assert_eq!(connection.call(merge).to_string(), refusal(bytes - 1));
+        assert_eq!(connection.call(merge).to_string(), error(bytes - 1));
         assert_eq!(dump(&mut connection, "a"), before);
         assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     }
     // Smaller than it was, though still beyond the limit: a key may shrink.
-    limit(&mut connection, 300);
+    limit(&server, 300);
     assert!(
         connection
             .call("TDIGEST.MERGE a 1 b COMPRESSION 20 OVERRIDE")
             .is_ok()
     );
-    assert!(figure(&server, sample, "bytes") > 300);
+    assert!(family.info(&server, "bytes") > 300);
 }
 
 /// A union appends filters where a source has more of them.
 #[test]
-fn a_merge_of_filters_is_held_to_the_limit() {
+fn merges_of_filters_must_stay_within_the_limit() {
     let server = Server::start();
     let mut connection = server.resp2();
     let numbers: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
@@ -306,48 +197,48 @@ fn a_merge_of_filters_is_held_to_the_limit() {
         connection.call(&format!("BF.RESERVE {key} 0.01 100"));
     }
     connection.call(&format!("BF.MADD long {}", numbers.join(" ")));
-    let sample = sample_of("BF.");
-    let refusals = figure(&server, sample, "refusals");
+    let family = Family::of("bf");
+    let refusals = family.info(&server, "refusals");
     let before = dump(&mut connection, "short");
-    limit(&mut connection, 1000);
+    limit(&server, 1000);
     for merge in ["BF.MERGE short 1 long", "BF.MERGE made 2 long short"] {
-        assert_eq!(connection.call(merge).to_string(), refusal(1000));
+        assert_eq!(connection.call(merge).to_string(), error(1000));
     }
     assert_eq!(dump(&mut connection, "short"), before);
     assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
-    assert_eq!(figure(&server, sample, "refusals"), refusals + 2);
+    assert_eq!(family.info(&server, "refusals"), refusals + 2);
     // No filter is missing in the other direction.
     assert!(connection.call("BF.MERGE long 1 short").is_ok());
-    limit(&mut connection, 0);
+    limit(&server, 0);
     assert!(connection.call("BF.MERGE short 1 long").is_ok());
 }
 
 /// A key that is beyond the limit already is read, changed where that takes no memory, emptied, copied,
 /// and restored.
 #[test]
-fn keys_that_are_there_stay_usable_below_any_limit() {
+fn existing_keys_beyond_the_limit_stay_usable() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    for sample in SAMPLES {
-        let key = sample.type_name;
-        sample.build(&mut connection, key);
+    for family in FAMILIES {
+        let key = family.type_name;
+        family.build(&mut connection, key);
         let payload = connection.send(&["DUMP", key]);
         let payload = payload.text().expect("a payload").to_vec();
-        let before = sample.view(&mut connection, key);
-        limit(&mut connection, 1);
-        Sample::run(&mut connection, sample.idle, key);
-        assert_eq!(sample.view(&mut connection, key), before);
+        let before = family.view(&mut connection, key);
+        limit(&server, 1);
+        run_on(&mut connection, key, family.idle);
+        assert_eq!(family.view(&mut connection, key), before);
         assert_eq!(connection.send(&["COPY", key, "copy"]), Reply::Integer(1));
         let restore = [b"RESTORE", &b"restored"[..], b"0", &payload];
         assert!(connection.send(&restore).is_ok());
         assert!(connection.call("DEBUG RELOAD").is_ok());
-        assert_eq!(sample.view(&mut connection, key), before);
-        assert_eq!(sample.view(&mut connection, "copy"), before);
-        assert_eq!(sample.view(&mut connection, "restored"), before);
-        limit(&mut connection, 0);
+        assert_eq!(family.view(&mut connection, key), before);
+        assert_eq!(family.view(&mut connection, "copy"), before);
+        assert_eq!(family.view(&mut connection, "restored"), before);
+        limit(&server, 0);
         connection.call("DEL copy restored");
     }
-    limit(&mut connection, 1);
+    limit(&server, 1);
     for command in [
         "CMS.INCRBY CMSk-TYPE a 1 another 5",
         "CF.DEL MBbloomCF a",
@@ -361,22 +252,22 @@ fn keys_that_are_there_stay_usable_below_any_limit() {
 
 /// Replicas, and servers that load an AOF or an RDB file, take what they are sent.
 #[test]
-fn what_must_be_obeyed_is_not_limited() {
+fn replication_and_loading_are_not_limited() {
     for preamble in ["no", "yes"] {
         let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
         let mut primary = Options::new().arguments(&options).start();
         let mut replica = Options::new().module_arguments(&[NAME, "1"]).start();
         replica.replicate(&primary);
         let mut connection = primary.resp2();
-        for sample in SAMPLES {
-            sample.build(&mut connection, sample.type_name);
+        for family in FAMILIES {
+            family.build(&mut connection, family.type_name);
         }
         primary.wait_for_replica(&replica);
         let view = |server: &Server| {
             let mut connection = server.resp2();
-            let views = SAMPLES
+            let views = FAMILIES
                 .iter()
-                .map(|sample| sample.view(&mut connection, sample.type_name));
+                .map(|family| family.view(&mut connection, family.type_name));
             views.collect::<Vec<_>>()
         };
         let wanted = view(&primary);
@@ -385,26 +276,22 @@ fn what_must_be_obeyed_is_not_limited() {
             .arguments(&options)
             .module_arguments(&[NAME, "1"]);
         if preamble == "yes" {
-            connection.call("BGREWRITEAOF");
-            primary.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
+            assert!(primary.rewrite_aof());
         }
         primary.restart_with(limited);
         assert_eq!(view(&primary), wanted, "preamble {preamble}");
         // A replica that becomes a primary is held to it from then on.
         assert!(replica.call("REPLICAOF NO ONE").is_ok());
-        assert_eq!(replica.call("BF.ADD another a").to_string(), refusal(1));
+        assert_eq!(replica.call("BF.ADD another a").to_string(), error(1));
     }
-    for sample in SAMPLES {
-        proved("sketch-max-key-bytes", sample.type_name);
+    for family in FAMILIES {
+        record("sketch-max-key-bytes", family.type_name);
     }
 }
 
 /// Also from scripts and transactions, and in RESP3.
 #[test]
-fn scripts_and_transactions_are_held_to_the_limit() {
+fn scripts_and_transactions_must_stay_within_the_limit() {
     let server = Options::new().module_arguments(&[NAME, "64"]).start();
     let mut connection = server.connect(Protocol::Resp3);
     let script = "return redis.call('BF.ADD', KEYS[1], 'a')";
@@ -413,7 +300,7 @@ fn scripts_and_transactions_are_held_to_the_limit() {
     assert!(connection.call("MULTI").is_ok());
     connection.call("CMS.INITBYDIM k 10 10");
     let reply = connection.call("EXEC").to_string();
-    assert_eq!(reply, format!("*[{}]", refusal(64)));
+    assert_eq!(reply, format!("*[{}]", error(64)));
     assert_eq!(connection.call("EXISTS k"), Reply::Integer(0));
 }
 
@@ -421,7 +308,7 @@ fn scripts_and_transactions_are_held_to_the_limit() {
 fn the_limit_is_read_set_and_checked() {
     let server = Options::new().module_arguments(&[NAME, "123456"]).start();
     let mut connection = server.resp2();
-    let name = setting(&mut connection);
+    let name = server.setting(NAME);
     let get = |connection: &mut Connection| connection.send(&["CONFIG", "GET", &name]).to_string();
     assert_eq!(get(&mut connection), format!("*[${name} $123456]"));
     for bad in ["-1", "x", "1gb", "9223372036854775808", ""] {
@@ -429,7 +316,7 @@ fn the_limit_is_read_set_and_checked() {
         assert!(reply.contains(NAME), "{bad}: {reply}");
         assert_eq!(get(&mut connection), format!("*[${name} $123456]"));
     }
-    limit(&mut connection, i64::MAX);
+    limit(&server, i64::MAX);
     assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
     let log = Options::new().module_arguments(&[NAME, "-1"]).try_start();
     assert!(log.expect_err("no start").contains(NAME));

@@ -1,205 +1,30 @@
 //! MEMORY USAGE of a key does not grow when the key is saved and loaded, restored or copied.
 
-use crate::samples::SAMPLES;
+use crate::families::Usage::{AtMost, Equal};
+use crate::families::{self, FAMILIES, Family, MemoryCase, memory_case};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Random, Traffic};
+use crate::workload::{Random, Workload};
 use std::collections::BTreeMap;
 
 /// Bytes of each key, by name.
 type Usage = BTreeMap<Vec<u8>, i64>;
 
-/// A sequence of commands that creates a key. `KEY` stands for its name; a range `FIRST..END` as the last argument
-/// stands for these numbers, and with `each:` before it the command runs once for each of them.
-struct Case {
-    /// How MEMORY USAGE after loading compares with that before.
-    after: After,
-    commands: Vec<String>,
+fn cases() -> Vec<MemoryCase> {
+    let cases = FAMILIES.iter().flat_map(|family| {
+        let memory = &family.memory;
+        let mut cases = vec![
+            memory_case(memory.after_build, family.build),
+            memory_case(memory.after_reads, &[family.build, family.reads].concat()),
+            memory_case(Equal, family.build_large),
+        ];
+        cases.extend((memory.cases)());
+        cases
+    });
+    cases.collect()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
-    /// The same: the memory is a function of the state.
-    Equal,
-    /// Perhaps less: the key holds memory that is not part of its state (answers that reads keep, the buffer of the
-    /// item that a top-k expelled last).
-    AtMost,
-}
-use After::{AtMost, Equal};
-
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut case = |after: After, commands: &[&str]| {
-        cases.push(Case {
-            after,
-            commands: commands.iter().map(ToString::to_string).collect(),
-        });
-    };
-    for sample in SAMPLES {
-        // Items enter and leave the sample of top-k.
-        let after = match sample.type_name {
-            "TopK-TYPE" => AtMost,
-            _ => Equal,
-        };
-        case(after, sample.build);
-        let after_reads = match sample.type_name {
-            "TDIS-TYPE" => AtMost,
-            _ => after,
-        };
-        case(after_reads, &[sample.build, sample.reads].concat());
-        case(Equal, sample.build_large);
-    }
-
-    case(Equal, &["BF.RESERVE KEY 0.01 100"]);
-    case(Equal, &["BF.ADD KEY a"]);
-    case(
-        Equal,
-        &["BF.RESERVE KEY 0.01 100 NONSCALING", "BF.MADD KEY 0..99"],
-    );
-    case(Equal, &["BF.RESERVE KEY 0.01 10", "BF.MADD KEY 0..5000"]);
-    for filters in 2..10 {
-        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
-        case(Equal, &["BF.RESERVE KEY 0.0001 100 EXPANSION 1", &items]);
-    }
-    case(
-        Equal,
-        &[
-            "BF.RESERVE KEY{2} 0.01 10",
-            "BF.MADD KEY{2} 0..3000",
-            "BF.MERGE KEY 1 KEY{2}",
-        ],
-    );
-
-    case(Equal, &["CF.RESERVE KEY 1000 BUCKETSIZE 5"]);
-    case(Equal, &["CF.ADD KEY a"]);
-    for items in [10, 50, 100, 300, 1000] {
-        let items = format!("CF.INSERT KEY ITEMS 0..{items}");
-        case(Equal, &["CF.RESERVE KEY 16 EXPANSION 1", &items]);
-        case(
-            Equal,
-            &["CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3", &items],
-        );
-        // Most sub-filters are removed.
-        case(
-            Equal,
-            &[
-                "CF.RESERVE KEY 16",
-                &items,
-                "each:CF.DEL KEY 0..900",
-                "CF.COMPACT KEY",
-            ],
-        );
-    }
-
-    for cell_size in [1, 2, 4, 8] {
-        let create = format!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {cell_size}");
-        case(Equal, &[&create]);
-        case(Equal, &[&create, "each:CMS.INCRBY KEY a 0..20"]);
-    }
-    case(
-        Equal,
-        &[
-            "CMS.INITBYPROB KEY 0.001 0.01",
-            "CMS.INCRBY KEY a 3",
-            "CMS.MERGE KEY 2 KEY KEY",
-        ],
-    );
-
-    case(Equal, &["TOPK.RESERVE KEY 10"]);
-    for k in [1, 3, 4, 6, 50, 5000] {
-        let create = format!("TOPK.RESERVE KEY {k} 200 4 0.9");
-        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
-            // The second time the items are present: they need no memory. A list that is full keeps a buffer for
-            // the next item.
-            let after = if items < k { Equal } else { AtMost };
-            let add = format!("TOPK.ADD KEY 0..{items}");
-            case(after, &[&create, &add, &add]);
-            case(after, &[&create, &format!("each:{add}")]);
-        }
-    }
-    let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
-    case(
-        AtMost,
-        &[
-            "TOPK.RESERVE KEY 3 50 4 0.9",
-            &long,
-            "TOPK.ADD KEY 0..100",
-            "TOPK.INCRBY KEY b 9 c 9 d 9",
-        ],
-    );
-    case(
-        AtMost,
-        &[
-            "TOPK.RESERVE KEY 2 50 4 0.9",
-            &long,
-            "TOPK.LIST KEY WITHCOUNT",
-            "TOPK.QUERY KEY short",
-        ],
-    );
-
-    case(Equal, &["TDIGEST.CREATE KEY"]);
-    for samples in [
-        1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
-        5000,
-    ] {
-        let add = format!("TDIGEST.ADD KEY 0..{samples}");
-        let each = format!("each:{add}");
-        case(Equal, &["TDIGEST.CREATE KEY", &add]);
-        case(Equal, &["TDIGEST.CREATE KEY", &each]);
-        case(
-            Equal,
-            &[
-                "TDIGEST.CREATE KEY",
-                &add,
-                "TDIGEST.MIN KEY",
-                "TDIGEST.MAX KEY",
-            ],
-        );
-        case(
-            AtMost,
-            &["TDIGEST.CREATE KEY", &add, "TDIGEST.QUANTILE KEY 0.5"],
-        );
-        case(Equal, &["TDIGEST.CREATE KEY COMPRESSION 20", &add, &add]);
-        case(
-            Equal,
-            &[
-                "TDIGEST.CREATE KEY COMPRESSION 1000",
-                &add,
-                "TDIGEST.ADD KEY 5 5 5 5",
-            ],
-        );
-        case(
-            Equal,
-            &[
-                "TDIGEST.CREATE KEY{2}",
-                &add.replace("KEY", "KEY{2}"),
-                "TDIGEST.MERGE KEY 2 KEY{2} KEY{2}",
-            ],
-        );
-        case(
-            Equal,
-            &[
-                "TDIGEST.CREATE KEY{2}",
-                &add.replace("KEY", "KEY{2}"),
-                "TDIGEST.MERGE KEY 2 KEY{2} KEY{2}",
-                &add,
-            ],
-        );
-        case(Equal, &["TDIGEST.CREATE KEY", &add, "TDIGEST.RESET KEY"]);
-    }
-    // Centroids and samples of the same mean.
-    case(
-        Equal,
-        &[
-            "TDIGEST.CREATE KEY COMPRESSION 5",
-            "each:TDIGEST.ADD KEY 7 7 -0.0 0 7 3 0..40",
-            "TDIGEST.ADD KEY 7 0 -0",
-        ],
-    );
-    cases
-}
-
-/// Runs commands on a key; see [`Case`]. None may fail.
+/// Runs commands on a key; see [`MemoryCase`]. None may fail.
 fn run(connection: &mut Connection, commands: &[String], key: &str) {
     for command in commands {
         let command = command.replace("KEY", key);
@@ -248,7 +73,7 @@ fn usage_of_all(connection: &mut Connection) -> Usage {
 
 /// One byte of the name says what is expected, so that all names have the same length: the server's own share of
 /// MEMORY USAGE depends on it.
-fn name(prefix: char, number: usize, after: After) -> String {
+fn name(prefix: char, number: usize, after: families::Usage) -> String {
     let after = if after == Equal { 'e' } else { 'a' };
     format!("{prefix}:{number:04}:{after}")
 }
@@ -274,7 +99,7 @@ fn check_all(wrong: &mut Vec<String>, what: &str, before: &Usage, after: &Usage)
     }
 }
 
-fn assert_none(wrong: &[String], cases: &[Case]) {
+fn assert_none(wrong: &[String], cases: &[MemoryCase]) {
     let list: Vec<_> = wrong
         .iter()
         .map(|line| {
@@ -298,52 +123,19 @@ fn assert_none(wrong: &[String], cases: &[Case]) {
 }
 
 /// Creates a key for each case.
-fn build_all(connection: &mut Connection, cases: &[Case]) {
+fn build_all(connection: &mut Connection, cases: &[MemoryCase]) {
     for (number, case) in cases.iter().enumerate() {
-        run(connection, &case.commands, &name('k', number, case.after));
-        connection.send(&["DEL", &format!("{}{{2}}", name('k', number, case.after))]);
+        run(connection, &case.commands, &name('k', number, case.usage));
+        connection.send(&["DEL", &format!("{}{{2}}", name('k', number, case.usage))]);
     }
 }
 
-/// Copies a key with SCANDUMP and LOADCHUNK.
-fn copy_in_chunks(connection: &mut Connection, prefix: &str, from: &str, to: &str) {
-    let mut iterator = 0;
-    loop {
-        let scan = [
-            format!("{prefix}.SCANDUMP"),
-            from.to_owned(),
-            iterator.to_string(),
-        ];
-        let reply = connection.send(&scan);
-        let Some([Reply::Integer(next), chunk]) = reply.items() else {
-            panic!("{scan:?}: {reply}");
-        };
-        if *next == 0 {
-            return;
-        }
-        iterator = *next;
-        let load = format!("{prefix}.LOADCHUNK");
-        let chunk = chunk.text().expect("a chunk");
-        let reply = connection.send(&[
-            load.as_bytes(),
-            to.as_bytes(),
-            iterator.to_string().as_bytes(),
-            chunk,
-        ]);
-        assert!(reply.is_ok(), "{load}: {reply}");
-    }
-}
-
-fn chunk_prefix(connection: &mut Connection, key: &str) -> &'static str {
+/// The family of a key.
+fn family_of(connection: &mut Connection, key: &str) -> &'static Family {
     let reply = connection.send(&["TYPE", key]);
-    match reply.text().expect("a type") {
-        b"MBbloom--" => "BF",
-        b"MBbloomCF" => "CF",
-        b"CMSk-TYPE" => "CMS",
-        b"TopK-TYPE" => "TOPK",
-        b"TDIS-TYPE" => "TDIGEST",
-        other => panic!("{}", String::from_utf8_lossy(other)),
-    }
+    let mut families = FAMILIES.iter();
+    let family = families.find(|family| reply.text() == Some(family.type_name.as_bytes()));
+    family.unwrap_or_else(|| panic!("{reply}"))
 }
 
 #[test]
@@ -354,28 +146,31 @@ fn a_restored_or_copied_key_takes_no_more_memory_than_the_original() {
     build_all(&mut connection, &cases);
     let mut wrong = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        let key = name('k', number, case.after);
+        let key = name('k', number, case.usage);
         let before = usage(&mut connection, key.as_bytes());
         let [restored, copied, chunked] =
-            ['r', 'c', 'l'].map(|prefix| name(prefix, number, case.after));
+            ['r', 'c', 'l'].map(|prefix| name(prefix, number, case.usage));
         let payload = connection.send(&["DUMP", &key]);
         let payload = payload.text().expect("a payload");
         let reply = connection.send(&[&b"RESTORE"[..], restored.as_bytes(), b"0", payload]);
         assert!(reply.is_ok(), "{reply}");
         assert_eq!(connection.send(&["COPY", &key, &copied]), Reply::Integer(1));
-        let prefix = chunk_prefix(&mut connection, &key);
-        copy_in_chunks(&mut connection, prefix, &key, &chunked);
+        let family = family_of(&mut connection, &key);
+        let mut other = server.resp2();
+        family.copy_in_chunks(&mut connection, &key, &mut other, &chunked);
         for (what, copy) in [
             ("RESTORE", &restored),
             ("COPY", &copied),
             ("LOADCHUNK", &chunked),
         ] {
-            // An empty cuckoo filter has no chunks.
             if connection.send(&["EXISTS", copy]) == Reply::Integer(1) {
                 let after = usage(&mut connection, copy.as_bytes());
                 check(&mut wrong, what, &key, before, after);
             } else {
-                assert_eq!((what, prefix), ("LOADCHUNK", "CF"));
+                assert!(
+                    what == "LOADCHUNK" && family.has_no_chunks_when_empty,
+                    "{what} {key}"
+                );
             }
         }
         connection.send(&["DEL", &restored, &copied, &chunked]);
@@ -393,18 +188,12 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     build_all(&mut connection, &cases);
     // Copies that are changed afterwards grow from what the copy took.
     for (number, case) in cases.iter().enumerate() {
-        let key = name('k', number, case.after);
+        let key = name('k', number, case.usage);
         let copy = name('c', number, AtMost);
         assert_eq!(connection.send(&["COPY", &key, &copy]), Reply::Integer(1));
-        let add = match chunk_prefix(&mut connection, &key) {
-            // Some are full.
-            "BF" => continue,
-            "CF" => "CF.INSERT KEY ITEMS 9000..9100",
-            "CMS" => "each:CMS.INCRBY KEY a 1..30",
-            "TOPK" => "each:TOPK.ADD KEY 9000..9006",
-            _ => "each:TDIGEST.ADD KEY 9000..9100",
-        };
-        run(&mut connection, &[add.to_owned()], &copy);
+        if let Some(change) = family_of(&mut connection, &key).memory.change {
+            run(&mut connection, &[change.to_owned()], &copy);
+        }
     }
     let mut wrong = Vec::new();
     let mut before = usage_of_all(&mut connection);
@@ -432,11 +221,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
         let mut connection = server.resp2();
         build_all(&mut connection, &cases);
         if rewrite {
-            connection.call("BGREWRITEAOF");
-            server.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
+            assert!(server.rewrite_aof());
         }
         let before = usage_of_all(&mut connection);
         server.restart();
@@ -453,7 +238,7 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    let mut traffic = Traffic::new(15, "", 40);
+    let mut traffic = Workload::new(15, "", 40);
     for command in traffic.creations() {
         connection.send(&command);
     }

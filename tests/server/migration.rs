@@ -1,16 +1,17 @@
 //! From RedisBloom to here and back, each way that docs/migration.md names. The evidence is what
 //! RedisBloom itself wrote (`tests/golden/dumps`): as an RDB file, as an append-only file, and as what a
-//! primary sends. Keys one by one are in golden_dumps.rs, encoding versions in encodings.rs.
+//! primary sends. Keys one by one are in golden_dumps.rs, encoding versions in encoding_versions.rs.
 
 mod files;
 mod primary;
 
-use crate::golden_dumps::{Golden, Key};
-use crate::samples::{SAMPLES, dump};
-use crate::state::{State, select};
+use crate::commands::recorded_commands;
+use crate::families::{FAMILIES, dump};
+use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Command, Traffic, families, words};
+use crate::support::state::{State, select};
+use crate::workload::{Command, Workload, words};
 use files::Entry;
 use primary::Primary;
 use roughly_dump::{Values, type_id};
@@ -21,10 +22,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// All that was recorded of one release.
 fn recorded(folder: &'static str) -> Vec<Key> {
-    let families = families();
-    families
-        .iter()
-        .flat_map(|family| Golden::load(folder, family.prefix).keys)
+    recorded_families()
+        .flat_map(|family| Golden::load(folder, family).keys)
         .collect()
 }
 
@@ -91,7 +90,7 @@ fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn an_rdb_file_of_the_peer_is_loaded() {
+fn rdb_files_of_redisbloom_load() {
     let hour = 3_600_000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
     let expires = u64::try_from(now.as_millis()).expect("a time") + hour;
@@ -116,7 +115,7 @@ fn an_rdb_file_of_the_peer_is_loaded() {
 }
 
 #[test]
-fn an_append_only_file_of_the_peer_is_loaded() {
+fn append_only_files_of_redisbloom_load() {
     let with_aof = || Options::new().arguments(&["--appendonly", "yes"]);
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
@@ -135,7 +134,7 @@ fn an_append_only_file_of_the_peer_is_loaded() {
 }
 
 #[test]
-fn a_replica_of_the_peer_takes_over() {
+fn a_replica_of_redisbloom_can_become_the_primary() {
     for folder in ["2.8", "8.10"] {
         for load in ["disabled", "swapdb"] {
             let keys = recorded(folder);
@@ -196,29 +195,22 @@ fn names(file: &[u8]) -> BTreeSet<String> {
 
 /// The way back: what we write is of the types, encoding versions and commands that RedisBloom has.
 #[test]
-fn the_peer_can_read_what_we_write() {
-    let versions = [
-        (b"MBbloom--", 4),
-        (b"MBbloomCF", 4),
-        (b"CMSk-TYPE", 0),
-        (b"TopK-TYPE", 0),
-        (b"TDIS-TYPE", 0),
-    ];
+fn redisbloom_can_read_saved_keys_and_logged_commands() {
     let mut server = Options::new()
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
         .start();
     let mut connection = server.resp2();
-    for sample in SAMPLES {
-        sample.build(&mut connection, sample.type_name);
-        let Reply::Bulk(payload) = connection.send(&["DUMP", sample.type_name]) else {
-            panic!("no DUMP of {}", sample.type_name);
+    for family in FAMILIES {
+        family.build(&mut connection, family.type_name);
+        let Reply::Bulk(payload) = connection.send(&["DUMP", family.type_name]) else {
+            panic!("no DUMP of {}", family.type_name);
         };
         let (id, _) = Values::from_dump(&payload).expect("a payload");
-        let known = versions.iter().find(|v| v.0 == sample.type_name.as_bytes());
-        let (name, version) = known.expect("a type of the peer");
-        assert_eq!(id, type_id(name, *version), "{}", sample.type_name);
+        let name = family.type_name.as_bytes().try_into().expect("9 bytes");
+        let wanted = type_id(name, family.encoding_version);
+        assert_eq!(id, wanted, "{}", family.type_name);
     }
-    let mut traffic = Traffic::new(60, "", 20);
+    let mut traffic = Workload::new(60, "", 20);
     for command in traffic.creations() {
         connection.send(&command);
     }
@@ -235,43 +227,14 @@ fn the_peer_can_read_what_we_write() {
     let mut written = read_all(&server);
     // The one write that the peer lacks is logged as it came; a rewrite leaves what it made.
     assert!(written.remove("BF.MERGE"), "{written:?}");
-    server.call("BGREWRITEAOF");
-    server.wait_until("the rewrite", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
+    assert!(server.rewrite_aof());
     written.extend(read_all(&server));
     server.restart();
     State::of(&mut server.resp2()).assert_same(&wanted, "the rewritten file");
-    let of_the_peer = [
-        "BF.RESERVE",
-        "BF.ADD",
-        "BF.MADD",
-        "BF.INSERT",
-        "BF.LOADCHUNK",
-        "CF.RESERVE",
-        "CF.ADD",
-        "CF.ADDNX",
-        "CF.INSERT",
-        "CF.INSERTNX",
-        "CF.DEL",
-        "CF.COMPACT",
-        "CF.LOADCHUNK",
-        "CMS.INITBYDIM",
-        "CMS.INITBYPROB",
-        "CMS.INCRBY",
-        "CMS.MERGE",
-        "TOPK.RESERVE",
-        "TOPK.ADD",
-        "TOPK.INCRBY",
-        "TDIGEST.CREATE",
-        "TDIGEST.ADD",
-        "TDIGEST.RESET",
-        "TDIGEST.MERGE",
-    ];
+    let of_redisbloom = recorded_commands();
     let strange = written.iter().filter(|name| name.contains('.'));
     let strange: Vec<_> = strange
-        .filter(|name| !of_the_peer.contains(&name.as_str()))
+        .filter(|name| !of_redisbloom.contains(&name.to_lowercase()))
         .collect();
     assert!(strange.is_empty(), "{strange:?}");
     let own = written.iter().filter(|name| name.contains('.')).count();
@@ -280,10 +243,10 @@ fn the_peer_can_read_what_we_write() {
 
 /// DUMP and RESTORE, and MIGRATE with COPY, take a key with its time to live to another server.
 #[test]
-fn keys_go_over_one_by_one_with_their_time_to_live() {
+fn dump_and_migrate_copy_keys_with_their_time_to_live() {
     let (from, to) = (Server::start(), Server::start());
     let (mut source, mut target) = (from.resp2(), to.resp2());
-    let mut traffic = Traffic::new(61, "", 10);
+    let mut traffic = Workload::new(61, "", 10);
     for command in traffic.creations() {
         source.send(&command);
     }

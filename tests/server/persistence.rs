@@ -1,10 +1,11 @@
 //! What is saved is loaded: every way to an RDB file, every kind of append-only file, 2,000 keys of all
 //! families in several databases, some with a time to live.
 
-use crate::state::{State, select};
-use crate::support::resp::{Connection, Reply};
+use crate::families::FAMILIES;
+use crate::support::resp::Connection;
 use crate::support::server::{Options, Server};
-use crate::traffic::{Random, Traffic, families, words};
+use crate::support::state::{State, select};
+use crate::workload::{Random, Workload};
 use std::fs;
 
 const KEYS: u64 = 2000;
@@ -12,10 +13,10 @@ const DATABASES: [u32; 3] = [0, 1, 9];
 
 /// Fills a server with [`KEYS`] keys and some writes to each.
 fn fill(connection: &mut Connection, seed: u64) -> State {
-    let share = KEYS / families().len() as u64 / DATABASES.len() as u64 + 1;
+    let share = KEYS / FAMILIES.len() as u64 / DATABASES.len() as u64 + 1;
     for db in DATABASES {
         select(connection, db);
-        let mut traffic = Traffic::new(seed + u64::from(db), "", share);
+        let mut traffic = Workload::new(seed + u64::from(db), "", share);
         let mut commands = traffic.creations();
         commands.extend((0..3 * share).map(|_| traffic.write()));
         let mut expiry = Random::new(seed);
@@ -38,32 +39,8 @@ fn fill(connection: &mut Connection, seed: u64) -> State {
     state
 }
 
-fn number(server: &Server, field: &str) -> u64 {
-    let text = server
-        .info(field)
-        .unwrap_or_else(|| panic!("no {field} in INFO"));
-    text.parse().unwrap_or_else(|_| panic!("{field}: {text}"))
-}
-
-fn wait_for_rewrite(server: &mut Server) {
-    server.wait_until("the rewrite", |server| {
-        number(server, "aof_rewrite_in_progress") == 0
-            && number(server, "aof_rewrite_scheduled") == 0
-    });
-    assert_eq!(
-        server.info("aof_last_bgrewrite_status").as_deref(),
-        Some("ok")
-    );
-}
-
-fn rewrite(server: &mut Server) {
-    let reply = server.call("BGREWRITEAOF");
-    assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-    wait_for_rewrite(server);
-}
-
 #[test]
-fn every_way_to_an_rdb_file_and_back_changes_nothing() {
+fn every_kind_of_rdb_save_restores_the_same_data() {
     let mut server = Options::new()
         .arguments(&["--save", "3600 1000000"])
         .start();
@@ -79,10 +56,10 @@ fn every_way_to_an_rdb_file_and_back_changes_nothing() {
     server.kill_and_restart();
     same(&server, "after SAVE");
     fs::remove_file(server.dir().join("dump.rdb")).expect("the file of SAVE");
-    let saves = number(&server, "rdb_saves");
+    let saves = server.info_number("rdb_saves");
     server.call("BGSAVE");
     server.wait_until("the save", |server| {
-        number(server, "rdb_bgsave_in_progress") == 0 && number(server, "rdb_saves") > saves
+        server.info_number("rdb_bgsave_in_progress") == 0 && server.info_number("rdb_saves") > saves
     });
     server.kill_and_restart();
     same(&server, "after BGSAVE");
@@ -94,7 +71,7 @@ fn every_way_to_an_rdb_file_and_back_changes_nothing() {
 
 /// Once as the commands were sent, once rewritten while writes go on.
 #[test]
-fn every_kind_of_append_only_file_is_replayed_to_the_same() {
+fn every_kind_of_append_only_file_restores_the_same_data() {
     for (seed, fsync) in ["always", "everysec", "no"].into_iter().enumerate() {
         for preamble in ["yes", "no"] {
             let when = format!("appendfsync {fsync}, preamble {preamble}");
@@ -113,19 +90,19 @@ fn every_kind_of_append_only_file_is_replayed_to_the_same() {
             let mut connection = server.resp2();
             assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
             server.call("BGREWRITEAOF");
-            let mut traffic = Traffic::new(seed as u64, "", 20);
+            let mut traffic = Workload::new(seed as u64, "", 20);
             let mut beside = 0;
-            while number(&server, "aof_rewrite_in_progress") == 1 {
+            while server.info_number("aof_rewrite_in_progress") == 1 {
                 traffic.run(&mut connection, 20);
                 beside += 20;
             }
             assert!(beside > 20, "{beside} writes during the rewrite");
-            wait_for_rewrite(&mut server);
+            assert!(server.wait_for_rewrite());
             traffic.run(&mut connection, 20);
             let written = State::of(&mut connection);
             server.restart();
             State::of(&mut server.resp2()).assert_same(&written, &when);
-            rewrite(&mut server);
+            assert!(server.rewrite_aof());
             server.restart();
             State::of(&mut server.resp2()).assert_same(&written, &when);
         }
@@ -134,7 +111,7 @@ fn every_kind_of_append_only_file_is_replayed_to_the_same() {
 
 /// A rewrite that does not end leaves a base and two increments.
 #[test]
-fn an_append_only_file_of_several_parts_is_replayed_to_the_same() {
+fn an_append_only_file_of_several_parts_restores_the_same_data() {
     for preamble in ["yes", "no"] {
         let options = ["--appendonly", "yes", "--appendfsync", "always"];
         let mut server = Options::new()
@@ -143,8 +120,8 @@ fn an_append_only_file_of_several_parts_is_replayed_to_the_same() {
             .start();
         let mut connection = server.resp2();
         fill(&mut connection, 20);
-        rewrite(&mut server);
-        let mut traffic = Traffic::new(21, "", 20);
+        assert!(server.rewrite_aof());
+        let mut traffic = Workload::new(21, "", 20);
         traffic.run(&mut connection, 200);
         // Ten seconds a thousand keys: longer than this test looks at it.
         assert!(
@@ -154,7 +131,7 @@ fn an_append_only_file_of_several_parts_is_replayed_to_the_same() {
         );
         server.call("BGREWRITEAOF");
         traffic.run(&mut connection, 200);
-        assert_eq!(number(&server, "aof_rewrite_in_progress"), 1);
+        assert_eq!(server.info_number("aof_rewrite_in_progress"), 1);
         let wanted = State::of(&mut connection);
         server.kill_and_restart();
         let manifest = fs::read_dir(server.dir().join("appendonlydir"))
@@ -181,83 +158,15 @@ fn large_keys_survive_every_kind_of_file() {
     for db in [0, 7] {
         select(&mut connection, db);
         let mut random = Random::new(u64::from(db));
-        for family in families() {
-            fill_large(
-                &mut connection,
-                &mut random,
-                family.prefix,
-                family.large,
-                "large",
-            );
+        for family in FAMILIES {
+            let key = format!("{}:large", family.prefix);
+            family.create_filled(&mut connection, &mut random, family.reserve_large, &key);
         }
     }
     let wanted = State::of(&mut connection);
     assert!(connection.call("DEBUG RELOAD").is_ok());
     State::of(&mut connection).assert_same(&wanted, "after DEBUG RELOAD");
-    rewrite(&mut server);
+    assert!(server.rewrite_aof());
     server.restart();
     State::of(&mut server.resp2()).assert_same(&wanted, "after the rewrite");
-}
-
-/// Makes a key and fills it with random bits, as far as its family takes them.
-pub fn fill_large(
-    connection: &mut Connection,
-    random: &mut Random,
-    prefix: &str,
-    create: &str,
-    suffix: &str,
-) {
-    let key = format!("{prefix}:{suffix}");
-    let reply = connection.send(&words(&create.replace("KEY", &key)));
-    assert!(reply.is_ok(), "{create}: {reply}");
-    let run = |connection: &mut Connection, command: &[Vec<u8>]| {
-        let reply = connection.send(command);
-        assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
-    };
-    match prefix {
-        // Any bits are the bits of some filter, any bytes the counters of some sketch.
-        "bf" | "cms" => {
-            let name = format!("{}.SCANDUMP", prefix.to_uppercase());
-            let mut position = 1;
-            loop {
-                let reply = connection.send(&[&name, &key, &i64::to_string(&position)]);
-                let Some([Reply::Integer(next), Reply::Bulk(chunk)]) = reply.items() else {
-                    panic!("{name} {key}: {reply}");
-                };
-                if *next == 0 {
-                    break;
-                }
-                let load = name.replace("SCANDUMP", "LOADCHUNK").into_bytes();
-                let mut bytes = random.bytes(chunk.len());
-                if prefix == "cms" {
-                    // Small counters, far from their maximum.
-                    bytes
-                        .iter_mut()
-                        .skip(3)
-                        .step_by(4)
-                        .for_each(|byte| *byte = 0);
-                }
-                let next_text = next.to_string().into_bytes();
-                run(
-                    connection,
-                    &[load, key.clone().into_bytes(), next_text, bytes],
-                );
-                position = *next;
-            }
-        }
-        _ => {
-            let name = match prefix {
-                "cf" => "CF.INSERT KEY ITEMS",
-                "topk" => "TOPK.ADD KEY",
-                _ => "TDIGEST.ADD KEY",
-            };
-            for _ in 0..100 {
-                let mut command = words(&name.replace("KEY", &key));
-                for _ in 0..1000 {
-                    command.push(random.below(1 << 40).to_string().into_bytes());
-                }
-                run(connection, &command);
-            }
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! Replicas hold what their primary holds, however they came to it.
 
-use crate::every_type::odd_settings;
-use crate::samples::dump;
-use crate::state::{State, select};
+use crate::families::{Family, dump};
+use crate::integration::odd_settings;
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
-use crate::support::stop::SetOnDrop;
-use crate::traffic::{Random, Traffic, families, words};
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::state::{State, select};
+use crate::workload::{Random, Workload, words};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,22 +16,15 @@ const KEYS: u64 = 20;
 /// How long nodes may take to agree.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-fn number(server: &Server, field: &str) -> u64 {
-    server
-        .info(field)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
-}
-
 /// Waits until the nodes have applied all that the primary sent, and holds them against it.
 fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     let start = Instant::now();
     for replica in replicas {
         loop {
             // Pings move the offset on, so both are read until they agree.
-            let sent = number(primary, "master_repl_offset");
+            let sent = primary.info_number("master_repl_offset");
             let linked = replica.info("master_link_status").as_deref() == Some("up");
-            if linked && number(replica, "slave_repl_offset") >= sent {
+            if linked && replica.info_number("slave_repl_offset") >= sent {
                 break;
             }
             assert!(start.elapsed() < TIMEOUT, "{when}\n{}", replica.log_tail());
@@ -51,14 +44,14 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     }
 }
 
-fn create(connection: &mut Connection, traffic: &mut Traffic) {
+fn create(connection: &mut Connection, traffic: &mut Workload) {
     for command in traffic.creations() {
         connection.send(&command);
     }
 }
 
 /// Writes until it is told to stop.
-fn write_until(stop: &AtomicBool, connection: &mut Connection, traffic: &mut Traffic) -> u64 {
+fn write_until(stop: &AtomicBool, connection: &mut Connection, traffic: &mut Workload) -> u64 {
     let mut units = 0;
     while !stop.load(Ordering::Relaxed) {
         traffic.run(connection, 1);
@@ -70,9 +63,9 @@ fn write_until(stop: &AtomicBool, connection: &mut Connection, traffic: &mut Tra
 /// Over a file and over the socket, loaded from a file and from the socket, beside the old data or
 /// after flushing them, while writes go on.
 #[test]
-fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
+fn a_full_synchronization_during_writes_copies_everything() {
     let primary = Server::start();
-    let mut traffic = Traffic::new(1, "", KEYS);
+    let mut traffic = Workload::new(1, "", KEYS);
     for db in [0, 2] {
         let mut connection = primary.resp2();
         select(&mut connection, db);
@@ -88,7 +81,7 @@ fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
             let mut replica = odd_settings()
                 .arguments(&["--repl-diskless-load", load])
                 .start();
-            let full = number(&primary, "sync_full");
+            let full = primary.info_number("sync_full");
             let stop = AtomicBool::new(false);
             let units = thread::scope(|scope| {
                 let _end = SetOnDrop(&stop);
@@ -101,12 +94,12 @@ fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
                 writer.join().expect("the writer")
             });
             assert!(units > 10, "{when}: {units} writes");
-            assert_eq!(number(&primary, "sync_full"), full + 1, "{when}");
+            assert_eq!(primary.info_number("sync_full"), full + 1, "{when}");
             assert_same(&primary, &[&replica], &when);
             // Once more, with data to be replaced.
             if load == "swapdb" {
                 assert!(replica.call("REPLICAOF NO ONE").is_ok());
-                let mut own = Traffic::new(9, "own:", KEYS);
+                let mut own = Workload::new(9, "own:", KEYS);
                 create(&mut replica.resp2(), &mut own);
                 // Reads are answered from the old data while the new are loaded.
                 replica.replicate(&primary);
@@ -118,29 +111,29 @@ fn a_full_synchronisation_beside_writes_leaves_the_same_everywhere() {
 
 /// The link breaks again and again; what was missed comes out of the backlog.
 #[test]
-fn a_partial_synchronisation_brings_what_was_missed() {
+fn a_partial_synchronization_sends_missed_writes() {
     let mut primary = Options::new()
         .arguments(&["--repl-backlog-size", "64mb"])
         .start();
     let mut replica = odd_settings().start();
-    let mut traffic = Traffic::new(2, "", KEYS);
+    let mut traffic = Workload::new(2, "", KEYS);
     let mut connection = primary.resp2();
     create(&mut connection, &mut traffic);
     replica.replicate(&primary);
-    let full = number(&primary, "sync_full");
+    let full = primary.info_number("sync_full");
     for round in 0..5 {
-        let partial = number(&primary, "sync_partial_ok");
+        let partial = primary.info_number("sync_partial_ok");
         let dropped = primary.call("CLIENT KILL TYPE replica");
         assert_eq!(dropped, Reply::Integer(1));
         select(&mut connection, round % 3);
         traffic.run(&mut connection, 200);
-        primary.wait_until("a partial synchronisation", |primary| {
-            number(primary, "sync_partial_ok") > partial
+        primary.wait_until("a partial synchronization", |primary| {
+            primary.info_number("sync_partial_ok") > partial
         });
         assert_same(&primary, &[&replica], &format!("round {round}"));
     }
     assert_eq!(
-        number(&primary, "sync_full"),
+        primary.info_number("sync_full"),
         full,
         "no full one was needed"
     );
@@ -148,14 +141,14 @@ fn a_partial_synchronisation_brings_what_was_missed() {
 
 /// A chain of three whose settings differ, and a second branch.
 #[test]
-fn chained_replicas_with_other_settings_hold_the_same() {
+fn chained_replicas_with_other_settings_have_the_same_data() {
     let primary = Server::start();
     let mut middle = odd_settings().start();
     let mut last = Options::new()
         .module_arguments(&["bf-expansion-factor", "7", "bf-initial-size", "3"])
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
         .start();
-    let mut traffic = Traffic::new(3, "", KEYS);
+    let mut traffic = Workload::new(3, "", KEYS);
     let mut connection = primary.resp2();
     create(&mut connection, &mut traffic);
     middle.replicate(&primary);
@@ -169,21 +162,19 @@ fn chained_replicas_with_other_settings_hold_the_same() {
     // What the last one wrote to its file on the way is the same too.
     let wanted = State::of(&mut last.resp2());
     assert!(last.call("REPLICAOF NO ONE").is_ok());
-    // After a full synchronisation it makes a new file, and does not stop before that is done.
-    last.wait_until("the new file", |last| {
-        number(last, "aof_rewrite_in_progress") == 0 && number(last, "aof_rewrite_scheduled") == 0
-    });
+    // After a full synchronization it makes a new file, and does not stop before that is done.
+    assert!(last.wait_for_rewrite());
     last.restart();
     State::of(&mut last.resp2()).assert_same(&wanted, "the file of the last");
 }
 
 /// Fails over to a replica and back while clients write; each new primary goes on from the same state.
 #[test]
-fn a_fail_over_and_back_loses_nothing() {
+fn failovers_lose_no_data() {
     let mut one = Server::start();
     let mut two = odd_settings().start();
     let mut three = Server::start();
-    let mut traffic = Traffic::new(4, "", KEYS);
+    let mut traffic = Workload::new(4, "", KEYS);
     create(&mut one.resp2(), &mut traffic);
     two.replicate(&one);
     three.replicate(&one);
@@ -209,18 +200,18 @@ fn a_fail_over_and_back_loses_nothing() {
         assert_same(to, &[from, &three], &format!("fail-over {round}"));
     }
     assert!(
-        number(&one, "sync_full") <= 2,
+        one.info_number("sync_full") <= 2,
         "the fail-overs were partial"
     );
 }
 
 /// Keys that expire and are made again under the same name, with creation by the first write.
 #[test]
-fn keys_that_expire_do_so_everywhere_and_come_back_the_same() {
+fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     let primary = Server::start();
     let mut replica = odd_settings().start();
     replica.replicate(&primary);
-    let mut traffic = Traffic::new(5, "", KEYS);
+    let mut traffic = Workload::new(5, "", KEYS);
     let mut random = Random::new(5);
     let mut connection = primary.resp2();
     for _ in 0..2000 {
@@ -236,27 +227,27 @@ fn keys_that_expire_do_so_everywhere_and_come_back_the_same() {
     }
     // What is left to expire does so now.
     thread::sleep(Duration::from_millis(50));
-    create(&mut connection, &mut Traffic::new(6, "kept:", 5));
-    let expired = number(&primary, "expired_keys");
+    create(&mut connection, &mut Workload::new(6, "kept:", 5));
+    let expired = primary.info_number("expired_keys");
     assert!(expired > 50, "{expired} keys expired");
     assert_same(&primary, &[&replica], "expiry");
 }
 
 /// SCANDUMP of a server, LOADCHUNK on a primary: its replica has the same after every chunk.
 #[test]
-fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
+fn loaded_chunks_are_replicated_among_other_writes() {
     let primary = Server::start();
     let mut replica = odd_settings().start();
     replica.replicate(&primary);
     let source = Server::start();
     let mut from = source.resp2();
     let mut to = primary.resp2();
-    let mut traffic = Traffic::new(7, "", KEYS);
+    let mut traffic = Workload::new(7, "", KEYS);
     create(&mut from, &mut traffic);
     traffic.run(&mut from, 2000);
     // A filter with several chunks of several sub-filters.
     from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
-    let mut beside = Traffic::new(8, "beside:", KEYS);
+    let mut beside = Workload::new(8, "beside:", KEYS);
     create(&mut to, &mut beside);
     let names: Vec<_> = {
         let keys = from.call("KEYS *");
@@ -266,38 +257,10 @@ fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
     };
     let mut chunks = 0;
     for key in &names {
-        let family = families()
-            .into_iter()
-            .find(|family| key.starts_with(&format!("{}:", family.prefix)))
-            .expect("a family");
-        let name = family.prefix.to_uppercase();
-        let mut position = 0;
-        loop {
-            let scan = [
-                format!("{name}.SCANDUMP"),
-                key.clone(),
-                position.to_string(),
-            ];
-            let reply = from.send(&scan);
-            let Some([Reply::Integer(next), chunk]) = reply.items() else {
-                panic!("{scan:?}: {reply}");
-            };
-            let Reply::Bulk(chunk) = chunk else { break };
-            if *next == 0 {
-                break;
-            }
-            position = *next;
-            let load = [
-                &b"LOADCHUNK"[..],
-                key.as_bytes(),
-                next.to_string().as_bytes(),
-                chunk,
-            ]
-            .map(<[u8]>::to_vec);
-            let mut load = load.to_vec();
-            load[0] = format!("{name}.LOADCHUNK").into_bytes();
-            let reply = to.send(&load);
-            assert!(reply.is_ok(), "{key} {next}: {reply}");
+        let family = Family::of(key);
+        for (iterator, chunk) in family.chunks(&mut from, key) {
+            let reply = family.load(&mut to, key, iterator, &chunk);
+            assert!(reply.is_ok(), "{key} {iterator}: {reply}");
             chunks += 1;
             beside.run(&mut to, 1);
         }
@@ -308,11 +271,11 @@ fn streams_of_chunks_reach_the_replica_while_other_writes_go_on() {
         names.len()
     );
     assert_same(&primary, &[&replica], "chunks");
-    // And the copies are the originals, but for empty cuckoo filters, of which there are no chunks.
+    // And the copies are the originals, except for empty cuckoo filters, which have no chunks.
     for key in &names {
-        let original = crate::samples::dump(&mut from, key);
-        let copy = crate::samples::dump(&mut to, key);
-        let is_empty = copy == Reply::Null('$') && key.starts_with("cf:");
+        let original = dump(&mut from, key);
+        let copy = dump(&mut to, key);
+        let is_empty = copy == Reply::Null('$') && Family::of(key).has_no_chunks_when_empty;
         assert!(is_empty || copy == original, "{key}");
     }
 }
@@ -329,7 +292,7 @@ fn transactions_scripts_and_functions_replicate_in_both_protocols() {
     assert_eq!(loaded.text(), Some(&b"traffic"[..]));
     for (seed, protocol) in Protocol::BOTH.into_iter().enumerate() {
         let mut connection = primary.connect(protocol);
-        let mut traffic = Traffic::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
+        let mut traffic = Workload::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
         for command in traffic.creations() {
             let mut call = words("FCALL run 0");
             call.extend(command);

@@ -1,28 +1,14 @@
 //! All settings of the module: what a server shows, takes, refuses, writes into its file and reads again.
 
+use crate::families::{FAMILIES, Setting, setting};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-/// Every setting: its name, its default, another value, and one that is refused.
-const SETTINGS: &[(&str, &str, &str, &str)] = &[
-    ("bf-error-rate", "0.01", "0.002", "1"),
-    ("bf-initial-size", "100", "77", "0"),
-    ("bf-expansion-factor", "2", "5", "32769"),
-    ("cf-bucket-size", "2", "4", "256"),
-    ("cf-initial-size", "1024", "4096", "3"),
-    ("cf-max-iterations", "20", "33", "65536"),
-    ("cf-expansion-factor", "1", "3", "-1"),
-    ("cf-max-expansions", "32", "12", "0"),
-    ("sketch-max-key-bytes", "0", "1000000", "-1"),
-];
-
-/// What this server puts before the names.
-fn prefix(server: &Server) -> &'static str {
-    if server.version().is_redis_at_least(8, 0) {
-        ""
-    } else {
-        "bf."
-    }
+/// Every setting: those of the families and the module's own.
+fn settings() -> impl Iterator<Item = &'static Setting> {
+    const OWN: &[Setting] = &[setting("sketch-max-key-bytes", "0", "1000000", "-1")];
+    let families = FAMILIES.iter().flat_map(|family| family.settings);
+    families.chain(OWN)
 }
 
 fn get(connection: &mut Connection, name: &str) -> String {
@@ -38,7 +24,7 @@ fn get(connection: &mut Connection, name: &str) -> String {
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
+    let prefix = server.setting("");
     let count = |connection: &mut Connection, pattern: &str| {
         let reply = connection.send(&["CONFIG", "GET", pattern]);
         reply.items().map_or(0, |items| items.len() / 2)
@@ -47,11 +33,19 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
         .iter()
         .map(|pattern| count(&mut connection, &format!("{prefix}{pattern}")))
         .sum();
-    assert_eq!(known, SETTINGS.len());
-    for (name, default, other, bad) in SETTINGS {
+    assert_eq!(known, settings().count());
+    for Setting {
+        name,
+        default,
+        other,
+        invalid,
+    } in settings()
+    {
         let full = format!("{prefix}{name}");
         assert_eq!(get(&mut connection, &full), *default);
-        let reply = connection.send(&["CONFIG", "SET", &full, bad]).to_string();
+        let reply = connection
+            .send(&["CONFIG", "SET", &full, invalid])
+            .to_string();
         assert!(reply.starts_with('-') && reply.contains(name), "{reply}");
         assert_eq!(get(&mut connection, &full), *default);
         assert!(connection.send(&["CONFIG", "SET", &full, other]).is_ok());
@@ -60,17 +54,24 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
 }
 
 #[test]
-fn every_setting_is_taken_on_the_load_line() {
-    let words: Vec<&str> = SETTINGS
-        .iter()
-        .flat_map(|(name, _, other, _)| [*name, *other])
+fn every_setting_can_be_a_load_argument() {
+    let words: Vec<&str> = settings()
+        .flat_map(|setting| [setting.name, setting.other])
         .collect();
     let server = Options::new().module_arguments(&words).start();
     let mut connection = server.resp2();
-    for (name, _, other, bad) in SETTINGS {
-        let full = format!("{}{name}", prefix(&server));
+    for Setting {
+        name,
+        other,
+        invalid,
+        ..
+    } in settings()
+    {
+        let full = server.setting(name);
         assert_eq!(get(&mut connection, &full), *other);
-        let log = Options::new().module_arguments(&[name, bad]).try_start();
+        let log = Options::new()
+            .module_arguments(&[name, invalid])
+            .try_start();
         let log = log.expect_err("a server that does not start");
         assert!(log.contains(name), "{name}: {log}");
     }
@@ -84,14 +85,14 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         .module_arguments(&["bf-initial-size", "55"])
         .start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
-    for (name, _, other, _) in SETTINGS {
+    let prefix = server.setting("");
+    for Setting { name, other, .. } in settings() {
         let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
         assert!(reply.is_ok(), "{name}: {reply}");
     }
     assert!(connection.call("CONFIG REWRITE").is_ok());
     let file = std::fs::read_to_string(server.dir().join("server.conf")).expect("a file");
-    for (name, _, other, _) in SETTINGS {
+    for Setting { name, other, .. } in settings() {
         let has = |line: &str| line.replace('"', "") == format!("{prefix}{name} {other}");
         assert!(file.lines().any(has), "{name} is not in\n{file}");
     }
@@ -99,17 +100,17 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     assert!(file.contains("loadmodule "), "{file}");
     server.restart_with(Options::new().config_file().without_module());
     let mut connection = server.resp2();
-    for (name, _, other, _) in SETTINGS {
+    for Setting { name, other, .. } in settings() {
         assert_eq!(get(&mut connection, &format!("{prefix}{name}")), *other);
     }
 }
 
 /// A change of a setting never changes a key that is there.
 #[test]
-fn keys_that_are_there_keep_what_they_were_made_with() {
+fn changed_settings_do_not_affect_existing_keys() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = prefix(&server);
+    let prefix = server.setting("");
     for command in ["BF.ADD bf a", "CF.ADD cf a"] {
         assert_eq!(connection.call(command), Reply::Integer(1));
     }
@@ -117,7 +118,7 @@ fn keys_that_are_there_keep_what_they_were_made_with() {
         ["DUMP bf", "DUMP cf", "BF.INFO bf", "CF.INFO cf"].map(|command| connection.call(command))
     };
     let before = look(&mut connection);
-    for (name, _, other, _) in SETTINGS {
+    for Setting { name, other, .. } in settings() {
         let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
         assert!(reply.is_ok(), "{name}: {reply}");
         assert_eq!(look(&mut connection), before, "{name}");
@@ -145,11 +146,11 @@ fn logged(server: &Server, level: char) -> Vec<String> {
 }
 
 #[test]
-fn loading_the_module_logs_no_warning_and_says_whether_names_are_prefixed() {
+fn loading_logs_no_warning_and_whether_settings_are_prefixed() {
     let plain = Options::new().without_module().start();
     let server = Options::new().arguments(&["--loglevel", "verbose"]).start();
     assert_eq!(logged(&server, '#'), logged(&plain, '#'));
-    let is_prefixed = prefix(&server) == "bf.";
+    let is_prefixed = !server.setting("").is_empty();
     let notices = logged(&server, '*').join("\n");
     let notice = "this server prefixes the settings of modules: use CONFIG SET bf.<name>";
     assert_eq!(notices.contains(notice), is_prefixed, "{notices}");

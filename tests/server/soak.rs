@@ -4,10 +4,11 @@
 //!
 //! A few seconds within the tests; `make soak MINUTES=30` for as long as wanted (`ROUGHLY_SOAK_SECONDS`).
 
+use crate::families::{FAMILIES, Setting};
 use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::support::stop::SetOnDrop;
+use crate::support::set_on_drop::SetOnDrop;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,96 +21,14 @@ const KEYS: usize = 12;
 /// Different items.
 const ITEMS: usize = 5000;
 /// Clients think this long at most, so that what is measured is the server and not its queue.
-const MOST_THINKING: Duration = Duration::from_millis(8);
+const MAX_THINK_TIME: Duration = Duration::from_millis(8);
 /// Between two things that an operator does.
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
 /// One in so many commands is the last of its connection: its reply is not waited for.
 const DISCONNECT_ONE_IN: usize = 300;
 /// What may be in use beyond the beginning once all keys are gone: buffers, the backlog, fragments of the
 /// server's own.
-const LEFT_BYTES: u64 = 24 << 20;
-
-/// Commands of each family: K and L are keys of it, I items, N small numbers, X large ones.
-const COMMANDS: &[(&str, &[&str])] = &[
-    (
-        "bf",
-        &[
-            "BF.ADD K I",
-            "BF.MADD K I I I I I I I I",
-            "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
-            "BF.INSERT K NOCREATE ITEMS I",
-            "BF.MERGE K 2 K L",
-            "BF.EXISTS K I",
-            "BF.MEXISTS K I I I I",
-            "BF.RESERVE K 0.001 100 EXPANSION 4",
-            "BF.RESERVE K 0.01 300 NONSCALING",
-            "BF.CARD K",
-            "BF.INFO K",
-            "BF.DEBUG K",
-            "BF.SCANDUMP K 1",
-        ],
-    ),
-    (
-        "cf",
-        &[
-            "CF.ADD K I",
-            "CF.ADDNX K I",
-            "CF.INSERT K CAPACITY 64 ITEMS I I I I I I",
-            "CF.INSERTNX K ITEMS I I I",
-            "CF.DEL K I",
-            "CF.DEL K I",
-            "CF.COMPACT K",
-            "CF.EXISTS K I",
-            "CF.MEXISTS K I I I I",
-            "CF.COUNT K I",
-            "CF.RESERVE K 100 BUCKETSIZE 4 EXPANSION 2",
-            "CF.INFO K",
-            "CF.SCANDUMP K 1",
-        ],
-    ),
-    (
-        "cms",
-        &[
-            "CMS.INITBYDIM K 500 4",
-            "CMS.INITBYDIM K 500 4",
-            "CMS.INITBYPROB K 0.01 0.01",
-            "CMS.INCRBY K I N I N I N",
-            "CMS.INCRBY K I N I N I N",
-            "CMS.QUERY K I I I",
-            "CMS.MERGE K 2 K L WEIGHTS 1 2",
-            "CMS.INFO K",
-        ],
-    ),
-    (
-        "topk",
-        &[
-            "TOPK.RESERVE K 10 50 4 0.9",
-            "TOPK.ADD K I I I I",
-            "TOPK.ADD K I I I I",
-            "TOPK.INCRBY K I N I X",
-            "TOPK.QUERY K I I",
-            "TOPK.COUNT K I I",
-            "TOPK.LIST K WITHCOUNT",
-            "TOPK.INFO K",
-        ],
-    ),
-    (
-        "td",
-        &[
-            "TDIGEST.CREATE K COMPRESSION 50",
-            "TDIGEST.ADD K N X N X N",
-            "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
-            "TDIGEST.MERGE K 1 L",
-            "TDIGEST.MERGE K 2 K L COMPRESSION 100",
-            "TDIGEST.QUANTILE K 0 0.5 0.99 1",
-            "TDIGEST.RANK K N X",
-            "TDIGEST.CDF K N",
-            "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
-            "TDIGEST.RESET K",
-            "TDIGEST.INFO K",
-        ],
-    ),
-];
+const LEFT_BYTES: i64 = 24 << 20;
 
 /// Commands of every key.
 const ANY_KEY: &[&str] = &[
@@ -139,16 +58,11 @@ const EXPECTED_ERRORS: &[&str] = &[
     "Filter is full",
 ];
 
-/// Settings and values for them; the names stand behind `bf.` where the server asks for it.
-const SETTINGS: &[(&str, [&str; 2])] = &[
-    ("bf-error-rate", ["0.01", "0.001"]),
-    ("bf-initial-size", ["100", "1000"]),
-    ("bf-expansion-factor", ["2", "4"]),
-    ("cf-bucket-size", ["2", "4"]),
-    ("cf-initial-size", ["1024", "4096"]),
-    ("cf-max-iterations", ["20", "500"]),
-    ("cf-expansion-factor", ["1", "2"]),
-];
+/// Settings of the families; their names have `bf.` in front where the server requires it.
+fn settings() -> Vec<Setting> {
+    let settings = FAMILIES.iter().flat_map(|family| family.settings);
+    settings.copied().collect()
+}
 
 /// How many commands took how long, to a sixteenth of the time.
 #[derive(Default)]
@@ -192,13 +106,13 @@ impl Latencies {
 
 /// The words of a random command, with its key first known.
 fn command(numbers: &mut Numbers) -> Vec<String> {
-    let (family, commands) = COMMANDS[numbers.below(COMMANDS.len())];
+    let family = &FAMILIES[numbers.below(FAMILIES.len())];
     let template = match numbers.below(ANY_KEY_ONE_IN) {
         0 => ANY_KEY[numbers.below(ANY_KEY.len())],
-        _ => commands[numbers.below(commands.len())],
+        _ => numbers.pick(family.soak),
     };
     let words = template.split(' ').map(|word| match word {
-        "K" | "L" => format!("{family}:{}", numbers.below(KEYS)),
+        "K" | "L" => format!("{}:{}", family.prefix, numbers.below(KEYS)),
         "I" => format!("item:{}", numbers.below(ITEMS)),
         "N" => numbers.below(100).to_string(),
         "X" => numbers.below(100_000).to_string(),
@@ -256,7 +170,7 @@ fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaint
             if let Some((key, payload)) = dump.take() {
                 restore(&mut connection, &key, &payload, complaints);
             }
-            thread::sleep(MOST_THINKING * numbers.below(1000) as u32 / 1000);
+            thread::sleep(MAX_THINK_TIME * numbers.below(1000) as u32 / 1000);
         }
     }
     latencies
@@ -274,17 +188,22 @@ fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &
 /// What operators do, one thing after another, until the end; how many were done.
 fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Complaints) -> usize {
     let mut numbers = Numbers(0x0b5e55ed);
-    let plain = primary.call("CONFIG GET bf-error-rate");
-    let prefix = match &plain {
-        Reply::Array(pair) if pair.is_empty() => "bf.",
-        _ => "",
-    };
+    let settings = settings();
     let mut done = 0;
     while !end.load(Ordering::Relaxed) {
         let event = match numbers.below(6) {
             0..=1 => {
-                let (name, values) = SETTINGS[numbers.below(SETTINGS.len())];
-                format!("CONFIG SET {prefix}{name} {}", numbers.pick(&values))
+                let Setting {
+                    name,
+                    default,
+                    other,
+                    ..
+                } = numbers.pick(&settings);
+                format!(
+                    "CONFIG SET {} {}",
+                    primary.setting(name),
+                    numbers.pick(&[default, other])
+                )
             }
             2 => "BGSAVE SCHEDULE".to_owned(),
             3 => "BGREWRITEAOF".to_owned(),
@@ -308,25 +227,6 @@ fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Co
     done
 }
 
-fn info_number(server: &Server, field: &str) -> u64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no number {field} in INFO"))
-}
-
-/// Waits until no child writes a file.
-fn wait_for_files(server: &mut Server) {
-    server.wait_until("the files to be written", |server| {
-        [
-            "rdb_bgsave_in_progress",
-            "aof_rewrite_in_progress",
-            "aof_rewrite_scheduled",
-        ]
-        .iter()
-        .all(|field| info_number(server, field) == 0)
-    });
-}
-
 #[test]
 fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     let seconds = std::env::var("ROUGHLY_SOAK_SECONDS")
@@ -336,7 +236,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         .start();
     let mut replica = Server::start();
     replica.replicate(&primary);
-    let before = info_number(&primary, "used_memory");
+    let before = primary.info_number("used_memory");
     let (end, complaints) = (AtomicBool::new(false), Complaints::default());
     let (events, most_memory) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let start = Instant::now();
@@ -358,7 +258,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         });
         while start.elapsed() < Duration::from_secs(seconds) && !end.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(200));
-            let now = info_number(&primary, "used_memory");
+            let now = primary.info_number("used_memory");
             most_memory.fetch_max(now as usize, Ordering::Relaxed);
         }
         end.store(true, Ordering::Relaxed);
@@ -388,20 +288,23 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     primary.wait_for_replica(&replica);
     let digest = primary.call("DEBUG DIGEST");
     assert_eq!(replica.call("DEBUG DIGEST"), digest, "the replica");
-    wait_for_files(&mut primary);
+    primary.wait_until("the RDB file", |primary| {
+        primary.info_number("rdb_bgsave_in_progress") == 0
+    });
+    primary.wait_for_rewrite();
     primary.restart();
     assert_eq!(primary.call("DEBUG DIGEST"), digest, "after the AOF");
 
     // The replica went through all of it as one process, so what is left there was lost.
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
     assert!(replica.call("FLUSHALL").is_ok());
-    for family in ["bloom", "cuckoo", "cms", "topk", "tdigest"] {
-        let bytes = format!("bf_{family}_bytes");
+    for family in FAMILIES {
+        let bytes = format!("{}bytes", family.info_prefix);
         replica.wait_until("the memory back", |replica| {
-            info_number(replica, &bytes) == 0
+            replica.info_number(&bytes) == 0
         });
     }
-    let left = info_number(&replica, "used_memory");
+    let left = replica.info_number("used_memory");
     assert!(
         left < before + LEFT_BYTES,
         "{before} bytes before, {left} after"

@@ -1,7 +1,7 @@
 //! Top-k on real servers: what the recordings and the tests of all types do not show. Above all that
 //! whoever has seen the same commands holds the same bytes, although decay is random.
 
-use crate::samples::dump;
+use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -155,10 +155,7 @@ fn restarts_do_not_change_what_decays_afterwards() {
         if !in_between.is_empty() {
             server.call(in_between);
             both(&server, 10_000);
-            server.wait_until("the rewrite", |server| {
-                server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-                    && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-            });
+            assert!(server.wait_for_rewrite());
         }
         both(&server, 10_000);
         server.restart();
@@ -177,7 +174,7 @@ fn restarts_do_not_change_what_decays_afterwards() {
 }
 
 #[test]
-fn copies_and_restored_dumps_go_on_as_the_original() {
+fn copies_and_restored_dumps_decay_like_the_original() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call(RESERVE).is_ok());
@@ -191,7 +188,8 @@ fn copies_and_restored_dumps_go_on_as_the_original() {
             .send(&[b"RESTORE", &b"restored"[..], b"0", &payload])
             .is_ok()
     );
-    copy_in_chunks(&mut server.resp2(), &mut server.resp2(), "chunked");
+    let (mut from, mut to) = (server.resp2(), server.resp2());
+    Family::of("topk").copy_in_chunks(&mut from, "k", &mut to, "chunked");
     let mut digests = Vec::new();
     for key in ["k", "copied", "restored", "chunked"] {
         let mut stream = Stream::new(2);
@@ -208,44 +206,21 @@ fn copies_and_restored_dumps_go_on_as_the_original() {
     );
 }
 
-/// Copies `k` of one server to a key of another (or the same) and tells how many chunks that took.
-fn copy_in_chunks(from: &mut Connection, to: &mut Connection, key: &str) -> usize {
-    let mut iterator = "0".to_owned();
-    for chunks in 0.. {
-        let reply = from.send(&["TOPK.SCANDUMP", "k", &iterator]);
-        let [next, chunk] = reply.items().expect("an array") else {
-            panic!("{reply}");
-        };
-        iterator = next.integer().unwrap().to_string();
-        if iterator == "0" {
-            return chunks;
-        }
-        let chunk = chunk.text().unwrap();
-        assert!(chunk.len() <= 16 << 20);
-        let command = [
-            b"TOPK.LOADCHUNK",
-            key.as_bytes(),
-            iterator.as_bytes(),
-            chunk,
-        ];
-        let loaded = to.send(&command);
-        assert!(loaded.is_ok(), "{loaded}");
-    }
-    unreachable!()
-}
-
 #[test]
-fn a_sketch_above_16_mebibytes_goes_over_in_chunks() {
+fn a_sketch_above_16_mib_is_copied_in_several_chunks() {
     let (server, other) = (Server::start(), Server::start());
     let (mut from, mut to) = (server.resp2(), other.resp2());
     assert!(from.call("TOPK.RESERVE k 50 1000000 5 0.9").is_ok());
     Stream::new(1).add(&mut from, 10_000);
-    assert_eq!(copy_in_chunks(&mut from, &mut to, "k"), 4);
+    assert_eq!(
+        Family::of("topk").copy_in_chunks(&mut from, "k", &mut to, "k"),
+        4
+    );
     assert_eq!(view(&mut to), view(&mut from));
 }
 
 #[test]
-fn chunks_that_do_not_fit_are_refused() {
+fn invalid_chunks_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("TOPK.RESERVE k 2 10 2 0.9").is_ok());
@@ -284,7 +259,7 @@ fn chunks_that_do_not_fit_are_refused() {
 
 /// Its payload passes the size up to which a key is rewritten as one RESTORE.
 #[test]
-fn a_sketch_above_64_mebibytes_is_rewritten_in_chunks() {
+fn a_sketch_above_64_mib_is_rewritten_in_chunks() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
     let mut server = Options::new().arguments(&options).start();
     let mut connection = server.resp2();
@@ -292,11 +267,7 @@ fn a_sketch_above_64_mebibytes_is_rewritten_in_chunks() {
     assert!(connection.call("TOPK.RESERVE k 50 3000000 3 0.9").is_ok());
     Stream::new(1).add(&mut connection, 10_000);
     let digest = connection.call("DEBUG DIGEST-VALUE k");
-    connection.call("BGREWRITEAOF");
-    server.wait_until("the rewrite", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
+    assert!(server.rewrite_aof());
     server.restart();
     let mut connection = server.resp2();
     assert!(connection.call("SELECT 3").is_ok());
@@ -306,7 +277,7 @@ fn a_sketch_above_64_mebibytes_is_rewritten_in_chunks() {
 const BAD_INCREMENT: &str = "-TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
 #[test]
-fn a_bad_increment_ends_a_well_formed_reply_and_only_what_was_applied_is_replicated() {
+fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -374,7 +345,7 @@ fn a_bad_increment_ends_a_well_formed_reply_and_only_what_was_applied_is_replica
 /// A script can make an item that is larger than all memory that may be used; commands from clients
 /// are refused before that.
 #[test]
-fn an_item_whose_memory_is_refused_is_an_error_at_its_place_and_is_not_replicated() {
+fn an_item_refused_for_memory_is_an_error_in_the_reply_and_not_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -399,7 +370,7 @@ fn an_item_whose_memory_is_refused_is_an_error_at_its_place_and_is_not_replicate
 }
 
 #[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let refused = "-ERR Insufficient memory to create topk data structure";
@@ -429,7 +400,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn items_of_any_bytes_survive_also_with_a_count_of_zero() {
+fn binary_items_and_counts_of_zero_survive_a_reload() {
     let mut server = Options::new()
         .arguments(&["--save", "3600 1000000"])
         .start();
@@ -459,7 +430,7 @@ fn items_of_any_bytes_survive_also_with_a_count_of_zero() {
 
 /// INFO's count is kept block by block as items come and go: it stays what a look at all blocks says.
 #[test]
-fn memory_and_its_count_follow_the_items() {
+fn memory_usage_and_info_agree_as_items_change() {
     let mut server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("TOPK.RESERVE k 200 500 4 0.9").is_ok());
@@ -491,7 +462,7 @@ fn memory_and_its_count_follow_the_items() {
 }
 
 #[test]
-fn a_list_has_no_item_twice_whatever_decays() {
+fn a_list_has_no_duplicates_at_any_decay() {
     let server = Server::start();
     let mut connection = server.resp2();
     for decay in ["0.000001", "0.5", "0.9", "1"] {
@@ -508,71 +479,5 @@ fn a_list_has_no_item_twice_whatever_decays() {
         items.dedup();
         assert_eq!(items.len(), listed, "decay {decay}");
         assert_eq!(connection.call("DEL k"), Reply::Integer(1));
-    }
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for command in [
-        "reserve",
-        "add",
-        "incrby",
-        "query",
-        "count",
-        "list",
-        "info",
-        "scandump",
-        "loadchunk",
-    ] {
-        let name = format!("topk.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-        let keys = connection.send(&["COMMAND", "GETKEYS", &name, "k", "1", "2", "3"]);
-        let keys = keys.to_string();
-        // Where the words do not fit the arity the server says so instead.
-        assert!(keys == "*[$k]" || keys.contains("Invalid number"), "{keys}");
-    }
-}
-
-#[test]
-fn users_get_what_their_categories_allow() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    let version = server.version();
-    assert!(admin.call("TOPK.RESERVE shop:1 3").is_ok());
-    let mut user = |rules: &str, command: &str| {
-        let set = format!("ACL SETUSER u reset on nopass {rules}");
-        assert!(admin.call(&set).is_ok(), "{set}");
-        let mut connection = server.resp2();
-        assert!(connection.call("AUTH u x").is_ok());
-        connection.call(command).to_string()
-    };
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("~* +@read", "TOPK.LIST shop:1"), "*[]");
-        assert!(user("~* +@read", "TOPK.ADD shop:1 b").starts_with("-NOPERM"));
-    }
-    assert!(user("~* +topk.query", "TOPK.ADD shop:1 b").starts_with("-NOPERM"));
-    // The reply to an addition names items that were stored.
-    assert!(user("%W~shop:* +@all", "TOPK.ADD shop:1 a").starts_with("-NOPERM"));
-    assert_eq!(user("%RW~shop:* +@all", "TOPK.ADD shop:1 a"), "*[$-1]");
-    assert!(user("%W~shop:* +@all", "TOPK.LIST shop:1").starts_with("-NOPERM"));
-    assert_eq!(user("%R~shop:* +@all", "TOPK.QUERY shop:1 a"), "*[:1]");
-    assert!(user("%R~shop:* +@all", "TOPK.INCRBY shop:1 a 1").starts_with("-NOPERM"));
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("~* +@topk", "TOPK.COUNT shop:1 a"), "*[:1]");
-        assert!(user("~* +@all -@topk", "TOPK.LIST shop:1").starts_with("-NOPERM"));
     }
 }

@@ -6,21 +6,25 @@ use crate::support::server::Server;
 use std::time::{Duration, Instant};
 
 /// What a command may take here.
-const MOST: Duration = Duration::from_secs(3);
+const MAX_DURATION: Duration = Duration::from_secs(3);
 
-/// Sends a command and holds it to [`MOST`].
+/// Sends a command and holds it to [`MAX_DURATION`].
 fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
     let start = Instant::now();
     let reply = connection.send(words);
     let name = String::from_utf8_lossy(words[0].as_ref());
-    assert!(start.elapsed() < MOST, "{name} took {:?}", start.elapsed());
+    assert!(
+        start.elapsed() < MAX_DURATION,
+        "{name} took {:?}",
+        start.elapsed()
+    );
     reply
 }
 
 /// An insertion that fails has kicked out and put back `MAXITERATIONS` fingerprints, at most 65,535:
 /// 131,070 steps.
 #[test]
-fn an_insertion_that_kicks_out_in_vain() {
+fn failed_insertions_with_the_most_evictions() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 4096 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 0");
@@ -40,7 +44,7 @@ fn an_insertion_that_kicks_out_in_vain() {
 /// one command adds up to 4,096 sub-filters, and refuses its further items. 10,000 equal items into
 /// buckets of one.
 #[test]
-fn equal_items_that_fill_one_sub_filter_after_another() {
+fn equal_items_in_one_sub_filter_after_another() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 1024 MAXITERATIONS 500 EXPANSION 1");
@@ -64,7 +68,7 @@ fn equal_items_that_fill_one_sub_filter_after_another() {
 }
 
 #[test]
-fn a_command_of_equal_items_adds_so_many_sub_filters_only() {
+fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
     let server = Server::start();
     let mut replica = Server::start();
     let mut connection = server.resp2();
@@ -89,7 +93,7 @@ fn a_command_of_equal_items_adds_so_many_sub_filters_only() {
 /// probes (what the smallest error rate asks for): 2.2 million probes an item at the very most. Here all
 /// bits but one in each filter are set, so that a question goes on to that one.
 #[test]
-fn a_chain_of_the_longest_header() {
+fn the_longest_chain_of_filters() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("BF.RESERVE one 5e-324 1 NONSCALING");
@@ -129,7 +133,7 @@ fn a_chain_of_the_longest_header() {
 /// one that is nearly 1: that times the depth is the most an item costs. 1,000 items of the largest
 /// increment; ten with the worst decay.
 #[test]
-fn a_flood_of_large_increments() {
+fn many_large_increments() {
     let server = Server::start();
     let mut connection = server.resp2();
     for (decay, items) in [
@@ -157,7 +161,7 @@ fn a_flood_of_large_increments() {
 /// which is in proportion to the memory that was reserved for it. A depth of a million (no error rate
 /// asks for more than 1,075) and items of 100 bytes.
 #[test]
-fn a_sketch_that_is_all_depth() {
+fn sketches_of_a_million_rows() {
     let server = Server::start();
     let mut connection = server.resp2();
     let item = "x".repeat(100);
@@ -172,7 +176,7 @@ fn a_sketch_that_is_all_depth() {
 /// Sorted, reversed, constant and organ-pipe input, which some digests answer with a node a sample: the
 /// nodes never exceed their capacity, and a thousand samples cost a sort and a few passes over them.
 #[test]
-fn samples_in_every_bad_order() {
+fn samples_in_adverse_orders() {
     const SAMPLES: i64 = 100_000;
     let server = Server::start();
     let mut connection = server.resp2();
@@ -335,7 +339,7 @@ fn items_too_long_for_a_deep_sketch() {
 
 /// A source that is named often is read once: 4,000 names of a source of 16 MiB would read 64 GiB.
 #[test]
-fn merges_of_a_source_that_is_named_often() {
+fn merges_with_a_source_named_4000_times() {
     let server = Server::start();
     let mut connection = server.resp2();
     for create in [

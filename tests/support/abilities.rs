@@ -14,7 +14,7 @@ pub const OF_DEFRAGMENTATION: &str = include_str!("abilities-defrag.tsv");
 ///
 /// # Panics
 /// If the table knows no such ability.
-pub fn proved(ability: &str, type_name: &str) {
+pub fn record(ability: &str, type_name: &str) {
     let lines = ABILITIES.lines().chain(OF_DEFRAGMENTATION.lines());
     let mut names = lines.filter_map(|line| line.split('\t').next());
     assert!(

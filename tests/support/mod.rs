@@ -8,4 +8,5 @@ pub mod damage;
 pub mod handler;
 pub mod resp;
 pub mod server;
-pub mod stop;
+pub mod set_on_drop;
+pub mod state;

@@ -70,6 +70,13 @@ impl Reply {
         }
     }
 
+    /// The value of a field in an array of names and values.
+    pub fn field(&self, name: &str) -> Option<&Reply> {
+        let mut pairs = self.items()?.chunks_exact(2);
+        let pair = pairs.find(|pair| pair[0].text() == Some(name.as_bytes()))?;
+        Some(&pair[1])
+    }
+
     /// The bytes of any kind of text but an error.
     pub fn text(&self) -> Option<&[u8]> {
         match self {

@@ -195,6 +195,45 @@ impl Server {
             .map(str::to_owned)
     }
 
+    /// A number of `INFO`.
+    ///
+    /// # Panics
+    /// If there is no such field, or it is not a number.
+    pub fn info_number(&self, field: &str) -> i64 {
+        let text = self.info(field);
+        text.and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| panic!("no number {field} in INFO"))
+    }
+
+    /// The name of a setting of the module: Redis from 8.0 on takes it without the prefix `bf.`.
+    pub fn setting(&self, name: &str) -> String {
+        let is_prefixed = !self.version().is_redis_at_least(8, 0);
+        format!("{}{name}", if is_prefixed { "bf." } else { "" })
+    }
+
+    /// Rewrites the append-only file and waits for the end; whether that succeeded.
+    ///
+    /// # Panics
+    /// If the server refuses.
+    pub fn rewrite_aof(&mut self) -> bool {
+        let reply = self.call("BGREWRITEAOF");
+        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        self.wait_for_rewrite()
+    }
+
+    /// Waits until no rewrite of the append-only file runs or is scheduled; whether the last one succeeded.
+    ///
+    /// # Panics
+    /// If that takes too long.
+    pub fn wait_for_rewrite(&mut self) -> bool {
+        self.wait_until("the rewrite", |server| {
+            ["in_progress", "scheduled"]
+                .iter()
+                .all(|state| server.info_number(&format!("aof_rewrite_{state}")) == 0)
+        });
+        self.info("aof_last_bgrewrite_status").as_deref() == Some("ok")
+    }
+
     /// Bytes of memory that the process really takes, as Linux counts them.
     ///
     /// # Panics

@@ -1,19 +1,11 @@
 //! The command reference: what each family's page says of a command is what the server says.
 
 use super::page::Page;
+use crate::families::FAMILIES;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// The page of each family, by the prefix of its commands.
-const PAGES: [(&str, &str); 5] = [
-    ("BF", "docs/families/bloom.md"),
-    ("CF", "docs/families/cuckoo.md"),
-    ("CMS", "docs/families/count-min-sketch.md"),
-    ("TOPK", "docs/families/top-k.md"),
-    ("TDIGEST", "docs/families/t-digest.md"),
-];
 
 fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
@@ -77,7 +69,7 @@ fn lines(name: &str, docs: &Reply) -> [String; 3] {
 }
 
 #[test]
-fn every_command_is_on_its_page_as_the_server_knows_it() {
+fn every_command_is_documented_as_the_server_describes_it() {
     let server = Server::start();
     let mut connection = server.resp2();
     let names = connection.call("COMMAND LIST FILTERBY MODULE bf");
@@ -85,21 +77,22 @@ fn every_command_is_on_its_page_as_the_server_knows_it() {
     names.sort();
     assert!(names.len() > 50);
     let mut missing = Vec::new();
-    for (prefix, path) in PAGES {
+    for family in FAMILIES {
+        let (prefix, path) = (family.prefix.to_uppercase(), family.page);
         let page = Page::read(Path::new(path));
         let mut documented: Vec<_> = page
             .text
             .lines()
             .filter_map(|line| {
                 line.strip_prefix("### ")?
-                    .strip_prefix(prefix)?
+                    .strip_prefix(&prefix)?
                     .strip_prefix('.')
             })
             .collect();
         documented.sort_unstable();
         let ours = names.iter().filter_map(|name| name.split_once('.'));
         let ours: Vec<_> = ours
-            .filter(|(family, _)| family.eq_ignore_ascii_case(prefix))
+            .filter(|(family, _)| family.eq_ignore_ascii_case(&prefix))
             .map(|(_, name)| name.to_uppercase())
             .collect();
         assert_eq!(documented, ours, "{path}");
@@ -143,10 +136,9 @@ fn every_field_of_info_is_explained() {
                 continue;
             };
             // The families have the same fields: explained once, for FAMILY.
-            let families = ["bloom", "cuckoo", "cms", "topk", "tdigest"];
             let mut general = name.to_owned();
-            for family in families {
-                general = general.replace(&format!("bf_{family}_"), "bf_FAMILY_");
+            for family in FAMILIES {
+                general = general.replace(family.info_prefix, "bf_FAMILY_");
             }
             shown.push(general);
         }

@@ -900,7 +900,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_pattern_is_a_text_with_gaps() {
+    fn a_pattern_matches_around_its_placeholders() {
         assert!(matches("COPY * *", "COPY a b"));
         assert!(!matches("COPY * *", "COPY a"));
         assert!(!matches("COPY", "COPY a"));
@@ -946,7 +946,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_part_all_must_be_the_same() {
+    fn a_part_may_differ_and_the_rest_must_be_equal() {
         static PART: Difference = Difference {
             reason: "",
             transcripts: &[],

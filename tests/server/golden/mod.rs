@@ -6,5 +6,5 @@
 
 pub mod compare;
 pub mod differences;
+pub mod expected;
 pub mod recorded;
-pub mod wanted;

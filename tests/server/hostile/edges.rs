@@ -1,6 +1,7 @@
 //! Numbers at the edges, in commands, payloads and headers, and a server without memory.
 
-use super::{chunks, families, info_bytes, load, use_key};
+use super::use_key;
+use crate::families::FAMILIES;
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -26,15 +27,15 @@ const FRONT: usize = 40;
 
 /// Whatever one number says, a payload that is taken makes a key in proportion to its length.
 #[test]
-fn every_number_of_a_payload_at_every_edge() {
+fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     let server = Options::new()
         .arguments(&["--maxmemory", "512mb"])
         .address_space(4 << 30)
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
+        family.build(&mut connection, "built");
         let Reply::Bulk(payload) = connection.call("DUMP built") else {
             panic!("no payload of {}", family.type_name);
         };
@@ -77,15 +78,15 @@ fn every_number_of_a_payload_at_every_edge() {
 /// What a header asks for is the user's to have, up to what the server has: each word of it, four and
 /// eight bytes wide.
 #[test]
-fn every_number_of_a_header_at_every_edge() {
+fn extreme_numbers_in_headers_are_refused_or_harmless() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
+        family.build(&mut connection, "built");
+        let all = family.chunks(&mut connection, "built");
         let sound = &all[0].1;
         let mut refused = 0;
         for at in (0..sound.len().min(8 * FRONT)).step_by(4) {
@@ -94,8 +95,8 @@ fn every_number_of_a_header_at_every_edge() {
                 let word = header.iter_mut().skip(at).take(width);
                 word.zip(number.to_le_bytes())
                     .for_each(|(byte, new)| *byte = new);
-                if load(&mut connection, family, "1", &header).is_ok() {
-                    let taken = info_bytes(&server, "used_memory");
+                if family.load(&mut connection, "K", "1", &header).is_ok() {
+                    let taken = server.info_number("used_memory");
                     assert!(taken <= 72 << 20, "{number} at {at} takes {taken}");
                     use_key(&mut connection, family);
                 } else {
@@ -109,20 +110,20 @@ fn every_number_of_a_header_at_every_edge() {
 }
 
 /// Every size of every command at every edge: what is taken is in proportion, however large the number.
-fn edge_numbers(server: &Server, most_bytes: u64) {
+fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         for command in family.sizes {
             for edge in EDGES {
                 assert!(connection.call("FLUSHALL SYNC").is_ok());
                 let command = command.replace('*', edge);
                 // On a missing key, on one that is there, and again on what came of it.
                 connection.call(&command);
-                let taken = info_bytes(server, "used_memory");
-                assert!(taken <= most_bytes, "{command} takes {taken}");
+                let taken = server.info_number("used_memory");
+                assert!(taken <= max_bytes, "{command} takes {taken}");
                 use_key(&mut connection, family);
                 connection.call("DEL K");
-                sample.build(&mut connection, "K");
+                family.build(&mut connection, "K");
                 connection.call(&command);
                 connection.call(&command);
                 assert_eq!(connection.call("PING").text(), Some(&b"PONG"[..]));
@@ -132,18 +133,18 @@ fn edge_numbers(server: &Server, most_bytes: u64) {
 }
 
 #[test]
-fn sizes_at_their_edges_take_no_more_than_maxmemory() {
+fn extreme_sizes_stay_within_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     // What is below a mebibyte is not looked at, and the server has buffers of its own.
     edge_numbers(&server, 72 << 20);
     // Nothing but address space was taken, and that was given back.
-    assert!(info_bytes(&server, "used_memory_rss") < 256 << 20);
+    assert!(server.info_number("used_memory_rss") < 256 << 20);
 }
 
 #[test]
-fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
+fn extreme_sizes_are_refused_when_the_system_has_no_memory() {
     // No maxmemory: the system alone says no.
     let server = Options::new().address_space(1 << 30).start();
     edge_numbers(&server, 1 << 30);
@@ -152,7 +153,7 @@ fn sizes_at_their_edges_are_refused_by_a_machine_without_memory() {
 /// The server does not survive a refusal when it makes the payload of a DUMP, which takes as much memory as
 /// the key again, and as much once more for the reply.
 #[test]
-fn what_is_in_use_counts_against_maxmemory() {
+fn used_memory_counts_against_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
@@ -165,7 +166,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     for _ in 0..100 {
         connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
     }
-    assert!(info_bytes(&server, "used_memory") < 66 << 20);
+    assert!(server.info_number("used_memory") < 66 << 20);
     // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
     // 38 bytes and some items a key would come whose DUMP is more than the server can have.
     assert!(connection.call("FLUSHALL SYNC").is_ok());
@@ -177,7 +178,7 @@ fn what_is_in_use_counts_against_maxmemory() {
     let loaded = connection.send(&[b"CF.LOADCHUNK", &b"loaded"[..], b"1", &header]);
     assert!(loaded.is_ok(), "{loaded}");
     connection.send(&[&["CF.INSERT", "loaded", "ITEMS"][..], &["same"; 40]].concat());
-    assert!(info_bytes(&server, "used_memory") < 40 << 20);
+    assert!(server.info_number("used_memory") < 40 << 20);
     assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
     assert!(connection.call("FLUSHALL SYNC").is_ok());
     // Where the server evicts, it makes room by itself.
@@ -190,25 +191,25 @@ fn what_is_in_use_counts_against_maxmemory() {
 }
 
 #[test]
-fn a_server_without_memory_answers_every_command() {
+fn a_server_at_maxmemory_replies_to_every_command() {
     let server = Options::new()
         .arguments(&["--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
-        sample.build(&mut connection, "K");
+    for family in FAMILIES {
+        family.build(&mut connection, "K");
         assert!(connection.call("CONFIG SET maxmemory 1").is_ok());
-        for command in family.commands.iter().chain(family.sizes) {
+        for command in family.uses.iter().chain(family.sizes) {
             connection.call(&command.replace('*', "1000000"));
         }
-        let reply = connection.call(&sample.change.0.replace("KEY", "K").replace("NEW", "n"));
+        let reply = connection.call(&family.change.0.replace("KEY", "K").replace("NEW", "n"));
         assert!(reply.to_string().starts_with("-OOM"), "{reply}");
-        for read in sample.reads {
+        for read in family.reads {
             let reply = connection.call(&read.replace("KEY", "K"));
             assert!(!matches!(reply, Reply::Error(_)), "{read}: {reply}");
         }
         assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
-        sample.change(&mut connection, "K", "after");
+        family.change(&mut connection, "K", "after");
         connection.call("DEL K K2");
     }
 }
@@ -216,7 +217,7 @@ fn a_server_without_memory_answers_every_command() {
 /// A refused payload and a capped error rate are logged, but not as often as a client sends them: lines of a
 /// hundred bytes would fill the disk.
 #[test]
-fn the_log_does_not_grow_with_what_is_refused() {
+fn log_lines_about_refused_input_have_a_maximum_rate() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("BF.RESERVE b 0.01 100").is_ok());

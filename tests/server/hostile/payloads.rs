@@ -1,6 +1,7 @@
 //! Payloads and chunks that are damaged, in a wrong order or of a wrong size.
 
-use super::{chunks, families, load, use_key};
+use super::use_key;
+use crate::families::FAMILIES;
 use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -14,9 +15,9 @@ fn damaged_payloads_are_refused_or_harmless() {
         .start();
     let mut connection = server.resp2();
     let mut numbers = Numbers(0xbad_5eed);
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
+        family.build(&mut connection, "built");
         let Reply::Bulk(payload) = connection.call("DUMP built") else {
             panic!("no payload of {}", family.type_name);
         };
@@ -44,48 +45,41 @@ fn damaged_payloads_are_refused_or_harmless() {
 }
 
 #[test]
-fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
+fn chunks_of_any_order_and_size_are_refused_or_harmless() {
     let server = Options::new().arguments(&["--maxmemory", "512mb"]).start();
     let mut connection = server.resp2();
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
+        family.build(&mut connection, "built");
+        let all = family.chunks(&mut connection, "built");
         let (header, rest) = all.split_first().expect("a header");
         // Chunks without their header, and a header at another place.
         for (iterator, chunk) in rest {
-            let reply = load(&mut connection, family, iterator, chunk);
+            let reply = family.load(&mut connection, "K", iterator, chunk);
             assert!(matches!(reply, Reply::Error(_)), "{reply}");
         }
         for iterator in ["0", "2", "-1", "9223372036854775807"] {
-            let reply = load(&mut connection, family, iterator, &header.1);
+            let reply = family.load(&mut connection, "K", iterator, &header.1);
             assert!(matches!(reply, Reply::Error(_)), "{reply}");
         }
         assert_eq!(connection.call("EXISTS K"), Reply::Integer(0));
         // The last first, twice each, with use in between.
-        assert!(load(&mut connection, family, "1", &header.1).is_ok());
+        assert!(family.load(&mut connection, "K", "1", &header.1).is_ok());
         for (iterator, chunk) in rest.iter().rev() {
             use_key(&mut connection, family);
-            load(&mut connection, family, iterator, chunk);
-            load(&mut connection, family, iterator, chunk);
+            family.load(&mut connection, "K", iterator, chunk);
+            family.load(&mut connection, "K", iterator, chunk);
         }
         use_key(&mut connection, family);
         // The header once more: as a chunk it has no place, or it is one of many.
-        load(&mut connection, family, "1", &header.1);
+        family.load(&mut connection, "K", "1", &header.1);
         use_key(&mut connection, family);
         // Other sizes and places.
         for (iterator, chunk) in rest {
             let long = [&chunk[..], &chunk[..]].concat();
             for data in [&b""[..], &chunk[..chunk.len() / 2], &long] {
-                for place in [
-                    iterator,
-                    "1",
-                    "0",
-                    "-5",
-                    "4294967296",
-                    "9223372036854775807",
-                ] {
-                    load(&mut connection, family, place, data);
+                for place in [*iterator, 1, 0, -5, 1 << 32, i64::MAX] {
+                    family.load(&mut connection, "K", place, data);
                 }
             }
             use_key(&mut connection, family);
@@ -93,7 +87,7 @@ fn chunks_come_in_any_order_of_any_size_twice_and_during_use() {
         // In order, into a fresh key, they make the same again.
         connection.call("DEL K copy");
         for (iterator, chunk) in &all {
-            assert!(load(&mut connection, family, iterator, chunk).is_ok());
+            assert!(family.load(&mut connection, "K", iterator, chunk).is_ok());
         }
         assert_eq!(
             connection.call("DEBUG DIGEST-VALUE K"),
@@ -112,10 +106,10 @@ fn damaged_headers_are_refused_or_harmless() {
         .start();
     let mut connection = server.resp2();
     let mut numbers = Numbers(0xc4a5);
-    for (family, sample) in families() {
+    for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
-        sample.build(&mut connection, "built");
-        let all = chunks(&mut connection, family, "built");
+        family.build(&mut connection, "built");
+        let all = family.chunks(&mut connection, "built");
         let (mut accepted, mut refused) = (0, 0);
         for _ in 0..300 {
             let mut header = all[0].1.clone();
@@ -123,10 +117,10 @@ fn damaged_headers_are_refused_or_harmless() {
                 let at = numbers.below(header.len()) / 4 * 4;
                 damage_bytes(&mut header, at, &mut numbers);
             }
-            if load(&mut connection, family, "1", &header).is_ok() {
+            if family.load(&mut connection, "K", "1", &header).is_ok() {
                 accepted += 1;
                 for (iterator, chunk) in &all[1..] {
-                    load(&mut connection, family, iterator, chunk);
+                    family.load(&mut connection, "K", iterator, chunk);
                 }
                 use_key(&mut connection, family);
             } else {

@@ -1,7 +1,7 @@
 //! Files as a server with RedisBloom leaves them, put together from recorded payloads.
 
 use crate::support::resp::request;
-use crate::traffic::Command;
+use crate::workload::Command;
 use crc::{CRC_64_REDIS, Crc};
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A primary that says what it is told to say: a full synchronisation, then a stream of commands.
+//! A primary that says what it is told to say: a full synchronization, then a stream of commands.
 
 use crate::support::resp::{Connection, Reply};
 use std::net::TcpListener;

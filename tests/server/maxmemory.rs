@@ -1,15 +1,12 @@
 //! `maxmemory` bounds what one command takes in all, however small its steps are.
 
+use crate::families::FAMILIES;
+use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::time::Duration;
 
-fn number(server: &Server, field: &str) -> u64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok()).expect("a number")
-}
-
-fn limit(connection: &mut Connection, bytes: u64) {
+fn limit(connection: &mut Connection, bytes: i64) {
     let reply = connection.send(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]);
     assert!(reply.is_ok(), "{reply}");
 }
@@ -54,12 +51,12 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         assert!(reply.is_ok(), "{reply}");
         // What waits to be sent to the replica counts as used.
         primary.wait_for_replica(&replica);
-        let before = number(&primary, "used_memory");
+        let before = primary.info_number("used_memory");
         let insert = command(&["CF.INSERT", "k", "ITEMS"], 24_582, |_| "same".to_owned());
         let reply = connection.send(&insert);
         let refused = refused(&reply);
         // Growth leaves as much free as it takes: of what is free, or of all where keys are evicted.
-        let growth = number(&primary, "used_memory") - before;
+        let growth = primary.info_number("used_memory") - before;
         let most = match policy {
             "noeviction" => (100 << 20) - before,
             _ => 100 << 20,
@@ -69,7 +66,7 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         assert!(refused > 20_000, "{policy}: {refused}");
         let inserted = 24_582 - refused as i64;
         assert_eq!(connection.call("CF.COUNT k same"), Reply::Integer(inserted));
-        assert_eq!(number(&primary, "bf_cuckoo_refusals"), refused as u64);
+        assert_eq!(primary.info_number("bf_cuckoo_refusals"), refused as i64);
         // No other key had to go.
         assert_eq!(connection.call("DBSIZE"), Reply::Integer(2001));
         // Only what went in was replicated.
@@ -91,14 +88,14 @@ fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     assert!(reserved.is_ok(), "{reserved}");
     // As much as the arguments take, and 8 MiB.
     let add = command(&["BF.MADD", "k"], 100_000, |item| item.to_string());
-    let most = number(&primary, "used_memory") + 100_000 * 24 + (8 << 20);
+    let most = primary.info_number("used_memory") + 100_000 * 24 + (8 << 20);
     limit(&mut connection, most);
     let reply = connection.send(&add);
     let is_refusal = |item: &&Reply| item.to_string() == "-ERR problem inserting into filter";
     let refused = reply.items().unwrap().iter().filter(is_refusal).count();
     assert!((10_000..100_000).contains(&refused), "{refused}");
-    assert!(number(&primary, "used_memory") < most);
-    assert_eq!(number(&primary, "bf_bloom_refusals"), refused as u64);
+    assert!(primary.info_number("used_memory") < most);
+    assert_eq!(primary.info_number("bf_bloom_refusals"), refused as i64);
     primary.wait_for_replica(&replica);
     let digest = "DEBUG DIGEST-VALUE k";
     assert_eq!(replica.call(digest), connection.call(digest));
@@ -117,16 +114,16 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
     }
     // As much as the arguments take, and 5 MiB.
     let item = |item| format!("{item:>0$}", 100 + item % 50);
-    let most = number(&primary, "used_memory") + 100_000 * 180 + (5 << 20);
+    let most = primary.info_number("used_memory") + 100_000 * 180 + (5 << 20);
     limit(&mut connection, most);
     let reply = connection.send(&command(&["TOPK.ADD", "large"], 100_000, item));
     let refused = refused(&reply);
     assert!((10_000..90_000).contains(&refused), "{refused}");
-    assert!(number(&primary, "used_memory") < most);
-    assert_eq!(number(&primary, "bf_topk_refusals"), refused as u64);
+    assert!(primary.info_number("used_memory") < most);
+    assert_eq!(primary.info_number("bf_topk_refusals"), refused as i64);
     limit(
         &mut connection,
-        number(&primary, "used_memory") + 100_000 * 180 + (5 << 20),
+        primary.info_number("used_memory") + 100_000 * 180 + (5 << 20),
     );
     let reply = connection.send(&command(&["TOPK.ADD", "small"], 100_000, item));
     assert_eq!(self::refused(&reply), 0);
@@ -139,7 +136,7 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
 
 /// The buffer of a digest doubles: here from 8 MiB for 1,048,576 samples to 16 MiB.
 #[test]
-fn samples_are_refused_where_the_buffer_has_no_memory() {
+fn samples_are_refused_when_the_buffer_cannot_grow() {
     let server = Server::start();
     let mut connection = server.resp2();
     let created = connection.call("TDIGEST.CREATE k COMPRESSION 1000000");
@@ -148,9 +145,12 @@ fn samples_are_refused_where_the_buffer_has_no_memory() {
     for _ in 0..10 {
         assert!(connection.send(&add).is_ok());
     }
-    let grown = number(&server, "bf_tdigest_bytes");
+    let grown = server.info_number("bf_tdigest_bytes");
     let add = command(&["TDIGEST.ADD", "k"], 100_000, |sample| sample.to_string());
-    limit(&mut connection, number(&server, "used_memory") + (5 << 20));
+    limit(
+        &mut connection,
+        server.info_number("used_memory") + (5 << 20),
+    );
     let mut refusals = 0;
     for _ in 0..10 {
         let before = connection.call("TDIGEST.INFO k");
@@ -163,8 +163,8 @@ fn samples_are_refused_where_the_buffer_has_no_memory() {
         refusals += 1000;
     }
     assert!(refusals > 0);
-    assert_eq!(number(&server, "bf_tdigest_refusals"), refusals);
-    assert!(number(&server, "bf_tdigest_bytes") < grown + (5 << 20));
+    assert_eq!(server.info_number("bf_tdigest_refusals"), refusals);
+    assert!(server.info_number("bf_tdigest_bytes") < grown + (5 << 20));
 }
 
 /// A server evicts between commands, and not between those of a transaction.
@@ -181,13 +181,13 @@ fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
     let reply = connection.call("EXEC");
     let reserved = reply.items().expect("an array").iter();
     assert_eq!(reserved.filter(|reply| reply.is_ok()).count(), 6);
-    assert!(number(&server, "used_memory_peak") < 200 << 20);
+    assert!(server.info_number("used_memory_peak") < 200 << 20);
 }
 
 /// An item of a header takes some 150 bytes until it is in the heap, of which the number of elements
 /// announces 32.
 #[test]
-fn a_header_is_refused_where_its_items_have_no_memory() {
+fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     const ITEMS: u32 = 600_000;
     let server = Server::start();
     let mut connection = server.resp2();
@@ -207,7 +207,7 @@ fn a_header_is_refused_where_its_items_have_no_memory() {
     }
     assert_eq!(connection.call("DEL k"), Reply::Integer(1));
     let load = [b"TOPK.LOADCHUNK", &b"k"[..], b"1", &header];
-    let used = number(&server, "used_memory") + header.len() as u64;
+    let used = server.info_number("used_memory") + header.len() as i64;
     limit(&mut connection, used + (70 << 20));
     let reply = connection.send(&load);
     assert_eq!(reply.to_string(), "-ERR received bad data");
@@ -215,12 +215,12 @@ fn a_header_is_refused_where_its_items_have_no_memory() {
     limit(&mut connection, used + (160 << 20));
     let reply = connection.send(&load);
     assert!(reply.is_ok(), "{reply}");
-    assert!(number(&server, "used_memory_peak") < used + (160 << 20));
+    assert!(server.info_number("used_memory_peak") < used + (160 << 20));
 }
 
 /// Each refusal leaves a line with what was asked for, what was allowed, and by which limit.
 #[test]
-fn the_log_says_which_limit_refused_memory() {
+fn the_log_names_the_limit_that_refused_memory() {
     let server = Server::start();
     let mut connection = server.resp2();
     let logged = |server: &Server, connection: &mut Connection, commands: &[&str]| {
@@ -313,4 +313,28 @@ fn the_log_says_which_limit_refused_memory() {
         line == allocator || line.contains("the machine allows"),
         "{line}"
     );
+}
+
+/// At the limit writes that may grow a key are refused, reads go on, and nothing is half done.
+#[test]
+fn at_maxmemory_writes_are_refused_and_reads_work() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        let key = family.type_name;
+        family.build(&mut connection, key);
+        let before = family.view(&mut connection, key);
+        connection.call("CONFIG SET maxmemory 1");
+        let refused = connection.call(&family.change.0.replace("KEY", key));
+        assert!(refused.to_string().starts_with("-OOM"), "{key}: {refused}");
+        for command in family.build {
+            // Commands that never grow a key are not refused for memory; they find no key.
+            let refused = connection.call(&command.replace("KEY", "another"));
+            assert!(matches!(refused, Reply::Error(_)), "{key}: {refused}");
+        }
+        assert_eq!(connection.call("EXISTS another"), Reply::Integer(0));
+        assert_eq!(family.view(&mut connection, key), before);
+        connection.call("CONFIG SET maxmemory 0");
+        record("maxmemory", key);
+    }
 }

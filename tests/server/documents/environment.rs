@@ -19,14 +19,14 @@ const PYTHON: &str = "/usr/bin/python3";
 
 /// The servers of a page, each started when a block first names it.
 #[derive(Debug, Default)]
-pub struct Stage {
+pub struct Environment {
     single: Option<Server>,
     second: Option<Server>,
     cluster: Option<Nodes>,
     programs: Option<TempDir>,
 }
 
-impl Stage {
+impl Environment {
     /// Runs a block; the error says what came out otherwise than written.
     pub fn run(&mut self, block: &Block) -> Result<(), String> {
         let text = block.lines.join("\n");

@@ -47,7 +47,7 @@ fn replies_keep_their_types_in_both_protocols() {
 }
 
 #[test]
-fn arguments_of_any_bytes_go_and_come() {
+fn arguments_and_replies_can_have_any_bytes() {
     let server = plain();
     let mut connection = server.resp2();
     let bytes: Vec<u8> = (0..=255).collect();
@@ -69,7 +69,7 @@ fn the_redis_crate_connects_in_both_protocols() {
 }
 
 #[test]
-fn a_restart_keeps_the_directory_and_a_shutdown_saves_where_it_is_asked_to() {
+fn a_restart_keeps_the_directory_and_saves_if_there_are_save_points() {
     let mut server = Options::new()
         .without_module()
         .arguments(&["--save", "3600 1"])
@@ -91,7 +91,7 @@ fn without_save_points_a_restart_is_empty() {
 }
 
 #[test]
-fn a_replica_follows() {
+fn a_replica_receives_earlier_and_later_writes() {
     let mut primary = plain();
     let mut replica = plain();
     assert!(primary.call("SET before 1").is_ok());
@@ -112,7 +112,7 @@ fn a_server_that_does_not_start_shows_its_log() {
 }
 
 #[test]
-fn a_dropped_server_is_gone_with_its_directory() {
+fn dropping_a_server_stops_it_and_removes_its_directory() {
     let server = plain();
     let (port, dir) = (server.port(), server.dir().to_owned());
     assert!(dir.is_dir());
@@ -122,7 +122,7 @@ fn a_dropped_server_is_gone_with_its_directory() {
 }
 
 #[test]
-fn the_version_is_one_that_the_module_supports() {
+fn the_server_version_is_supported() {
     let version = plain().version();
     assert_ne!(
         version.is_valkey_at_least(7, 2),

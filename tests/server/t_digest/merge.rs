@@ -1,12 +1,12 @@
 //! TDIGEST.MERGE: its checks, its operands, what it leaves alone, who may call it.
 
-use super::{COMMANDS, Uniform, add, ok};
-use crate::samples::dump;
+use super::{Uniform, add, ok};
+use crate::families::dump;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 
 #[test]
-fn a_merge_checks_in_order_and_changes_nothing_when_it_fails() {
+fn failed_merges_report_errors_in_order_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     for key in ["a", "b"] {
@@ -82,7 +82,7 @@ fn weights_beyond_63_bits_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn a_merge_takes_the_destination_along_unless_it_overrides() {
+fn a_merge_includes_the_destination_unless_override_is_given() {
     let server = Server::start();
     let mut connection = server.resp2();
     ok(&mut connection, "TDIGEST.CREATE d COMPRESSION 77");
@@ -117,51 +117,4 @@ fn a_merge_takes_the_destination_along_unless_it_overrides() {
         (dump(&mut connection, "a"), dump(&mut connection, "b")),
         sources
     );
-}
-
-#[test]
-fn a_user_needs_only_what_a_merge_does() {
-    let server = Server::start();
-    let mut admin = server.resp2();
-    for key in ["src:1", "src:2", "dst:1"] {
-        ok(&mut admin, &format!("TDIGEST.CREATE {key}"));
-        add(&mut admin, key, [1.0]);
-    }
-    let mut user = |rules: &str, command: &str| {
-        ok(
-            &mut admin,
-            &format!("ACL SETUSER u reset on nopass {rules}"),
-        );
-        let mut connection = server.resp2();
-        ok(&mut connection, "AUTH u x");
-        connection.call(command).to_string()
-    };
-    let merge = "TDIGEST.MERGE dst:1 2 src:1 src:2";
-    assert_eq!(user("%RW~dst:* %R~src:* +@all", merge), "+OK");
-    assert!(user("%RW~dst:* %R~src:1 +@all", merge).starts_with("-NOPERM"));
-    assert!(user("%W~dst:* %R~src:* +@all", merge).starts_with("-NOPERM"));
-    assert!(user("%R~dst:* %R~src:* +@all", merge).starts_with("-NOPERM"));
-    assert!(user("%RW~dst:* %W~src:* +@all", merge).starts_with("-NOPERM"));
-    assert_eq!(user("%W~dst:* +@all", "TDIGEST.ADD dst:1 2"), "+OK");
-    assert_eq!(user("%W~dst:* +@all", "TDIGEST.RESET dst:1"), "+OK");
-    assert!(user("%W~dst:* +@all", "TDIGEST.MIN dst:1").starts_with("-NOPERM"));
-    assert_eq!(user("%R~dst:* +@all", "TDIGEST.MIN dst:1"), "$nan");
-    assert!(user("%R~dst:* +@all", "TDIGEST.ADD dst:1 2").starts_with("-NOPERM"));
-    let version = server.version();
-    // Redis 7.0 puts commands of modules into no category at all.
-    if version.is_valkey() || version.is_redis_at_least(7, 2) {
-        assert_eq!(user("~* +@read", "TDIGEST.RANK dst:1 1"), "*[:-2]");
-        assert!(user("~* +@read", "TDIGEST.ADD dst:1 1").starts_with("-NOPERM"));
-        assert!(user("~* +@write", "TDIGEST.MAX dst:1").starts_with("-NOPERM"));
-    }
-    // Redis 7.0 and 7.2 have no categories of modules.
-    if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-        assert_eq!(user("~* +@tdigest", merge), "+OK");
-        assert!(user("~* +@all -@tdigest", merge).starts_with("-NOPERM"));
-        for command in COMMANDS {
-            let name = format!("tdigest.{command}");
-            let info = admin.send(&["COMMAND", "INFO", &name]).to_string();
-            assert!(info.contains("+@tdigest"), "{info}");
-        }
-    }
 }

@@ -1,14 +1,15 @@
 //! What this version wrote, later versions read and write: DUMPs and chunks of every family, frozen in
-//! `tests/golden/ours` with the commands that made them. A format that changes fails here; it then
+//! `tests/golden/roughly` with the commands that made them. A format that changes fails here; it then
 //! needs an encoding version of its own, and these files stay as they are.
 //!
-//! A family without a file gets one by `ROUGHLY_FREEZE=1 cargo test --test server frozen`.
+//! A family without a file gets one by `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
 
+use crate::families::{FAMILIES, Family};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use crate::traffic::{Command, Family, Traffic, families};
+use crate::workload::{Command, Workload};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ const FOOTER_BYTES: usize = 10;
 
 fn path(family: &Family) -> PathBuf {
     recorded::directory()
-        .join("ours")
+        .join("roughly")
         .join(format!("{}.json", family.prefix))
 }
 
@@ -55,23 +56,6 @@ fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
     payload
 }
 
-fn chunks(connection: &mut Connection, family: &Family, key: &str) -> Vec<(i64, Vec<u8>)> {
-    let name = format!("{}.SCANDUMP", family.prefix.to_uppercase());
-    let mut position = 0;
-    let mut chunks = Vec::new();
-    loop {
-        let reply = connection.send(&[&name, key, &i64::to_string(&position)]);
-        match reply.items() {
-            Some([Reply::Integer(0), _]) => return chunks,
-            Some([Reply::Integer(next), Reply::Bulk(data)]) => {
-                position = *next;
-                chunks.push((position, data.clone()));
-            }
-            _ => panic!("{name} {key}: {reply}"),
-        }
-    }
-}
-
 fn base64(value: &Value) -> Vec<u8> {
     BASE64_STANDARD
         .decode(value.as_str().expect("base64"))
@@ -85,9 +69,9 @@ fn make(connection: &mut Connection, commands: &[Command]) {
 }
 
 /// Writes the file of a family that has none.
-fn freeze(family: &Family) {
+fn freeze(family: &'static Family) {
     let seed = u64::from_be_bytes(*b"Roughly!");
-    let mut traffic = Traffic::new(seed, "", KEYS).of(*family);
+    let mut traffic = Workload::new(seed, "", KEYS).of(family);
     let mut commands = traffic.creations();
     commands.extend((0..WRITES).map(|_| traffic.write()));
     let server = start();
@@ -96,7 +80,8 @@ fn freeze(family: &Family) {
     let keys: Value = (0..KEYS)
         .map(|number| {
             let key = format!("{}:{number}", family.prefix);
-            let chunks: Vec<_> = chunks(&mut connection, family, &key)
+            let chunks: Vec<_> = family
+                .chunks(&mut connection, &key)
                 .iter()
                 .map(|(position, data)| json!([position, BASE64_STANDARD.encode(data)]))
                 .collect();
@@ -115,13 +100,13 @@ fn freeze(family: &Family) {
 }
 
 #[test]
-fn what_this_version_wrote_is_read_and_written_again() {
+fn recorded_keys_load_and_save_unchanged() {
     let server = start();
     let mut connection = server.resp2();
-    for family in families() {
-        let path = path(&family);
-        if std::env::var_os("ROUGHLY_FREEZE").is_some() && !path.exists() {
-            freeze(&family);
+    for family in FAMILIES {
+        let path = path(family);
+        if std::env::var_os("ROUGHLY_RECORD").is_some() && !path.exists() {
+            freeze(family);
         }
         let file = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let file: Value = serde_json::from_slice(&file).expect("JSON");
@@ -146,7 +131,7 @@ fn what_this_version_wrote_is_read_and_written_again() {
                 "{key} is made otherwise"
             );
             assert!(
-                chunks(&mut connection, &family, key) == frozen_chunks,
+                family.chunks(&mut connection, key) == frozen_chunks,
                 "chunks of {key}"
             );
             // Restored, and from chunks.
@@ -160,14 +145,11 @@ fn what_this_version_wrote_is_read_and_written_again() {
                 "{key} after RESTORE"
             );
             connection.call("DEL loaded");
-            let load = format!("{}.LOADCHUNK", family.prefix.to_uppercase());
             for (position, data) in &frozen_chunks {
-                let position = position.to_string();
-                let words = [load.as_bytes(), b"loaded", position.as_bytes(), data];
-                let reply = connection.send(&words);
+                let reply = family.load(&mut connection, "loaded", position, data);
                 assert!(reply.is_ok(), "{key}: {reply}");
             }
-            // A cuckoo filter without items has no chunks.
+            assert!(!frozen_chunks.is_empty() || family.has_no_chunks_when_empty);
             if !frozen_chunks.is_empty() {
                 assert!(body(&mut connection, "loaded") == dump, "{key} from chunks");
             }

@@ -17,7 +17,7 @@ pub const BLOCK: usize = 16;
 const ANY: Budget<'static> = Budget::UNLIMITED;
 
 /// A filter to be measured.
-pub trait Contender {
+pub trait Competitor {
     /// Adds an item; false if there is no room.
     fn insert(&mut self, item: &Item) -> bool;
 
@@ -56,7 +56,7 @@ impl Bloom {
     }
 }
 
-impl Contender for Bloom {
+impl Competitor for Bloom {
     fn insert(&mut self, item: &Item) -> bool {
         let hash = self.0.hash(item);
         self.0.add(hash, ANY).is_ok()
@@ -74,7 +74,7 @@ impl Contender for Bloom {
 /// The same as commands with many items use it: hashed and fetched a block ahead.
 pub struct BloomBlocks(pub Bloom);
 
-impl Contender for BloomBlocks {
+impl Competitor for BloomBlocks {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item)
     }
@@ -117,7 +117,7 @@ impl Cuckoo {
     }
 }
 
-impl Contender for Cuckoo {
+impl Competitor for Cuckoo {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item, ANY).is_ok()
     }
@@ -134,7 +134,7 @@ impl Contender for Cuckoo {
 /// The same as commands with many items use it.
 pub struct CuckooBlocks(pub Cuckoo);
 
-impl Contender for CuckooBlocks {
+impl Competitor for CuckooBlocks {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item)
     }
@@ -162,7 +162,7 @@ impl Contender for CuckooBlocks {
     }
 }
 
-impl Contender for LevelDb {
+impl Competitor for LevelDb {
     fn insert(&mut self, item: &Item) -> bool {
         self.insert(item);
         true
@@ -177,7 +177,7 @@ impl Contender for LevelDb {
     }
 }
 
-impl Contender for PlainCuckoo {
+impl Competitor for PlainCuckoo {
     fn insert(&mut self, item: &Item) -> bool {
         self.insert(item)
     }
@@ -201,7 +201,7 @@ impl FastBloom {
     }
 }
 
-impl Contender for FastBloom {
+impl Competitor for FastBloom {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item);
         true
@@ -229,7 +229,7 @@ impl Scalable {
     }
 }
 
-impl Contender for Scalable {
+impl Competitor for Scalable {
     fn insert(&mut self, item: &Item) -> bool {
         self.0.insert(item);
         true

@@ -1,7 +1,7 @@
 //! Count-min sketches on a real server, what the recordings do not show: payloads, chunks, the AOF.
 
 use crate::count_min::{assert_answers, sketches};
-use crate::samples::dump;
+use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_dump::{Writer, type_id};
@@ -18,7 +18,7 @@ fn restore(connection: &mut Connection, version: u16, numbers: &[u64], cells: &[
 }
 
 #[test]
-fn stored_sketches_of_every_version_load_and_false_ones_are_refused() {
+fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
     let cells = |bytes: usize| vec![1; 6 * bytes];
@@ -62,46 +62,27 @@ fn stored_sketches_of_every_version_load_and_false_ones_are_refused() {
     assert_eq!(dump(&mut connection, "k"), before);
 }
 
-/// Copies `key` from one server to the other in chunks; how many there were after the header.
-fn copy_in_chunks(from: &mut Connection, to: &mut Connection, key: &str) -> usize {
-    let mut iterator = "0".to_owned();
-    let mut chunks = 0;
-    loop {
-        let reply = from.send(&["CMS.SCANDUMP", key, &iterator]);
-        let [next, chunk] = reply.items().unwrap() else {
-            panic!("{reply}");
-        };
-        iterator = next.integer().unwrap().to_string();
-        let chunk = chunk.text().unwrap();
-        if iterator == "0" {
-            assert!(chunk.is_empty());
-            return chunks - 1;
-        }
-        assert!(chunk.len() <= 16 << 20);
-        let words = [b"CMS.LOADCHUNK", key.as_bytes(), iterator.as_bytes(), chunk];
-        assert!(to.send(&words).is_ok());
-        chunks += 1;
-    }
-}
-
 #[test]
-fn a_sketch_goes_over_in_chunks() {
+fn a_sketch_is_copied_in_chunks() {
     let primary = Server::start();
     let mut other = Server::start();
     let mut replica = Server::start();
     replica.replicate(&other);
     let (mut from, mut to) = (primary.resp2(), other.resp2());
     for (make, chunks) in [
-        ("CMS.INITBYDIM k 1000000 5", 2),
-        ("CMS.INITBYDIM l 100 5 CELL_SIZE 8", 1),
-        ("CMS.INITBYDIM m 100 5 CELL_SIZE 1", 1),
+        ("CMS.INITBYDIM k 1000000 5", 3),
+        ("CMS.INITBYDIM l 100 5 CELL_SIZE 8", 2),
+        ("CMS.INITBYDIM m 100 5 CELL_SIZE 1", 2),
     ] {
         let key = make.split(' ').nth(1).unwrap();
         assert!(from.call(make).is_ok());
         for i in 0..200 {
             from.call(&format!("CMS.INCRBY {key} item:{i} {}", i % 200));
         }
-        assert_eq!(copy_in_chunks(&mut from, &mut to, key), chunks);
+        assert_eq!(
+            Family::of("cms").copy_in_chunks(&mut from, key, &mut to, key),
+            chunks
+        );
         assert_eq!(dump(&mut to, key), dump(&mut from, key));
     }
     other.wait_for_replica(&replica);
@@ -112,7 +93,7 @@ fn a_sketch_goes_over_in_chunks() {
 }
 
 #[test]
-fn chunks_that_do_not_fit_are_refused() {
+fn invalid_chunks_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
     sketches(&mut connection, &["k"]);
@@ -192,15 +173,7 @@ fn an_aof_rewrite_keeps_small_and_large_sketches() {
         })
     };
     let before = view(&mut connection);
-    connection.call("BGREWRITEAOF");
-    server.wait_until("the rewrite", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
-    assert_eq!(
-        server.info("aof_last_bgrewrite_status").as_deref(),
-        Some("ok")
-    );
+    assert!(server.rewrite_aof());
     let text = aof(&server);
     assert_eq!(text.matches("CMS.LOADCHUNK").count(), 6);
     assert_eq!(text.matches("RESTORE").count(), 1);
@@ -212,7 +185,7 @@ fn an_aof_rewrite_keeps_small_and_large_sketches() {
 }
 
 #[test]
-fn the_aof_has_what_changed_something() {
+fn only_changes_are_written_to_the_aof() {
     let server = Options::new()
         .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
         .start();

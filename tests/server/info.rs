@@ -1,24 +1,19 @@
 //! What a server lets its own types do, ours can: access lists by key, eviction, limits, figures.
 
-use crate::samples::{SAMPLES, Sample};
-use crate::support::abilities::proved;
+use crate::families::{FAMILIES, Family};
+use crate::support::abilities::record;
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
 
-fn info_number(server: &Server, field: &str) -> i64 {
-    let text = server.info(field);
-    text.and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| panic!("no number {field} in INFO"))
-}
-
-fn figures(server: &Server, sample: &Sample) -> (i64, i64) {
-    let figure = |name: &str| info_number(server, &format!("{}{name}", sample.info_prefix));
-    (figure("keys"), figure("bytes"))
+fn figures(server: &Server, family: &Family) -> (i64, i64) {
+    ["keys", "bytes"]
+        .map(|field| family.info(server, field))
+        .into()
 }
 
 /// The sum of MEMORY USAGE over all keys of the sample's type in the first databases.
-fn usage_of_all(server: &Server, sample: &Sample) -> i64 {
+fn usage_of_all(server: &Server, family: &Family) -> i64 {
     let mut connection = server.resp2();
     let mut sum = 0;
     for db in ["0", "1", "2"] {
@@ -27,7 +22,7 @@ fn usage_of_all(server: &Server, sample: &Sample) -> i64 {
         for key in keys.items().expect("keys") {
             let key = key.text().expect("a key");
             let of_type = connection.send(&[b"TYPE", key]);
-            if of_type.text() == Some(sample.type_name.as_bytes()) {
+            if of_type.text() == Some(family.type_name.as_bytes()) {
                 let usage = connection.send(&[&b"MEMORY"[..], b"USAGE", key]);
                 sum += usage.integer().expect("a number");
             }
@@ -38,16 +33,16 @@ fn usage_of_all(server: &Server, sample: &Sample) -> i64 {
 
 /// Keys and bytes in INFO are those of MEMORY USAGE, whatever happened to the keys.
 #[test]
-fn figures_are_exact_whatever_happens_to_the_keys() {
+fn info_counts_keys_and_bytes_exactly() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    for sample in SAMPLES {
-        let key = sample.type_name;
-        sample.build(&mut connection, key);
+    for family in FAMILIES {
+        let key = family.type_name;
+        family.build(&mut connection, key);
         let expect = |server: &mut Server, what: &str, keys: i64| {
-            server.wait_until(what, |server| figures(server, sample).0 == keys);
-            let (_, bytes) = figures(server, sample);
-            let usage = usage_of_all(server, sample);
+            server.wait_until(what, |server| figures(server, family).0 == keys);
+            let (_, bytes) = figures(server, family);
+            let usage = usage_of_all(server, family);
             // MEMORY USAGE counts the keys' names and the server's objects too.
             assert!(
                 bytes <= usage && bytes > usage - 200 * keys,
@@ -81,25 +76,25 @@ fn figures_are_exact_whatever_happens_to_the_keys() {
         expect(&mut server, "a move", 1);
         connection.call("FLUSHALL SYNC");
         server.wait_until("an empty server", |server| {
-            figures(server, sample) == (0, 0)
+            figures(server, family) == (0, 0)
         });
-        proved("INFO", key);
+        record("INFO", key);
     }
 }
 
 #[test]
-fn evicted_keys_are_gone_from_the_figures() {
+fn evicted_keys_are_no_longer_counted() {
     let mut server = Options::new()
         .arguments(&["--maxmemory-policy", "allkeys-random"])
         .start();
     let mut connection = server.resp2();
-    for sample in SAMPLES {
-        let used = info_number(&server, "used_memory");
+    for family in FAMILIES {
+        let used = server.info_number("used_memory");
         let limit = (used + (24 << 20)).to_string();
         connection.send(&["CONFIG", "SET", "maxmemory", &limit]);
         for i in 0..20 {
             let key = format!("large:{i}");
-            for command in sample.build_large {
+            for command in family.build_large {
                 // Refused while others are still being freed in the background: that is no fault.
                 connection.call(&command.replace("KEY", &key));
             }
@@ -108,38 +103,14 @@ fn evicted_keys_are_gone_from_the_figures() {
         assert!(
             keys < 15,
             "{}: {keys} keys of 4 MiB in 24 MiB",
-            sample.type_name
+            family.type_name
         );
         // The server goes on evicting by itself until it is below its limit.
         server.wait_until("the figures to follow", |server| {
-            Some(figures(server, sample).0) == server.call("DBSIZE").integer()
+            Some(figures(server, family).0) == server.call("DBSIZE").integer()
         });
         connection.call("CONFIG SET maxmemory 0");
         connection.call("FLUSHALL SYNC");
-        proved("INFO, eviction", sample.type_name);
-    }
-}
-
-/// At the limit writes that may grow a key are refused, reads go on, and nothing is half done.
-#[test]
-fn at_maxmemory_writes_are_refused_and_reads_go_on() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for sample in SAMPLES {
-        let key = sample.type_name;
-        sample.build(&mut connection, key);
-        let before = sample.view(&mut connection, key);
-        connection.call("CONFIG SET maxmemory 1");
-        let refused = connection.call(&sample.change.0.replace("KEY", key));
-        assert!(refused.to_string().starts_with("-OOM"), "{key}: {refused}");
-        for command in sample.build {
-            // Commands that never grow a key are not refused for memory; they find no key.
-            let refused = connection.call(&command.replace("KEY", "another"));
-            assert!(matches!(refused, Reply::Error(_)), "{key}: {refused}");
-        }
-        assert_eq!(connection.call("EXISTS another"), Reply::Integer(0));
-        assert_eq!(sample.view(&mut connection, key), before);
-        connection.call("CONFIG SET maxmemory 0");
-        proved("maxmemory", key);
+        record("INFO, eviction", family.type_name);
     }
 }

@@ -2,7 +2,7 @@
 
 mod merge;
 
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_dump::{Writer, type_id};
@@ -36,10 +36,6 @@ fn ok(connection: &mut Connection, command: &str) {
     assert!(reply.is_ok(), "{command}: {reply}");
 }
 
-fn number(server: &Server, field: &str) -> i64 {
-    server.info(field).unwrap().parse().unwrap()
-}
-
 /// Answers to a fixed set of questions.
 fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
     [
@@ -68,7 +64,7 @@ fn digest_value(connection: &mut Connection, key: &str) -> String {
 
 /// Reading, saving and loading at any moment changes no later answer.
 #[test]
-fn a_digest_is_what_was_written_to_it_whatever_was_read() {
+fn reads_do_not_affect_later_state() {
     let server = Server::start();
     let mut connection = server.resp2();
     for key in ["plain", "read", "saved"] {
@@ -108,7 +104,7 @@ fn a_digest_is_what_was_written_to_it_whatever_was_read() {
 
 /// Reads on either side, and merges whose compression nobody says, leave primary and replica equal.
 #[test]
-fn a_replica_that_is_read_has_the_same() {
+fn reads_on_a_replica_do_not_change_its_state() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -153,7 +149,7 @@ fn a_replica_that_is_read_has_the_same() {
 
 /// The compressed form that a read makes is memory of the key as long as it is kept.
 #[test]
-fn memory_counts_what_reads_keep() {
+fn memory_usage_counts_the_answers_that_reads_keep() {
     let server = Server::start();
     let mut connection = server.resp2();
     ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 1000");
@@ -162,7 +158,7 @@ fn memory_counts_what_reads_keep() {
     }
     let mut usage = || {
         let usage = connection.call("MEMORY USAGE k").integer().unwrap();
-        let counted = number(&server, "bf_tdigest_bytes");
+        let counted = server.info_number("bf_tdigest_bytes");
         assert!(
             (usage - counted).abs() < 200,
             "{usage} said, {counted} in INFO"
@@ -176,15 +172,15 @@ fn memory_counts_what_reads_keep() {
     let (read_again, _) = usage();
     assert_eq!(read_again, read);
     ok(&mut connection, "TDIGEST.ADD k 0.5");
-    let counted = number(&server, "bf_tdigest_bytes");
+    let counted = server.info_number("bf_tdigest_bytes");
     assert!(counted < read - 5_000, "{counted}");
     ok(&mut connection, "TDIGEST.RESET k");
-    assert!(number(&server, "bf_tdigest_bytes") < 500);
-    assert_eq!(number(&server, "bf_tdigest_items_added"), 20_001);
+    assert!(server.info_number("bf_tdigest_bytes") < 500);
+    assert_eq!(server.info_number("bf_tdigest_items_added"), 20_001);
 }
 
 #[test]
-fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
+fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     ok(&mut connection, "TDIGEST.CREATE source");
@@ -213,7 +209,7 @@ fn what_the_server_cannot_give_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn only_what_changes_is_replicated_and_told() {
+fn only_changes_are_replicated_and_notified() {
     let server = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -232,10 +228,10 @@ fn only_what_changes_is_replicated_and_told() {
         ("TDIGEST.QUANTILE k 0.5", None),
         ("DEL k", Some("del")),
     ] {
-        let changes = number(&server, "rdb_changes_since_last_save");
+        let changes = server.info_number("rdb_changes_since_last_save");
         let reply = connection.call(command);
         assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
-        let changed = number(&server, "rdb_changes_since_last_save") > changes;
+        let changed = server.info_number("rdb_changes_since_last_save") > changes;
         assert_eq!(changed, event.is_some(), "{command}");
         if let Some(event) = event {
             let told = listener.read().unwrap().to_string();
@@ -245,7 +241,7 @@ fn only_what_changes_is_replicated_and_told() {
 }
 
 #[test]
-fn a_digest_goes_over_in_one_chunk() {
+fn a_digest_is_copied_in_one_chunk() {
     let mut server = Server::start();
     let mut replica = Server::start();
     replica.replicate(&server);
@@ -324,15 +320,7 @@ fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     );
     drop(payload);
     let before = (answers(&mut connection, "k"), dump(&mut connection, "k"));
-    connection.call("BGREWRITEAOF");
-    server.wait_until("the rewrite", |server| {
-        server.info("aof_rewrite_in_progress").as_deref() == Some("0")
-            && server.info("aof_rewrite_scheduled").as_deref() == Some("0")
-    });
-    assert_eq!(
-        server.info("aof_last_bgrewrite_status").as_deref(),
-        Some("ok")
-    );
+    assert!(server.rewrite_aof());
     server.restart();
     let mut connection = server.resp2();
     ok(&mut connection, "SELECT 3");
@@ -344,7 +332,7 @@ fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
 /// Plain decimal numbers are read by the module itself; what is a number, and which, stays what the
 /// server says. ZADD's scores go through the server's own parser.
 #[test]
-fn numbers_are_those_of_the_server() {
+fn numbers_are_parsed_as_the_server_parses_them() {
     let server = Server::start();
     let mut connection = server.resp3();
     let mut texts: Vec<String> = [
@@ -425,25 +413,6 @@ fn double(reply: &Reply) -> Option<f64> {
     }
 }
 
-const COMMANDS: [&str; 16] = [
-    "create",
-    "add",
-    "reset",
-    "merge",
-    "min",
-    "max",
-    "quantile",
-    "cdf",
-    "rank",
-    "revrank",
-    "byrank",
-    "byrevrank",
-    "trimmed_mean",
-    "info",
-    "scandump",
-    "loadchunk",
-];
-
 /// What the page and COMMAND DOCS say, on samples that are few enough for exact answers.
 #[test]
 fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
@@ -486,35 +455,6 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
         let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
         let is_said = docs.to_string().contains("counting half of the equal ones");
         assert!(is_said, "{docs}");
-    }
-}
-
-#[test]
-fn commands_are_described() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    for command in COMMANDS {
-        let name = format!("tdigest.{command}");
-        let docs = connection.send(&["COMMAND", "DOCS", &name]).to_string();
-        for part in [
-            "summary",
-            "since",
-            "complexity",
-            "arguments",
-            "$bf",
-            "key_spec_index",
-        ] {
-            assert!(docs.contains(part), "{name} lacks {part}: {docs}");
-        }
-    }
-    for (command, keys) in [
-        ("TDIGEST.MERGE d 2 a b", "*[$d $a $b]"),
-        ("TDIGEST.MERGE d 1 a COMPRESSION 5 OVERRIDE", "*[$d $a]"),
-        ("TDIGEST.LOADCHUNK k 1 x", "*[$k]"),
-        ("TDIGEST.SCANDUMP k 0", "*[$k]"),
-    ] {
-        let reply = connection.call(&format!("COMMAND GETKEYS {command}"));
-        assert_eq!(reply.to_string(), keys, "{command}");
     }
 }
 

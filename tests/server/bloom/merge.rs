@@ -1,11 +1,11 @@
 //! BF.MERGE on a real server: what it answers, makes and tells others.
 
 use crate::count_min::assert_answers;
-use crate::samples::dump;
+use crate::families::dump;
 use crate::support::server::{Options, Server};
 
 #[test]
-fn what_is_wrong_is_said_and_nothing_changes() {
+fn failed_merges_report_errors_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -80,7 +80,7 @@ fn what_is_wrong_is_said_and_nothing_changes() {
 }
 
 #[test]
-fn a_merged_filter_has_all_items_here_and_on_a_replica() {
+fn a_merged_filter_has_all_items_also_on_a_replica() {
     let server = Server::start();
     let mut replica = Server::start();
     replica.replicate(&server);
@@ -144,7 +144,7 @@ fn a_merged_filter_has_all_items_here_and_on_a_replica() {
 }
 
 #[test]
-fn only_a_change_is_told() {
+fn only_merges_with_effect_are_notified() {
     let server = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -178,25 +178,7 @@ fn only_a_change_is_told() {
 }
 
 #[test]
-fn who_may_not_read_a_source_may_not_merge_it() {
-    let server = Server::start();
-    let mut connection = server.resp2();
-    connection.call("BF.MADD mine 1");
-    connection.call("BF.MADD other 2");
-    assert!(
-        connection
-            .call("ACL SETUSER worker on >pw +bf.merge +bf.exists ~mine")
-            .is_ok()
-    );
-    assert!(connection.call("AUTH worker pw").is_ok());
-    let refused = connection.call("BF.MERGE mine 1 other").to_string();
-    assert!(refused.starts_with("-NOPERM"), "{refused}");
-    assert!(connection.call("BF.MERGE mine 1 mine").is_ok());
-    assert_eq!(connection.call("BF.EXISTS mine 2").integer(), Some(0));
-}
-
-#[test]
-fn a_merge_that_needs_more_memory_than_there_is_changes_nothing() {
+fn a_merge_that_is_refused_memory_changes_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("BF.RESERVE large 0.001 20000000").is_ok());

@@ -1,23 +1,11 @@
 //! What the module can say (errors and log lines) is gathered from the sources, and docs/troubleshooting.md
 //! has to have all of it. The errors of a family are on its own page too.
 
+use crate::families::FAMILIES;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
-/// What some families have in common.
-const CHUNKS: &str = "src/family/chunks.rs";
-/// Where a family's commands are, and its page.
-const FAMILIES: [(&[&str], &str); 5] = [
-    (&["src/family/bloom", CHUNKS], "docs/families/bloom.md"),
-    (&["src/family/cuckoo"], "docs/families/cuckoo.md"),
-    (
-        &["src/family/count_min", CHUNKS],
-        "docs/families/count-min-sketch.md",
-    ),
-    (&["src/family/top_k", CHUNKS], "docs/families/top-k.md"),
-    (&["src/family/t_digest"], "docs/families/t-digest.md"),
-];
 /// Texts with blanks that are no errors but names of fields in replies.
 const FIELDS: [&str; 14] = [
     "Number of filters",
@@ -107,13 +95,14 @@ fn errors(places: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_error_is_explained_twice() {
+fn every_error_is_on_its_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
-    for (places, path) in FAMILIES {
+    for family in FAMILIES {
+        let path = family.page;
         let page = fs::read_to_string(path).expect("the family's page");
-        for error in errors(places) {
+        for error in errors(family.sources) {
             count += 1;
             for (place, text) in [(path, &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {
@@ -141,7 +130,7 @@ fn is_on(page: &str, text: &str) -> bool {
 }
 
 #[test]
-fn every_text_of_the_server_floor_and_of_the_log_is_explained() {
+fn every_error_of_the_server_layer_and_log_line_is_in_troubleshooting() {
     let page = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut texts = Vec::new();
     for (path, code) in sources(Path::new("src")) {

@@ -6,11 +6,12 @@
 //! `ROUGHLY_KILLS` is the number of kills of each test, `ROUGHLY_SEED` the seed; `make test-kills` runs
 //! two hundred of the one and half as many of the other.
 
-use crate::state::{State, select};
+use crate::families::{FAMILIES, Family, NumberSet};
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
-use crate::support::stop::SetOnDrop;
-use crate::traffic::{Ledger, Random, Traffic, Unit, families, words};
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::state::{State, select};
+use crate::workload::{Random, Unit, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,57 +31,53 @@ fn setting(name: &str, default: u64) -> u64 {
     })
 }
 
-/// A unit of the traffic, or a number for the ledger of the family with this index.
+/// The families that store sets of numbers.
+fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
+    let families = FAMILIES.iter();
+    families.filter_map(|family| Some((family, family.numbers?)))
+}
+
+/// A unit of the traffic, or a number for the set of the family with this prefix.
 #[derive(Debug, Clone)]
 enum Write {
     Unit(Unit),
-    Note(usize, u64),
+    Add(&'static str, u64),
 }
 
 impl Write {
     fn unit(&self) -> Unit {
         match self {
             Self::Unit(unit) => unit.clone(),
-            Self::Note(family, number) => {
-                let family = families()[*family];
-                let ledger = family.ledger.expect("a ledger");
-                Unit::Single(Ledger::command(
-                    ledger.note,
-                    &ledger_key(family.prefix),
-                    *number,
-                ))
+            Self::Add(prefix, number) => {
+                let set = Family::of(prefix).numbers.expect("a set of numbers");
+                Unit::Single(NumberSet::command(set.add, &set_key(prefix), *number))
             }
         }
     }
 }
 
-fn ledger_key(prefix: &str) -> String {
-    format!("ledger:{prefix}")
+fn set_key(prefix: &str) -> String {
+    format!("numbers:{prefix}")
 }
 
 /// One client: what it wrote so far, and what it will write.
 struct Writer {
     db: u32,
-    traffic: Traffic,
+    traffic: Workload,
     random: Random,
-    /// The highest number noted, of each family with a ledger.
-    noted: BTreeMap<usize, u64>,
+    /// The highest number added to the set of each family.
+    added: BTreeMap<&'static str, u64>,
     acknowledged: Vec<(Write, Reply)>,
     in_flight: Option<Write>,
 }
 
 impl Writer {
     fn new(seed: u64, db: u32) -> Self {
-        let with_ledger = families();
-        let with_ledger = with_ledger
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| f.ledger.is_some());
         Self {
             db,
-            traffic: Traffic::new(seed, "", KEYS),
+            traffic: Workload::new(seed, "", KEYS),
             random: Random::new(seed ^ 0xabcd),
-            noted: with_ledger.map(|(i, _)| (i, 0)).collect(),
+            added: sets().map(|(family, _)| (family.prefix, 0)).collect(),
             acknowledged: Vec::new(),
             in_flight: None,
         }
@@ -90,13 +87,13 @@ impl Writer {
         if self.random.one_in(2) {
             return Write::Unit(self.traffic.unit());
         }
-        let indexes: Vec<_> = self.noted.keys().copied().collect();
-        let family = self.random.pick(&indexes);
-        Write::Note(family, self.noted[&family] + 1)
+        let prefixes: Vec<_> = self.added.keys().copied().collect();
+        let prefix = self.random.pick(&prefixes);
+        Write::Add(prefix, self.added[prefix] + 1)
     }
 
     /// Writes until the connection breaks, or it is told to stop. A number that may or may not be noted is not sent again, as
-    /// some families would count it twice; see [`Writer::settle`].
+    /// some families would count it twice; see [`Writer::verify`].
     fn run(&mut self, mut connection: Connection, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let write = self.next();
@@ -111,16 +108,16 @@ impl Writer {
     }
 
     fn acknowledge(&mut self, write: Write, reply: Reply) {
-        if let Write::Note(family, number) = write {
+        if let Write::Add(prefix, number) = write {
             assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-            self.noted.insert(family, number);
+            self.added.insert(prefix, number);
         }
         self.acknowledged.push((write, reply));
     }
 
     /// After a restart: brings the model to where the last acknowledgement was, and holds the server
     /// against it. What was in flight may have happened or not, but wholly.
-    fn settle(&mut self, server: &mut Connection, model: &mut Connection, tally: &mut Tally) {
+    fn verify(&mut self, server: &mut Connection, model: &mut Connection, counts: &mut Counts) {
         select(model, self.db);
         for (write, reply) in std::mem::take(&mut self.acknowledged) {
             let again = write.unit().send(model).expect("the model's reply");
@@ -131,7 +128,7 @@ impl Writer {
                 "{}: the model answers otherwise",
                 show(&write)
             );
-            tally.acknowledged += 1;
+            counts.acknowledged += 1;
         }
         let found = State::of_database(server, self.db);
         let mut wanted = State::of_database(model, self.db);
@@ -140,46 +137,46 @@ impl Writer {
         {
             write.unit().send(model).expect("the model's reply");
             wanted = State::of_database(model, self.db);
-            tally.in_flight_found += 1;
-            if let Write::Note(family, number) = write {
-                self.noted.insert(family, number);
+            counts.in_flight_found += 1;
+            if let Write::Add(prefix, number) = write {
+                self.added.insert(prefix, number);
             }
         }
         for line in found.differences(&wanted) {
             if line.ends_with("missing") {
-                tally.lost.push(line);
+                counts.lost.push(line);
             } else {
-                tally.invented.push(line);
+                counts.invented.push(line);
             }
         }
-        self.check_ledgers(server, tally);
+        self.check_numbers(server, counts);
     }
 
     /// Every number that was noted answers, and there are no more than that.
-    fn check_ledgers(&self, server: &mut Connection, tally: &mut Tally) {
-        for (&family, &last) in &self.noted {
-            let family = families()[family];
-            let (key, ledger) = (ledger_key(family.prefix), family.ledger.expect("a ledger"));
+    fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
+        for (&prefix, &last) in &self.added {
+            let set = Family::of(prefix).numbers.expect("a set of numbers");
+            let key = set_key(prefix);
             let numbers: Vec<_> = (1..=last).collect();
             for batch in numbers.chunks(BATCH) {
                 for number in batch {
-                    let ask = Ledger::command(ledger.ask, &key, *number);
-                    server.write(&ask).expect("a question");
+                    let test = NumberSet::command(set.test, &key, *number);
+                    server.write(&test).expect("a question");
                 }
                 for number in batch {
                     let reply = server.read().expect("an answer");
                     let answer = reply.items().map_or(&reply, |items| &items[0]);
                     if answer.integer().is_none_or(|answer| answer <= 0) {
-                        tally
+                        counts
                             .lost
                             .push(format!("{} {key}: number {number}: {reply}", self.db));
                     }
                 }
             }
-            tally.asked += last;
-            let counted = ledger.counted(server, &key);
+            counts.asked += last;
+            let counted = set.counted(server, &key);
             if counted > last + 1 {
-                tally
+                counts
                     .invented
                     .push(format!("{} {key}: {counted}, not {last}", self.db));
             }
@@ -188,7 +185,7 @@ impl Writer {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct Counts {
     acknowledged: u64,
     in_flight_found: u64,
     asked: u64,
@@ -198,7 +195,7 @@ struct Tally {
     invented: Vec<String>,
 }
 
-impl Tally {
+impl Counts {
     fn report(&self, kills: u64, how: &str) {
         println!(
             "{how}: {kills} kills ({} during a rewrite, {} during a save), {} acknowledged writes, {} \
@@ -235,11 +232,11 @@ fn is_busy(server: &Server, field: &str) -> bool {
 }
 
 #[test]
-fn no_kill_loses_or_invents_a_write() {
+fn acknowledged_writes_survive_a_kill() {
     let (kills, seed) = (setting("ROUGHLY_KILLS", 12), setting("ROUGHLY_SEED", 8));
     println!("seed {seed}");
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     let model = Server::start();
     let mut server = Options::new()
         .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
@@ -251,17 +248,10 @@ fn no_kill_loses_or_invents_a_write() {
     for writer in &mut writers {
         let mut connection = server.resp2();
         select(&mut connection, writer.db);
-        let ledgers = families()
-            .into_iter()
-            .filter_map(|f| Some((f.prefix, f.ledger?)));
-        let opened =
-            ledgers.map(|(prefix, ledger)| Ledger::command(ledger.open, &ledger_key(prefix), 0));
-        // A digest's smallest number has rank 0: this one is below all that are noted.
-        let below = families()
-            .into_iter()
-            .filter(|family| family.prefix == "tdigest");
-        let below = below.map(|_| words(&format!("TDIGEST.ADD {} 0", ledger_key("tdigest"))));
-        let mut commands: Vec<_> = opened.chain(below).collect();
+        let sets = sets().map(|(family, set)| (set, set_key(family.prefix)));
+        let mut commands: Vec<_> = sets
+            .flat_map(|(set, key)| set.creation(&key).collect::<Vec<_>>())
+            .collect();
         commands.extend(writer.traffic.creations());
         for command in commands {
             let unit = Unit::Single(command);
@@ -296,28 +286,28 @@ fn no_kill_loses_or_invents_a_write() {
                 _ => {}
             }
             thread::sleep(Duration::from_micros(random.below(150_000)));
-            tally.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
-            tally.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
+            counts.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
+            counts.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
             server.kill();
         });
         server.relaunch();
         let (mut connection, mut model) = (server.resp2(), model.resp2());
         for writer in &mut writers {
             select(&mut connection, writer.db);
-            writer.settle(&mut connection, &mut model, &mut tally);
+            writer.verify(&mut connection, &mut model, &mut counts);
         }
     }
-    tally.report(kills, "append-only file");
+    counts.report(kills, "append-only file");
 }
 
 /// Without an append-only file the last complete save counts: all of it, and nothing written later.
 #[test]
-fn no_kill_during_a_save_costs_the_save_before() {
+fn a_kill_during_a_save_leaves_the_previous_save() {
     let (kills, seed) = (setting("ROUGHLY_KILLS", 12) / 2, setting("ROUGHLY_SEED", 8));
     let mut random = Random::new(seed);
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     let mut server = Server::start();
-    let mut traffic = Traffic::new(seed, "", 30);
+    let mut traffic = Workload::new(seed, "", 30);
     let mut connection = server.resp2();
     for command in traffic.creations() {
         connection.send(&command);
@@ -329,7 +319,7 @@ fn no_kill_during_a_save_costs_the_save_before() {
         let db = (kill % 3) as u32;
         select(&mut connection, db);
         traffic.run(&mut connection, 200);
-        tally.acknowledged += 200;
+        counts.acknowledged += 200;
         let now = State::of(&mut connection);
         let delay = random.pick(&[0, 50, 500]);
         connection.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
@@ -342,12 +332,12 @@ fn no_kill_during_a_save_costs_the_save_before() {
         server.kill_and_restart();
         let found = State::of(&mut server.resp2());
         let complete = found == now;
-        tally.during_save += u64::from(!complete);
+        counts.during_save += u64::from(!complete);
         let wanted = if complete { &now } else { &before };
         for line in found.differences(wanted) {
-            tally.lost.push(line);
+            counts.lost.push(line);
         }
         before = found;
     }
-    tally.report(kills, "RDB file");
+    counts.report(kills, "RDB file");
 }

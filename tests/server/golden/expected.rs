@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_travels_through_dumps() {
+    fn a_difference_is_tracked_through_dumps() {
         let mut run = Run::new("tdigest");
         for command in ["TDIGEST.CDF a 1", "TDIGEST.ADD a 2", "DUMP a", "FLUSHALL"] {
             run.array(command);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_differs_takes_its_chunks_along() {
+    fn a_key_that_differs_has_chunks_that_differ() {
         let mut run = Run::new("bf");
         run.wanted.follow(b"a", Effect::KeyDiffers);
         assert_eq!(run.array("BF.MADD a x"), [true, false]);

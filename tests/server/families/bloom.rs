@@ -1,0 +1,226 @@
+//! Bloom filters.
+
+use super::{
+    ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
+    RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
+    write,
+};
+use crate::workload::{with_item, with_items, words};
+
+const FIXED: &[&str] = &["BF.RESERVE KEY 0.01 100 EXPANSION 1"];
+
+pub const FAMILY: Family = Family {
+    type_name: "MBbloom--",
+    encoding_version: 4,
+    prefix: "bf",
+    category: "bloom",
+    info_prefix: "bf_bloom_",
+    page: "docs/families/bloom.md",
+    sources: &["src/family/bloom", "src/family/chunks.rs"],
+
+    read_commands: &["exists", "mexists", "card", "info", "debug", "scandump"],
+    write_commands: &[
+        write("reserve", INSERT, "hsetnx", "0.01 100"),
+        write("add", INSERT, "sadd", "NEW"),
+        write("madd", INSERT, "sadd", "NEW a"),
+        write("insert", INSERT, "sadd", "ITEMS NEW a"),
+        write("loadchunk", UPDATE, "setrange", "1 x"),
+        write("merge", ACCESS_UPDATE, "pfmerge", "1 SOURCE"),
+    ],
+    since: "1.0.0",
+    since_exceptions: &[("card", "2.4.4")],
+    added_commands: &["merge"],
+    settings: &[
+        setting("bf-error-rate", "0.01", "0.002", "1"),
+        setting("bf-initial-size", "100", "77", "0"),
+        setting("bf-expansion-factor", "2", "5", "32769"),
+    ],
+
+    build: &[
+        "BF.RESERVE KEY 0.001 4 EXPANSION 3",
+        "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+    ],
+    reads: &[
+        "BF.INFO KEY",
+        "BF.DEBUG KEY",
+        "BF.MEXISTS KEY a b z nothing 1 2 3",
+        "BF.CARD KEY",
+        "BF.SCANDUMP KEY 1",
+    ],
+    change: ("BF.ADD KEY NEW", "bf.add"),
+    idle: &[
+        "BF.ADD KEY a",
+        "BF.MADD KEY a b c",
+        "BF.INSERT KEY ITEMS a b",
+        "BF.MERGE KEY 1 KEY",
+    ],
+    build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
+    reserve_huge: Some(("BF.RESERVE KEY 0.001 600000000", 64)),
+    reserve_large: "BF.RESERVE KEY 0.001 22000000",
+    // All bits are valid.
+    fill: Fill::Chunks(|_| {}),
+
+    creations: &[
+        "BF.RESERVE KEY 0.01 10000",
+        "BF.RESERVE KEY 0.01 100 NONSCALING EXPANSION 0",
+        "BF.ADD KEY a",
+        "BF.MADD KEY a b c",
+        "BF.INSERT KEY CAPACITY 5000 ITEMS a b",
+        "BF.MERGE KEY 1 SOURCE",
+        "BF.MERGE KEY 2 SOURCE SOURCE",
+    ],
+    growths: &[
+        growth(FIXED, "BF.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(FIXED, "BF.MADD KEY ITEMS", 150, Refusal::Element),
+        growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Refusal::Element),
+        // Creates the key and makes it grow.
+        growth(&[], "BF.MADD KEY ITEMS", 20_000, Refusal::Element),
+    ],
+    merge: Some(Merge {
+        create: "BF.RESERVE KEY 0.01 100",
+        missing_source: "-ERR not found",
+    }),
+    stored_kinds: &["integer", "double", "bytes"],
+    has_no_chunks_when_empty: false,
+    recorded: Some(Comparison::Exact),
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: memory_cases,
+        change: None,
+    },
+
+    random: RandomCommands {
+        create: |random, key| {
+            let capacity = random.below(200) + 1;
+            let rate = random.pick(&["0.1", "0.01", "0.001", "3e-7"]);
+            let growth = random.pick(&["", " EXPANSION 1", " EXPANSION 3", " NONSCALING"]);
+            words(&format!("BF.RESERVE {key} {rate} {capacity}{growth}"))
+        },
+        write: |random, key, other| match random.below(9) {
+            8 => words(&format!("BF.MERGE {key} 1 {other}")),
+            0..3 => with_item(&format!("BF.ADD {key}"), random),
+            3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
+            6 => {
+                let insert = format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS");
+                with_items(&insert, random, |_| None)
+            }
+            _ => {
+                let insert = format!("BF.INSERT {key} NONSCALING ITEMS");
+                with_items(&insert, random, |_| None)
+            }
+        },
+    },
+    soak: &[
+        "BF.ADD K I",
+        "BF.MADD K I I I I I I I I",
+        "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
+        "BF.INSERT K NOCREATE ITEMS I",
+        "BF.MERGE K 2 K L",
+        "BF.EXISTS K I",
+        "BF.MEXISTS K I I I I",
+        "BF.RESERVE K 0.001 100 EXPANSION 4",
+        "BF.RESERVE K 0.01 300 NONSCALING",
+        "BF.CARD K",
+        "BF.INFO K",
+        "BF.DEBUG K",
+        "BF.SCANDUMP K 1",
+    ],
+    numbers: Some(NumberSet {
+        create: &["BF.RESERVE KEY 1e-9 1000"],
+        add: "BF.ADD KEY N",
+        test: "BF.EXISTS KEY N",
+        count: ("BF.CARD KEY", ""),
+    }),
+    uses: &[
+        "BF.ADD K w1",
+        "BF.MADD K a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2 3 4 5 6 7 8 9",
+        "BF.INSERT K ITEMS x y",
+        "BF.MERGE K 1 K",
+        "BF.EXISTS K a",
+        "BF.MEXISTS K a b nothing",
+        "BF.CARD K",
+        "BF.INFO K",
+        "BF.INFO K SIZE",
+        "BF.DEBUG K",
+    ],
+    sizes: &[
+        "BF.RESERVE K 0.01 *",
+        "BF.RESERVE K 1e-300 *",
+        "BF.RESERVE K * 100",
+        "BF.RESERVE K 0.01 100 EXPANSION *",
+        "BF.INSERT K CAPACITY * ITEMS a",
+        "BF.INSERT K ERROR * ITEMS a",
+        "BF.INSERT K EXPANSION * CAPACITY 1 ITEMS a b c",
+        "BF.MERGE K * K",
+        "BF.SCANDUMP K *",
+        "BF.LOADCHUNK K * abcdefgh",
+    ],
+    handler: ("BF.ADD SOURCE a", ":0"),
+    worst_cases: WorstCases {
+        keys: &[
+            ("chain", "a chain of 100 filters"),
+            ("bf:a", "a filter of 128 MiB"),
+        ],
+        setup: &[
+            "BF.RESERVE chain 0.0001 1000 EXPANSION 1",
+            "BF.MADD chain 0..100000",
+            "repeat:8 BF.RESERVE bf:# 0.001 74000000 NONSCALING",
+            // The sources are empty: a first merge maps their pages, so that the measured one reads memory.
+            "BF.MERGE union 8 bf:*8",
+            "DEL union",
+        ],
+        filled: &["BF.RESERVE bf:a 0.001 75000000"],
+        rows: &[
+            row("BF.RESERVE new 0.001 600000000", "1 GiB"),
+            row("BF.ADD chain new", ""),
+            row("BF.MADD chain 90000000..90001000", "1,000 items"),
+            row("BF.INSERT chain ITEMS 90000000..90001000", "1,000 items"),
+            // In the oldest filter, which is tested last.
+            row("BF.EXISTS chain 1", ""),
+            row("BF.MEXISTS chain 0..1000", "1,000 items"),
+            row("BF.CARD chain", ""),
+            row("BF.INFO chain", ""),
+            row("BF.DEBUG chain", ""),
+            row("BF.SCANDUMP bf:a 1", "16 MiB"),
+            row(
+                "BF.LOADCHUNK new chunk:bf:a",
+                "16 MiB, the first write to its pages",
+            )
+            .before(&["BF.RESERVE new 0.001 75000000"])
+            .key("bf:a"),
+            row(
+                "BF.MERGE new 8 bf:*8",
+                "8 sources of 127 MiB, a quarter of the limit",
+            ),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!("BF.RESERVE {key} 0.01 {}", 500 + n % 5000),
+                format!("BF.MADD {key} {}", numbers(n, 100)),
+            ]
+        },
+        write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
+    },
+};
+
+fn memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![
+        equal(&["BF.RESERVE KEY 0.01 100"]),
+        equal(&["BF.ADD KEY a"]),
+        equal(&["BF.RESERVE KEY 0.01 100 NONSCALING", "BF.MADD KEY 0..99"]),
+        equal(&["BF.RESERVE KEY 0.01 10", "BF.MADD KEY 0..5000"]),
+    ];
+    for filters in 2..10 {
+        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
+        cases.push(equal(&["BF.RESERVE KEY 0.0001 100 EXPANSION 1", &items]));
+    }
+    cases.push(equal(&[
+        "BF.RESERVE KEY{2} 0.01 10",
+        "BF.MADD KEY{2} 0..3000",
+        "BF.MERGE KEY 1 KEY{2}",
+    ]));
+    cases
+}

@@ -1,0 +1,198 @@
+//! Count-min sketches.
+
+use super::{
+    ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
+    RandomCommands, UPDATE, Usage, WorstCases, equal, row, write,
+};
+use crate::workload::{with_items, words};
+
+pub const FAMILY: Family = Family {
+    type_name: "CMSk-TYPE",
+    encoding_version: 0,
+    prefix: "cms",
+    category: "cms",
+    info_prefix: "bf_cms_",
+    page: "docs/families/count-min-sketch.md",
+    sources: &["src/family/count_min", "src/family/chunks.rs"],
+
+    read_commands: &["query", "info", "scandump"],
+    write_commands: &[
+        write("initbydim", INSERT, "hsetnx", "10 2"),
+        write("initbyprob", INSERT, "hsetnx", "0.1 0.1"),
+        write("loadchunk", UPDATE, "setrange", "1 x"),
+        write("incrby", ACCESS_UPDATE, "hincrby", "NEW 0"),
+        write("merge", ACCESS_UPDATE, "pfmerge", "1 SOURCE"),
+    ],
+    since: "2.0.0",
+    since_exceptions: &[],
+    added_commands: &["scandump", "loadchunk"],
+    settings: &[],
+
+    build: &[
+        "CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2",
+        "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
+        "CMS.INCRBY KEY a -1 b 5",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 3 -2",
+    ],
+    reads: &[
+        "CMS.INFO KEY",
+        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
+        "CMS.SCANDUMP KEY 0",
+        "CMS.SCANDUMP KEY 1",
+    ],
+    change: ("CMS.INCRBY KEY NEW 1", "cms.incrby"),
+    idle: &[
+        "CMS.INCRBY KEY a 0 b 0",
+        "CMS.INCRBY KEY e 65535 nothing -1",
+        "CMS.MERGE KEY 1 KEY",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
+    ],
+    build_large: &["CMS.INITBYDIM KEY 200000 7", "CMS.INCRBY KEY a 1"],
+    reserve_huge: Some(("CMS.INITBYDIM KEY 268435456 1", 64)),
+    reserve_large: "CMS.INITBYDIM KEY 1048576 10",
+    // Small counters, far from their maximum.
+    fill: Fill::Chunks(|bytes| {
+        let highest = bytes.iter_mut().skip(3).step_by(4);
+        highest.for_each(|byte| *byte = 0);
+    }),
+
+    creations: &["CMS.INITBYDIM KEY 1000 5", "CMS.INITBYPROB KEY 0.01 0.01"],
+    growths: &[],
+    merge: Some(Merge {
+        create: "CMS.INITBYDIM KEY 10 2",
+        missing_source: "-CMS: key does not exist",
+    }),
+    stored_kinds: &["integer", "bytes"],
+    has_no_chunks_when_empty: false,
+    recorded: Some(Comparison::Exact),
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: memory_cases,
+        change: Some("each:CMS.INCRBY KEY a 1..30"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| {
+            let shape = random.pick(&[
+                "INITBYDIM KEY 60 4",
+                "INITBYDIM KEY 60 4 CELL_SIZE 8",
+                "INITBYPROB KEY 0.02 0.1",
+            ]);
+            words(&format!("CMS.{}", shape.replace("KEY", key)))
+        },
+        write: |random, key, other| match random.below(8) {
+            0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
+            1 => words(&format!("CMS.MERGE {key} 1 {other}")),
+            _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
+                Some((random.below(1000) as i64 - 100).to_string())
+            }),
+        },
+    },
+    soak: &[
+        "CMS.INITBYDIM K 500 4",
+        "CMS.INITBYDIM K 500 4",
+        "CMS.INITBYPROB K 0.01 0.01",
+        "CMS.INCRBY K I N I N I N",
+        "CMS.INCRBY K I N I N I N",
+        "CMS.QUERY K I I I",
+        "CMS.MERGE K 2 K L WEIGHTS 1 2",
+        "CMS.INFO K",
+    ],
+    numbers: Some(NumberSet {
+        create: &["CMS.INITBYDIM KEY 2000 5"],
+        add: "CMS.INCRBY KEY N 1",
+        test: "CMS.QUERY KEY N",
+        count: ("CMS.INFO KEY", "count"),
+    }),
+    uses: &[
+        "CMS.INCRBY K w1 5 a 4294967295 a 9223372036854775807",
+        "CMS.INCRBY K a -1 nothing -9223372036854775808",
+        "CMS.QUERY K a w1 nothing",
+        "CMS.MERGE K 1 K",
+        "CMS.MERGE K 2 K K WEIGHTS 2 -1",
+        "CMS.MERGE K 1 K WEIGHTS 9223372036854775807",
+        "CMS.INFO K",
+    ],
+    sizes: &[
+        "CMS.INITBYDIM K * 1",
+        "CMS.INITBYDIM K 1 *",
+        "CMS.INITBYDIM K * *",
+        "CMS.INITBYDIM K 10 2 CELL_SIZE *",
+        "CMS.INITBYPROB K * 0.01",
+        "CMS.INITBYPROB K 0.01 *",
+        "CMS.INITBYPROB K 1e-300 0.01",
+        "CMS.INITBYPROB K 0.01 5e-324",
+        "CMS.INCRBY K a *",
+        "CMS.MERGE K * K",
+        "CMS.MERGE K 1 K WEIGHTS *",
+        "CMS.SCANDUMP K *",
+        "CMS.LOADCHUNK K * abcdefgh",
+    ],
+    handler: ("CMS.INCRBY SOURCE nothing 0", "*1 :0"),
+    worst_cases: WorstCases {
+        keys: &[
+            ("cms", "a sketch of 128 MiB, 10 rows"),
+            ("cms:a", "a sketch of 128 MiB, 10 rows"),
+        ],
+        setup: &[
+            "CMS.INITBYDIM cms 3355443 10",
+            "repeat:8 CMS.INITBYDIM cms:# 3355443 10",
+            // The sources are empty: a first merge maps their pages, so that the measured one reads memory.
+            "CMS.INITBYDIM sum 3355443 10",
+            "CMS.MERGE sum 8 cms:*8",
+            "DEL sum",
+        ],
+        filled: &["CMS.INITBYDIM cms:a 3355443 10"],
+        rows: &[
+            row("CMS.INITBYDIM new 268435456 1", "1 GiB"),
+            row("CMS.INITBYPROB new 0.000001 0.001", "80 MB"),
+            row(
+                "CMS.QUERY cms 0..1000",
+                "1,000 items, the first read of its pages",
+            ),
+            row(
+                "CMS.INCRBY cms 0..1000=1",
+                "1,000 items, the first write to its pages",
+            ),
+            row(
+                "CMS.MERGE new 8 cms:*8",
+                "8 sources, a quarter of the limit",
+            )
+            .before(&["CMS.INITBYDIM new 3355443 10"])
+            .key("cms"),
+            row("CMS.INFO cms", ""),
+            row("CMS.SCANDUMP cms:a 1", "16 MiB"),
+            row(
+                "CMS.LOADCHUNK new chunk:cms:a",
+                "16 MiB, the first write to its pages",
+            )
+            .before(&["CMS.INITBYDIM new 3355443 10"])
+            .key("cms"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!("CMS.INITBYDIM {key} {} 4", 20 + n % 500),
+                format!("CMS.INCRBY {key} a {n} b 7 c 9"),
+            ]
+        },
+        write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
+    },
+};
+
+fn memory_cases() -> Vec<MemoryCase> {
+    let mut cases = Vec::new();
+    for cell_size in [1, 2, 4, 8] {
+        let create = format!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {cell_size}");
+        cases.push(equal(&[&create]));
+        cases.push(equal(&[&create, "each:CMS.INCRBY KEY a 0..20"]));
+    }
+    cases.push(equal(&[
+        "CMS.INITBYPROB KEY 0.001 0.01",
+        "CMS.INCRBY KEY a 3",
+        "CMS.MERGE KEY 2 KEY KEY",
+    ]));
+    cases
+}

@@ -1,0 +1,263 @@
+//! Cuckoo filters.
+
+use super::{
+    ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
+    RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
+    write,
+};
+use crate::workload::{with_item, with_items, words};
+
+const CREATE: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
+const COPY_OF_FULL: &[&str] = &["COPY full copy"];
+/// An insertion into `full` adds a sub-filter to its eleven.
+const ONE_MORE: &[(&str, i64)] = &[("Number of filters", 12)];
+
+pub const FAMILY: Family = Family {
+    type_name: "MBbloomCF",
+    encoding_version: 4,
+    prefix: "cf",
+    category: "cuckoo",
+    info_prefix: "bf_cuckoo_",
+    page: "docs/families/cuckoo.md",
+    sources: &["src/family/cuckoo"],
+
+    read_commands: &["exists", "mexists", "count", "info", "debug", "scandump"],
+    write_commands: &[
+        write("reserve", INSERT, "hsetnx", "100"),
+        write("add", INSERT, "sadd", "NEW"),
+        write("addnx", INSERT, "sadd", "NEW"),
+        write("insert", INSERT, "sadd", "ITEMS NEW a"),
+        write("insertnx", INSERT, "sadd", "ITEMS NEW a"),
+        write("loadchunk", UPDATE, "setrange", "1 x"),
+        write("del", DELETE, "srem", "NEW"),
+        write("compact", ACCESS_UPDATE, "pfmerge", ""),
+    ],
+    since: "1.0.0",
+    since_exceptions: &[],
+    added_commands: &[],
+    settings: &[
+        setting("cf-bucket-size", "2", "4", "256"),
+        setting("cf-initial-size", "1024", "4096", "3"),
+        setting("cf-max-iterations", "20", "33", "65536"),
+        setting("cf-expansion-factor", "1", "3", "-1"),
+        setting("cf-max-expansions", "32", "12", "0"),
+    ],
+
+    build: &[
+        "CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2",
+        "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
+        "CF.DEL KEY e",
+        "CF.COMPACT KEY",
+        "CF.DEL KEY f",
+        "CF.COMPACT KEY",
+    ],
+    reads: &[
+        "CF.INFO KEY",
+        "CF.DEBUG KEY",
+        "CF.MEXISTS KEY a b z nothing 1 2 3",
+        "CF.COUNT KEY a",
+        "CF.SCANDUMP KEY 0",
+        "CF.SCANDUMP KEY 1",
+    ],
+    change: ("CF.ADD KEY NEW", "cf.add"),
+    idle: &[
+        "CF.ADDNX KEY a",
+        "CF.INSERTNX KEY ITEMS a b",
+        "CF.DEL KEY nothing",
+        "CF.COMPACT KEY",
+    ],
+    build_large: &["CF.RESERVE KEY 5000000", "CF.ADD KEY a"],
+    reserve_huge: Some(("CF.RESERVE KEY 134217728", 8)),
+    reserve_large: "CF.RESERVE KEY 33554432 BUCKETSIZE 1",
+    fill: Fill::Numbers("CF.INSERT KEY ITEMS"),
+
+    creations: &[
+        "CF.RESERVE KEY 10000",
+        "CF.ADD KEY a",
+        "CF.ADDNX KEY a",
+        "CF.INSERT KEY CAPACITY 5000 ITEMS a b",
+        "CF.INSERTNX KEY ITEMS a b c",
+    ],
+    growths: &[
+        growth(CREATE, "CF.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(CREATE, "CF.ADDNX KEY ITEMS", 1, Refusal::Command),
+        growth(CREATE, "CF.INSERT KEY ITEMS ITEMS", 300, Refusal::MinusOne),
+        growth(
+            CREATE,
+            "CF.INSERTNX KEY ITEMS ITEMS",
+            300,
+            Refusal::MinusOne,
+        ),
+        growth(&[], "CF.INSERT KEY ITEMS ITEMS", 20_000, Refusal::MinusOne),
+    ],
+    merge: None,
+    stored_kinds: &["integer", "bytes"],
+    has_no_chunks_when_empty: true,
+    recorded: Some(Comparison::Exact),
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: memory_cases,
+        change: Some("CF.INSERT KEY ITEMS 9000..9100"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| {
+            let capacity = random.below(200) + 10;
+            let bucket = random.pick(&["1", "2", "4", "5"]);
+            let growth = random.pick(&["", " EXPANSION 0", " EXPANSION 2", " MAXITERATIONS 3"]);
+            words(&format!(
+                "CF.RESERVE {key} {capacity} BUCKETSIZE {bucket}{growth}"
+            ))
+        },
+        write: |random, key, _| match random.below(10) {
+            0..3 => with_item(&format!("CF.ADD {key}"), random),
+            3 => with_item(&format!("CF.ADDNX {key}"), random),
+            4..6 => {
+                let insert = format!("CF.INSERT {key} CAPACITY 50 ITEMS");
+                with_items(&insert, random, |_| None)
+            }
+            6 => with_items(&format!("CF.INSERTNX {key} ITEMS"), random, |_| None),
+            7 => words(&format!("CF.COMPACT {key}")),
+            _ => with_item(&format!("CF.DEL {key}"), random),
+        },
+    },
+    soak: &[
+        "CF.ADD K I",
+        "CF.ADDNX K I",
+        "CF.INSERT K CAPACITY 64 ITEMS I I I I I I",
+        "CF.INSERTNX K ITEMS I I I",
+        "CF.DEL K I",
+        "CF.DEL K I",
+        "CF.COMPACT K",
+        "CF.EXISTS K I",
+        "CF.MEXISTS K I I I I",
+        "CF.COUNT K I",
+        "CF.RESERVE K 100 BUCKETSIZE 4 EXPANSION 2",
+        "CF.INFO K",
+        "CF.SCANDUMP K 1",
+    ],
+    numbers: Some(NumberSet {
+        create: &["CF.RESERVE KEY 1000 EXPANSION 2"],
+        add: "CF.ADD KEY N",
+        test: "CF.EXISTS KEY N",
+        count: ("CF.INFO KEY", "Number of items inserted"),
+    }),
+    uses: &[
+        "CF.ADD K w1",
+        "CF.ADDNX K w1",
+        "CF.INSERT K ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2 3 4 5 6",
+        "CF.INSERT K ITEMS s s s s s s s s s s s s",
+        "CF.INSERTNX K ITEMS s t",
+        "CF.DEL K a",
+        "CF.DEL K s",
+        "CF.DEL K nothing",
+        "CF.COMPACT K",
+        "CF.EXISTS K a",
+        "CF.MEXISTS K a b nothing",
+        "CF.COUNT K s",
+        "CF.INFO K",
+        "CF.DEBUG K",
+    ],
+    sizes: &[
+        "CF.RESERVE K *",
+        "CF.RESERVE K 100 BUCKETSIZE *",
+        "CF.RESERVE K 100 MAXITERATIONS *",
+        "CF.RESERVE K 4 EXPANSION *",
+        "CF.RESERVE K * BUCKETSIZE 255 EXPANSION 32768",
+        "CF.INSERT K CAPACITY * ITEMS a",
+        "CF.INSERTNX K CAPACITY * ITEMS a",
+        "CF.SCANDUMP K *",
+        "CF.LOADCHUNK K * abcdefgh",
+    ],
+    handler: ("CF.INSERT SOURCE ITEMS b", "*1 :1"),
+    worst_cases: WorstCases {
+        keys: &[
+            ("cf", "9.5 million items, sub-filters of 1 MiB"),
+            ("full", "9 million items, sub-filters of 1 MiB"),
+        ],
+        setup: &[
+            "CF.RESERVE cf 1048576 EXPANSION 1",
+            // The next item adds a sub-filter.
+            "CF.INSERT cf ITEMS 0..8995061",
+            "COPY cf full",
+            "CF.INSERT cf ITEMS 8995061..9500000",
+        ],
+        filled: &[],
+        rows: &[
+            row("CF.RESERVE new 1073741824", "1 GiB"),
+            row("CF.ADD copy 8995061", "the item that adds a sub-filter")
+                .before(COPY_OF_FULL)
+                .key("full")
+                .leaves(ONE_MORE),
+            row("CF.ADDNX copy 8995061", "the item that adds a sub-filter")
+                .before(COPY_OF_FULL)
+                .key("full")
+                .leaves(ONE_MORE),
+            row(
+                "CF.INSERT copy ITEMS equal*1000",
+                "1,000 equal items, which add 248 sub-filters",
+            )
+            .before(COPY_OF_FULL)
+            .key("full")
+            .leaves(&[("Number of filters", 11 + 248)]),
+            row(
+                "CF.INSERTNX copy ITEMS 8995061..8996061",
+                "1,000 items, of which one adds a sub-filter",
+            )
+            .before(COPY_OF_FULL)
+            .key("full")
+            .leaves(ONE_MORE),
+            row("CF.EXISTS cf 1", ""),
+            row("CF.MEXISTS cf 0..1000", "1,000 items"),
+            row("CF.COUNT cf 1", ""),
+            // From the middle on, up to the second compaction: the longest of 1,000 states that were tried.
+            row(
+                "CF.DEL copy 6398760",
+                "the deletion that sets a compaction off",
+            )
+            .before(&["COPY cf copy", "each:CF.DEL copy 4750000..6398760"])
+            .key("cf")
+            .leaves(&[("Number of filters", 10), ("Number of items deleted", 0)]),
+            row("CF.INFO cf", ""),
+            row("CF.DEBUG cf", ""),
+            row("CF.SCANDUMP cf 1", "a sub-filter"),
+            row("CF.LOADCHUNK cf chunk:cf", "a sub-filter"),
+            // Of the same states.
+            row("CF.COMPACT copy", "of which 17 % were deleted")
+                .before(&["COPY cf copy", "each:CF.DEL copy 3325000..4973760"])
+                .key("cf"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!("CF.RESERVE {key} {} BUCKETSIZE 2", 1024 << (n / 4 % 4)),
+                format!("CF.INSERT {key} ITEMS {}", numbers(n, 100)),
+            ]
+        },
+        write: |key, n| format!("CF.INSERT {key} ITEMS {}", numbers(n, 10)),
+    },
+};
+
+fn memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![
+        equal(&["CF.RESERVE KEY 1000 BUCKETSIZE 5"]),
+        equal(&["CF.ADD KEY a"]),
+    ];
+    for items in [10, 50, 100, 300, 1000] {
+        let items = format!("CF.INSERT KEY ITEMS 0..{items}");
+        cases.extend([
+            equal(&["CF.RESERVE KEY 16 EXPANSION 1", &items]),
+            equal(&["CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3", &items]),
+            // Most sub-filters are removed.
+            equal(&[
+                "CF.RESERVE KEY 16",
+                &items,
+                "each:CF.DEL KEY 0..900",
+                "CF.COMPACT KEY",
+            ]),
+        ]);
+    }
+    cases
+}

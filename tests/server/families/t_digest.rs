@@ -1,0 +1,288 @@
+//! t-digests.
+
+use super::{
+    ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge,
+    NumberSet, RandomCommands, Refusal, Row, Usage, WorstCases, at_most, equal, growth, numbers,
+    row, write,
+};
+use crate::workload::words;
+
+/// Merges a digest with itself, so that it has 64 times its samples.
+const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
+     KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY";
+const ADD: &str = "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71";
+const CREATE: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
+
+/// A row about a read that sorts the samples first.
+const fn first_read(command: &'static str) -> Row {
+    on_copy(row(command, "1,000 items, the first read after a write"))
+}
+
+const fn on_copy(row: Row) -> Row {
+    row.before(&["COPY td copy"]).key("td")
+}
+
+pub const FAMILY: Family = Family {
+    type_name: "TDIS-TYPE",
+    encoding_version: 0,
+    prefix: "tdigest",
+    category: "tdigest",
+    info_prefix: "bf_tdigest_",
+    page: "docs/families/t-digest.md",
+    sources: &["src/family/t_digest"],
+
+    read_commands: &[
+        "min",
+        "max",
+        "quantile",
+        "cdf",
+        "rank",
+        "revrank",
+        "byrank",
+        "byrevrank",
+        "trimmed_mean",
+        "info",
+        "scandump",
+    ],
+    write_commands: &[
+        write("create", INSERT, "hsetnx", ""),
+        write("add", INSERT, "rpush", "6.25"),
+        write("loadchunk", INSERT, "hsetnx", "1 x"),
+        write("reset", DELETE, "ltrim", ""),
+        write("merge", ACCESS_UPDATE, "pfmerge", "1 SOURCE"),
+    ],
+    since: "2.4.0",
+    since_exceptions: &[],
+    added_commands: &["scandump", "loadchunk"],
+    settings: &[],
+
+    build: &[
+        "TDIGEST.CREATE KEY COMPRESSION 20",
+        ADD,
+        // Joins neighbors. A second merge joins none.
+        "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
+    ],
+    reads: &[
+        "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
+        "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
+        "TDIGEST.RANK KEY 0 3 9",
+        "TDIGEST.BYREVRANK KEY 0 2 7",
+        "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
+        "TDIGEST.MIN KEY",
+        "TDIGEST.MAX KEY",
+        "TDIGEST.SCANDUMP KEY 0",
+    ],
+    change: ("TDIGEST.ADD KEY 6.25", "tdigest.add"),
+    idle: &["TDIGEST.MERGE KEY 1 KEY OVERRIDE"],
+    // Memory is in proportion to the samples.
+    build_large: &[
+        "TDIGEST.CREATE KEY COMPRESSION 4000000",
+        ADD,
+        MERGE_64_TIMES,
+        MERGE_64_TIMES,
+        "TDIGEST.MERGE KEY 3 KEY KEY KEY",
+    ],
+    reserve_huge: None,
+    reserve_large: "TDIGEST.CREATE KEY COMPRESSION 100000",
+    fill: Fill::Numbers("TDIGEST.ADD KEY"),
+
+    creations: &[
+        "TDIGEST.CREATE KEY",
+        "TDIGEST.MERGE KEY 1 SOURCE",
+        "TDIGEST.MERGE KEY 2 SOURCE SOURCE OVERRIDE",
+    ],
+    growths: &[
+        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 100, Refusal::Command),
+        growth(CREATE, "TDIGEST.ADD KEY ITEMS", 7000, Refusal::Command),
+    ],
+    merge: Some(Merge {
+        create: "TDIGEST.CREATE KEY",
+        missing_source: "-ERR T-Digest: key does not exist",
+    }),
+    stored_kinds: &["integer", "double"],
+    has_no_chunks_when_empty: false,
+    recorded: Some(Comparison::Close),
+    memory: Memory {
+        after_build: Usage::Equal,
+        // Reads keep their answers.
+        after_reads: Usage::AtMost,
+        cases: memory_cases,
+        change: Some("each:TDIGEST.ADD KEY 9000..9100"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| {
+            let compression = random.pick(&["100", "10", "37"]);
+            words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
+        },
+        // Digests are reset more often than they are merged: otherwise their weights would reach the maximum, 2^63.
+        write: |random, key, other| match random.below(20) {
+            0 => words(&format!("TDIGEST.MERGE {key} 1 {other}")),
+            1 => words(&format!(
+                "TDIGEST.MERGE {key} 2 {key} {other} OVERRIDE COMPRESSION 50"
+            )),
+            2..5 => words(&format!("TDIGEST.RESET {key}")),
+            _ => {
+                let mut command = words(&format!("TDIGEST.ADD {key}"));
+                for _ in 0..=random.below(30) {
+                    let value = random.below(1 << 30) as f64 / 1024.0 - 1e5;
+                    command.push(value.to_string().into_bytes());
+                }
+                command
+            }
+        },
+    },
+    soak: &[
+        "TDIGEST.CREATE K COMPRESSION 50",
+        "TDIGEST.ADD K N X N X N",
+        "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
+        "TDIGEST.MERGE K 1 L",
+        "TDIGEST.MERGE K 2 K L COMPRESSION 100",
+        "TDIGEST.QUANTILE K 0 0.5 0.99 1",
+        "TDIGEST.RANK K N X",
+        "TDIGEST.CDF K N",
+        "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+        "TDIGEST.RESET K",
+        "TDIGEST.INFO K",
+    ],
+    numbers: Some(NumberSet {
+        // The smallest number has rank 0, all above it have a higher rank.
+        create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
+        add: "TDIGEST.ADD KEY N",
+        test: "TDIGEST.RANK KEY N",
+        count: ("TDIGEST.INFO KEY", "Observations"),
+    }),
+    uses: &[
+        "TDIGEST.ADD K 1 2 3 -1e300 1e300",
+        "TDIGEST.MERGE K2 1 K",
+        "TDIGEST.MERGE K 2 K K",
+        "TDIGEST.ADD K 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+        "TDIGEST.MIN K",
+        "TDIGEST.MAX K",
+        "TDIGEST.QUANTILE K 0 0.1 0.5 1",
+        "TDIGEST.CDF K 0 1 50",
+        "TDIGEST.RANK K 1 50",
+        "TDIGEST.REVRANK K 1 50",
+        "TDIGEST.BYRANK K 0 1 10",
+        "TDIGEST.BYREVRANK K 0 1 10",
+        "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+        "TDIGEST.INFO K",
+        "TDIGEST.RESET K2",
+        "DEL K2",
+    ],
+    sizes: &[
+        "TDIGEST.CREATE K COMPRESSION *",
+        "TDIGEST.ADD K *",
+        "TDIGEST.MERGE K * K",
+        "TDIGEST.MERGE K 1 K COMPRESSION *",
+        "TDIGEST.BYRANK K *",
+        "TDIGEST.BYREVRANK K *",
+        "TDIGEST.RANK K *",
+        "TDIGEST.REVRANK K *",
+        "TDIGEST.CDF K *",
+        "TDIGEST.QUANTILE K *",
+        "TDIGEST.TRIMMED_MEAN K * *",
+        "TDIGEST.SCANDUMP K *",
+        "TDIGEST.LOADCHUNK K * abcdefgh",
+    ],
+    handler: ("TDIGEST.MERGE SOURCE 1 SOURCE OVERRIDE", "+OK"),
+    worst_cases: WorstCases {
+        keys: &[("td", "600,000 samples, compression 100,000")],
+        setup: &[
+            "TDIGEST.CREATE td COMPRESSION 100000",
+            // Not in order, not sorted by a read yet, and nine fewer than make the digest compress itself.
+            "TDIGEST.ADD td shuffled:0..600000",
+        ],
+        filled: &[],
+        rows: &[
+            row(
+                "TDIGEST.CREATE new COMPRESSION 100000",
+                "compression 100,000",
+            ),
+            on_copy(row(
+                "TDIGEST.ADD copy 0..1000",
+                "1,000 items, which fill the buffer",
+            )),
+            first_read("TDIGEST.QUANTILE copy fractions*1000"),
+            first_read("TDIGEST.CDF copy 0..1000"),
+            first_read("TDIGEST.RANK copy 0..1000"),
+            first_read("TDIGEST.REVRANK copy 0..1000"),
+            first_read("TDIGEST.BYRANK copy 0..1000"),
+            first_read("TDIGEST.BYREVRANK copy 0..1000"),
+            on_copy(row(
+                "TDIGEST.TRIMMED_MEAN copy 0.1 0.9",
+                "the first read after a write",
+            )),
+            row("TDIGEST.MIN td", ""),
+            row("TDIGEST.MAX td", ""),
+            row("TDIGEST.INFO td", ""),
+            on_copy(row(
+                "TDIGEST.SCANDUMP copy 0",
+                "the whole digest, the first read after a write",
+            )),
+            on_copy(row("TDIGEST.LOADCHUNK new chunk:copy", "the whole digest")),
+            on_copy(row(
+                "TDIGEST.MERGE merged 383 copy*383",
+                "383 times, the limit",
+            )),
+            row("TDIGEST.RESET td", ""),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!("TDIGEST.CREATE {key}"),
+                format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
+                // Keeps its answers in blocks of their own.
+                format!("TDIGEST.QUANTILE {key} 0.5"),
+            ]
+        },
+        write: |key, n| format!("TDIGEST.ADD {key} {}", numbers(n, 5)),
+    },
+};
+
+fn memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![equal(&["TDIGEST.CREATE KEY"])];
+    for samples in [
+        1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
+        5000,
+    ] {
+        let add = &format!("TDIGEST.ADD KEY 0..{samples}");
+        let each = format!("each:{add}");
+        let merge = [
+            "TDIGEST.CREATE KEY{2}",
+            &add.replace("KEY", "KEY{2}"),
+            "TDIGEST.MERGE KEY 2 KEY{2} KEY{2}",
+        ];
+        cases.extend([
+            equal(&["TDIGEST.CREATE KEY", add]),
+            equal(&["TDIGEST.CREATE KEY", &each]),
+            equal(&[
+                "TDIGEST.CREATE KEY",
+                add,
+                "TDIGEST.MIN KEY",
+                "TDIGEST.MAX KEY",
+            ]),
+            at_most(&["TDIGEST.CREATE KEY", add, "TDIGEST.QUANTILE KEY 0.5"]),
+            equal(&["TDIGEST.CREATE KEY COMPRESSION 20", add, add]),
+            equal(&[
+                "TDIGEST.CREATE KEY COMPRESSION 1000",
+                add,
+                "TDIGEST.ADD KEY 5 5 5 5",
+            ]),
+            equal(&merge),
+            equal(&[&merge[..], &[add]].concat()),
+            equal(&["TDIGEST.CREATE KEY", add, "TDIGEST.RESET KEY"]),
+        ]);
+    }
+    // Centroids and samples of the same mean.
+    cases.push(equal(&[
+        "TDIGEST.CREATE KEY COMPRESSION 5",
+        "each:TDIGEST.ADD KEY 7 7 -0.0 0 7 3 0..40",
+        "TDIGEST.ADD KEY 7 0 -0",
+    ]));
+    cases
+}

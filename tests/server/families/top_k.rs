@@ -1,0 +1,182 @@
+//! Top-k sketches.
+
+use super::{
+    ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
+    Refusal, UPDATE, Usage, WorstCases, at_most, equal, growth, memory_case, numbers, row, write,
+};
+use crate::workload::{with_items, words};
+
+const CREATE: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
+
+pub const FAMILY: Family = Family {
+    type_name: "TopK-TYPE",
+    encoding_version: 0,
+    prefix: "topk",
+    category: "topk",
+    info_prefix: "bf_topk_",
+    page: "docs/families/top-k.md",
+    sources: &["src/family/top_k", "src/family/chunks.rs"],
+
+    read_commands: &["query", "count", "list", "info", "scandump"],
+    write_commands: &[
+        write("reserve", INSERT, "hsetnx", "5"),
+        write("loadchunk", UPDATE, "setrange", "1 x"),
+        write("add", ACCESS_UPDATE, "zincrby", "NEW"),
+        write("incrby", ACCESS_UPDATE, "zincrby", "NEW 100000"),
+    ],
+    since: "2.0.0",
+    since_exceptions: &[],
+    added_commands: &["scandump", "loadchunk"],
+    settings: &[],
+
+    // So small that items share buckets, which decay at random.
+    build: &[
+        "TOPK.RESERVE KEY 5 3 2 0.9",
+        "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        "TOPK.INCRBY KEY a 30 b 20 c 9 d 7 e 0 f 12",
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+    ],
+    change: ("TOPK.ADD KEY NEW", "topk.add"),
+    idle: &["TOPK.INCRBY KEY a 0", "TOPK.INCRBY KEY b x c 5"],
+    build_large: &["TOPK.RESERVE KEY 1000 200000 3 0.9", "TOPK.ADD KEY a"],
+    reserve_huge: Some(("TOPK.RESERVE KEY 10 16777216 1 0.9", 8)),
+    reserve_large: "TOPK.RESERVE KEY 100 524288 10 0.9",
+    fill: Fill::Numbers("TOPK.ADD KEY"),
+
+    creations: &["TOPK.RESERVE KEY 10", "TOPK.RESERVE KEY 10 1000 7 0.9"],
+    growths: &[
+        growth(CREATE, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
+        growth(CREATE, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
+        growth(CREATE, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
+    ],
+    merge: None,
+    stored_kinds: &["integer", "double", "bytes"],
+    has_no_chunks_when_empty: false,
+    recorded: Some(Comparison::ExactExceptPointers),
+    memory: Memory {
+        // Items enter and leave the list.
+        after_build: Usage::AtMost,
+        after_reads: Usage::AtMost,
+        cases: memory_cases,
+        change: Some("each:TOPK.ADD KEY 9000..9006"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| {
+            let shape = random.pick(&["3", "10 20 3 0.9", "50 8 7 0.5", "5 4 2 1"]);
+            words(&format!("TOPK.RESERVE {key} {shape}"))
+        },
+        write: |random, key, _| match random.below(2) {
+            0 => with_items(&format!("TOPK.ADD {key}"), random, |_| None),
+            _ => with_items(&format!("TOPK.INCRBY {key}"), random, |random| {
+                Some(random.below(300).to_string())
+            }),
+        },
+    },
+    soak: &[
+        "TOPK.RESERVE K 10 50 4 0.9",
+        "TOPK.ADD K I I I I",
+        "TOPK.ADD K I I I I",
+        "TOPK.INCRBY K I N I X",
+        "TOPK.QUERY K I I",
+        "TOPK.COUNT K I I",
+        "TOPK.LIST K WITHCOUNT",
+        "TOPK.INFO K",
+    ],
+    numbers: None,
+    uses: &[
+        "TOPK.ADD K a w1 w2",
+        "TOPK.INCRBY K w1 100000 a 5 w3 100000",
+        "TOPK.QUERY K a nothing",
+        "TOPK.COUNT K a nothing",
+        "TOPK.LIST K",
+        "TOPK.LIST K WITHCOUNT",
+        "TOPK.INFO K",
+    ],
+    sizes: &[
+        "TOPK.RESERVE K *",
+        "TOPK.RESERVE K * 8 7 0.9",
+        "TOPK.RESERVE K 10 * 7 0.9",
+        "TOPK.RESERVE K 10 8 * 0.9",
+        "TOPK.RESERVE K * * * 0.9",
+        "TOPK.RESERVE K 10 8 7 *",
+        "TOPK.INCRBY K a *",
+        "TOPK.SCANDUMP K *",
+        "TOPK.LOADCHUNK K * abcdefgh",
+    ],
+    handler: ("TOPK.QUERY SOURCE nothing", "*1 :0"),
+    worst_cases: WorstCases {
+        keys: &[("topk", "k = 100,000, 10 rows")],
+        setup: &[
+            "TOPK.RESERVE topk 100000 100000 10 0.9",
+            "TOPK.ADD topk 0..200000",
+        ],
+        filled: &[],
+        rows: &[
+            row("TOPK.RESERVE new 100000 13421772 10 0.9", "1 GiB"),
+            // All counts in the list are 1, so that each item enters it.
+            row("TOPK.ADD topk 90000000..90001000", "1,000 items"),
+            // Each takes buckets from others and sinks to the end of the heap.
+            row(
+                "TOPK.INCRBY topk 91000000..91001000=100000",
+                "1,000 items by 100,000",
+            ),
+            row("TOPK.QUERY topk 91000000..91001000", "1,000 items"),
+            row("TOPK.COUNT topk 0..1000", "1,000 items"),
+            row("TOPK.LIST topk WITHCOUNT", "counts in no order")
+                .before(&["TOPK.INCRBY topk 0..200000=?"]),
+            row("TOPK.INFO topk", ""),
+            row("TOPK.SCANDUMP topk 0", "all items"),
+            row("TOPK.LOADCHUNK topk chunk:topk", "8 MB, all buckets"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!("TOPK.RESERVE {key} 20 {} 4 0.9", 8 + n % 400),
+                format!("TOPK.ADD {key} {}", numbers(n, 100)),
+            ]
+        },
+        write: |key, n| format!("TOPK.ADD {key} {}", numbers(n, 10)),
+    },
+};
+
+fn memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![equal(&["TOPK.RESERVE KEY 10"])];
+    for k in [1, 3, 4, 6, 50, 5000] {
+        let create = format!("TOPK.RESERVE KEY {k} 200 4 0.9");
+        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
+            // The second time the items are present: they need no memory. A full list keeps a buffer for the next
+            // item.
+            let usage = if items < k {
+                Usage::Equal
+            } else {
+                Usage::AtMost
+            };
+            let add = format!("TOPK.ADD KEY 0..{items}");
+            cases.push(memory_case(usage, &[&create, &add, &add]));
+            cases.push(memory_case(usage, &[&create, &format!("each:{add}")]));
+        }
+    }
+    let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
+    cases.push(at_most(&[
+        "TOPK.RESERVE KEY 3 50 4 0.9",
+        &long,
+        "TOPK.ADD KEY 0..100",
+        "TOPK.INCRBY KEY b 9 c 9 d 9",
+    ]));
+    cases.push(at_most(&[
+        "TOPK.RESERVE KEY 2 50 4 0.9",
+        &long,
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY short",
+    ]));
+    cases
+}
