@@ -344,7 +344,7 @@ fn huge_reservations_take_address_space_only() {
         assert!(taken < 16 << 20, "{}: {taken} bytes", family.type_name);
         assert_eq!(connection.call("UNLINK huge"), Reply::Integer(1));
         server.wait_until("the memory to be freed", |server| {
-            family.info(&server, "bytes") == 0
+            family.info(server, "bytes") == 0
         });
     }
 }

@@ -94,7 +94,7 @@ fn freeing_a_large_key_takes_at_most_a_millisecond() {
                 let word = command.split(' ').next().unwrap().to_lowercase();
                 times.push(microseconds(&server, &word));
                 server.wait_until("memory to be given back", |server| {
-                    family.info(&server, "bytes") == 0
+                    family.info(server, "bytes") == 0
                 });
                 // It was the other thread that freed it, and the system has it again.
                 server.wait_until("the other thread", |server| {
