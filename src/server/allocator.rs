@@ -1,27 +1,27 @@
-//! The global allocator: the server's where there is one, the system's elsewhere.
+//! The global allocator: that of the server if there is a server, otherwise that of the system.
 //!
-//! So `used_memory`, `maxmemory` and defragmentation see what the module holds, and unit tests,
-//! benches and fuzz targets that link the library run without a server. Where the server's functions
-//! would end the process for lack of memory, this one answers null, so that callers can refuse.
+//! So `used_memory`, `maxmemory` and defragmentation include the module's memory, and unit tests, benches and fuzz targets
+//! that link the library run without a server. If the server's functions would end the process for lack of memory, this
+//! allocator returns null, so that callers can refuse a command.
 
 use super::fault;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Every block of the server's allocator is aligned to this, once it is at least this large. (Most
-/// allocators give 16; a server that must count sizes itself puts eight bytes before each block.)
+/// The alignment of every block of the server's allocator that is at least this large. (Most allocators align to 16; a
+/// server that must store sizes itself puts eight bytes before each block.)
 pub(super) const NATURAL_ALIGNMENT: usize = 8;
 
-/// Blocks from this size on are tried before they are taken, on servers without the Try functions for
-/// zeroed and resized memory (Redis 7.0), whose plain ones end the process.
+/// Blocks of at least this size are allocated and freed as a test first, on servers without the Try functions for zeroed
+/// and resized memory (Redis 7.0), whose other functions end the process on failure.
 const PROBED_BYTES: usize = 64 << 10;
 
 /// The allocator of the module and of everything that links the library.
 #[derive(Debug)]
 pub struct ServerAllocator;
 
-/// Whether the server's allocator is there. Before that nothing of the module runs.
+/// Whether the server's allocator is available. Before that, nothing of the module runs.
 fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
@@ -44,7 +44,7 @@ pub(super) fn take_refused_bytes() -> Option<usize> {
     Some(bytes)
 }
 
-/// A block of so many bytes as the server's allocator gave it; a refusal is kept for the log.
+/// Passes on a block that the server's allocator returned. A refusal is kept for the log.
 #[inline]
 fn given<T>(block: *mut T, size: usize) -> *mut u8 {
     if block.is_null() {
@@ -69,7 +69,7 @@ fn free(block: *mut u8) {
     }
 }
 
-/// Whether a block of this size can be had now: asked of the Try function, and given back.
+/// Whether a block of this size can be allocated now: allocates it with the Try function, and frees it.
 fn can_be_had(size: usize) -> bool {
     if size < PROBED_BYTES {
         return true;
@@ -99,7 +99,7 @@ fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
         return ptr::null_mut();
     }
     if let Some(realloc) = optional_api!(RedisModule_TryRealloc) {
-        // SAFETY: `block` is one of the server's allocator.
+        // SAFETY: `block` was allocated by the server's allocator.
         return unsafe { given(realloc(block.cast(), size), size) };
     }
     match optional_api!(RedisModule_Realloc) {
@@ -109,7 +109,7 @@ fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
     }
 }
 
-/// A block with more than natural alignment: the server's block, then its address, then ours.
+/// A block with more than natural alignment: it is inside a block of the server, whose address is stored before it.
 fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
     let Some(size) = layout.size().checked_add(layout.align()) else {
         return ptr::null_mut();
@@ -129,13 +129,13 @@ fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
     }
 }
 
-// SAFETY: every path hands out blocks of the asked size and alignment from one of two allocators and
-// gives them back to the same one: which of them is fixed before the module's first allocation, and
-// which form a block has follows from its layout alone. Failure is null, never an unwinding.
+// SAFETY: every path returns blocks of the requested size and alignment from one of two allocators and frees them with
+// the same one: which of them is fixed before the module's first allocation, and the form of a block depends on its
+// layout alone. Failure is null, never an unwinding.
 unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !server_is_there() {
-            // SAFETY: the caller's promise is the system allocator's.
+            // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc(layout) };
         }
         if layout.align() > NATURAL_ALIGNMENT {
@@ -146,7 +146,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !server_is_there() {
-            // SAFETY: the caller's promise is the system allocator's.
+            // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc_zeroed(layout) };
         }
         if layout.align() > NATURAL_ALIGNMENT {
@@ -157,7 +157,7 @@ unsafe impl GlobalAlloc for ServerAllocator {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if !server_is_there() {
-            // SAFETY: the caller's promise is the system allocator's.
+            // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.dealloc(block, layout) };
         }
         if layout.align() > NATURAL_ALIGNMENT {
@@ -170,15 +170,15 @@ unsafe impl GlobalAlloc for ServerAllocator {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if !server_is_there() {
-            // SAFETY: the caller's promise is the system allocator's.
+            // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.realloc(block, layout, new_size) };
         }
         if layout.align() <= NATURAL_ALIGNMENT {
             return try_realloc(block, new_size.max(layout.align()));
         }
-        // SAFETY: the caller promises a size that makes a layout at this alignment.
+        // SAFETY: the caller guarantees that the size and this alignment form a layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        // SAFETY: as for `alloc` and `dealloc`; the two blocks are distinct and hold at least the
+        // SAFETY: as for `alloc` and `dealloc`; the two blocks are distinct and have at least the
         // bytes that are copied.
         unsafe {
             let new = self.alloc(new_layout);
@@ -212,7 +212,7 @@ mod tests {
             let layout = Layout::from_size_align(100, align).unwrap();
             let block = alloc_aligned(layout, system_block);
             assert_eq!(block.addr() % align, 0);
-            // SAFETY: `alloc_aligned` wrote the origin there; it was made with this layout.
+            // SAFETY: `alloc_aligned` wrote the origin there; it was allocated with this layout.
             unsafe {
                 block.write_bytes(7, 100);
                 let origin = block.cast::<*mut u8>().sub(1).read();

@@ -1,4 +1,4 @@
-//! One argument: bytes, and the numbers the server reads in them.
+//! An argument: its bytes, and the numbers that the server parses from them.
 
 use super::decimal::parse_decimal;
 use redis_module::raw;
@@ -14,7 +14,7 @@ pub struct Argument<'a> {
 }
 
 impl<'a> Argument<'a> {
-    /// Wraps a string of the server's.
+    /// Wraps a string of the server.
     ///
     /// # Safety
     /// `string` must be valid and unchanged for `'a`.
@@ -35,40 +35,40 @@ impl<'a> Argument<'a> {
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         let mut len = 0;
-        // SAFETY: the string is valid for 'a by the promise of `new`, and so are its bytes.
+        // SAFETY: the string is valid for 'a by the contract of `new`, and so are its bytes.
         unsafe {
             let start = api!(RedisModule_StringPtrLen)(self.string, &raw mut len);
             slice::from_raw_parts(start.cast(), len)
         }
     }
 
-    /// Whether it is this keyword, in any case.
+    /// Whether it is this keyword, in upper or lower case.
     #[must_use]
     pub fn is(self, keyword: &str) -> bool {
         self.bytes().eq_ignore_ascii_case(keyword.as_bytes())
     }
 
-    /// The integer that it is, as the server reads integers: no blanks, no sign but `-`, no exponent.
+    /// The integer, as the server parses integers: no spaces, no sign except `-`, no exponent.
     #[must_use]
     pub fn integer(self) -> Option<i64> {
         let mut value = 0;
-        // SAFETY: the string is valid by the promise of `new`.
+        // SAFETY: the string is valid by the contract of `new`.
         let status = unsafe { api!(RedisModule_StringToLongLong)(self.string, &raw mut value) };
         (status == raw::REDISMODULE_OK as i32).then_some(value)
     }
 
-    /// The double that it is, as the server reads doubles: `inf` is one, `nan` is none.
+    /// The double, as the server parses doubles: `inf` is valid, `nan` is not.
     #[inline]
     #[must_use]
     pub fn double(self) -> Option<f64> {
         parse_decimal(self.bytes()).or_else(|| self.server_double())
     }
 
-    /// What the server reads in it.
+    /// The double that the server parses.
     #[inline(never)]
     fn server_double(self) -> Option<f64> {
         let mut value = 0.0;
-        // SAFETY: the string is valid by the promise of `new`.
+        // SAFETY: the string is valid by the contract of `new`.
         let status = unsafe { api!(RedisModule_StringToDouble)(self.string, &raw mut value) };
         (status == raw::REDISMODULE_OK as i32 && !value.is_nan()).then_some(value)
     }

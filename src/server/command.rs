@@ -1,18 +1,18 @@
-//! The command table: what a command is called, needs, may and does, and how the server learns it.
+//! The command table: name, flags, ACL categories, keys and documentation of each command, and their registration.
 
 pub use super::handler::{Handler, handler, merge_handler};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
-/// The flag of commands that are asked for their keys. ACLs, clients and COMMAND GETKEYS go by the key
-/// specs, but a cluster routes a module's command by its first key alone if it cannot ask.
+/// The flag of commands that report the positions of their keys. ACLs, clients and COMMAND GETKEYS use the key specs, but
+/// a cluster checks only the first key of a module's command without this flag.
 const GETKEYS: &[u8] = b" getkeys-api";
 
 /// The type of an argument, for `COMMAND DOCS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgKind {
-    /// A key; the number says which of the command's key specs finds it.
+    /// A key, with the number of its key spec.
     Key(c_int),
     /// A string.
     String,
@@ -20,11 +20,11 @@ pub enum ArgKind {
     Integer,
     /// A double.
     Double,
-    /// A word that stands for itself.
+    /// A keyword.
     Token,
-    /// One of the arguments below it.
+    /// One of its parts.
     OneOf,
-    /// The arguments below it, in turn.
+    /// All of its parts, in order.
     Block,
 }
 
@@ -39,7 +39,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// An argument that stands once and must be there.
+    /// An argument that is required and occurs once.
     #[must_use]
     pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
         Self {
@@ -51,40 +51,40 @@ impl Arg {
         }
     }
 
-    /// A key, found by the first key spec.
+    /// A key of the first key spec.
     #[must_use]
     pub const fn key() -> Self {
         Self::new(c"key", ArgKind::Key(0))
     }
 
-    /// A word that stands for itself and may be left out.
+    /// An optional keyword.
     #[must_use]
     pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
         Self::new(name, ArgKind::Token).token(token).optional()
     }
 
-    /// With a word before it.
+    /// With a keyword before it.
     #[must_use]
     pub const fn token(mut self, token: &'static CStr) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// That may be left out.
+    /// Optional.
     #[must_use]
     pub const fn optional(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
         self
     }
 
-    /// That may stand several times.
+    /// Repeatable.
     #[must_use]
     pub const fn multiple(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
         self
     }
 
-    /// Made of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
+    /// With these parts, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
     #[must_use]
     pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
         self.parts = parts;
@@ -203,33 +203,33 @@ const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
 /// A command.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
-    /// Its name, in lower case as the server shows it.
+    /// Its name, in lower case.
     pub name: &'static CStr,
-    /// What runs it, see [`handler`].
+    /// The function that runs it; see [`handler`].
     pub handler: Handler,
-    /// Flags of the server's: `write deny-oom`, `readonly fast` …
+    /// Flags of the module API, such as `write deny-oom` or `readonly fast`.
     pub flags: &'static CStr,
-    /// ACL categories besides the family's.
+    /// ACL categories in addition to that of the family.
     pub acl: &'static CStr,
-    /// Words, its name included; negative where there may be more.
+    /// The number of arguments, its name included; negative if there may be more.
     pub arity: c_int,
-    /// Where its keys stand. The first is word 1.
+    /// The positions of its keys.
     pub keys: &'static [KeySpec],
-    /// Hints to proxies and clients, as the server defines them.
+    /// Command tips for proxies and clients.
     pub tips: Option<&'static CStr>,
-    /// What it does, in a line.
+    /// The summary in COMMAND DOCS.
     pub summary: &'static CStr,
-    /// What it costs.
+    /// The complexity in COMMAND DOCS.
     pub complexity: &'static CStr,
     /// Version of RedisBloom's command set that introduced it. For a command that RedisBloom lacks:
-    /// version of Roughly that introduced it.
+    /// the version of Roughly.
     pub since: &'static CStr,
     /// Its arguments.
     pub args: &'static [Arg],
 }
 
-/// The arguments of a command as the server takes them. All levels live in `levels` until the server
-/// has copied them; each ends with an empty one.
+/// The arguments of a command in the form of the module API. `levels` owns all levels until the server has copied them;
+/// each level ends with an empty element.
 fn raw_args(
     args: &'static [Arg],
     levels: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
@@ -288,8 +288,8 @@ fn raw_args(
     start
 }
 
-/// Registers a command; says whether it is in all of its ACL categories, as far as the server has such
-/// things. An error says what the server refused.
+/// Registers a command. Returns whether the server put it into all of its ACL categories, or true if the server has no ACL
+/// categories for modules. The error is a text for the log.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
@@ -300,7 +300,7 @@ pub(super) unsafe fn register(
 ) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
-    // SAFETY: all texts live until the return, and the server copies what it keeps.
+    // SAFETY: all texts live until the return, and the server copies them.
     unsafe {
         let handler = Some(command.handler.raw);
         let mut flags = command.flags.to_bytes().to_vec();
@@ -325,7 +325,7 @@ pub(super) unsafe fn register(
         set_info(proxy, command)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
             let family = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
-            // A server that has no category of ours refuses all that are named with it.
+            // A server without the family's category refuses the others too.
             let taken = set_categories(proxy, family.as_ptr().cast()) == ok;
             if !taken {
                 set_categories(proxy, command.acl.as_ptr());
@@ -337,7 +337,7 @@ pub(super) unsafe fn register(
 }
 
 /// # Safety
-/// `proxy` must be a command of this module's, in the running load function.
+/// `proxy` must be a command of this module, in the running load function.
 unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Result<(), String> {
     let mut levels = Vec::new();
     let args = raw_args(command.args, &mut levels);

@@ -1,7 +1,7 @@
-//! Settings: CONFIG GET, SET and REWRITE, and the words of the load line.
+//! Settings: CONFIG GET, SET and REWRITE, and the arguments of the load line.
 //!
-//! A setting is text to the server; the family that owns it reads the text and keeps the value. Servers
-//! that allow it (Redis 8) show the very name; elsewhere the server puts `bf.` before it.
+//! A setting is a text for the server. The family that owns it parses the text and stores the value. Redis 8 uses the name as
+//! it is; other servers put `bf.` before it.
 
 use super::argument::Argument;
 use super::guard::guarded;
@@ -13,21 +13,21 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
 
-/// Why a text is no value of a setting.
+/// Why a text is not a value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
-    /// It does not parse.
+    /// It cannot be parsed.
     Invalid,
-    /// It is outside this range, in the notation the message shows: `[1, 255]`.
+    /// It is outside this range, which is written as `[1, 255]`.
     OutOfRange(String),
 }
 
-/// What to show of an accepted text.
+/// What CONFIG GET shows for an accepted text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// The text as it was given.
+    /// The text itself.
     AsGiven,
-    /// Another text: the value was capped.
+    /// Another text, because the value was capped.
     Instead(&'static str),
 }
 
@@ -36,31 +36,31 @@ pub enum Accepted {
 pub struct Setting {
     /// Its name.
     pub name: &'static CStr,
-    /// Its old name on the load line, still taken.
+    /// Its old name, which the load line still accepts.
     pub old_name: Option<&'static str>,
-    /// Its value where nothing else is said.
+    /// Its default.
     pub default: &'static CStr,
-    /// Reads a text and keeps the value.
+    /// Parses a text and stores the value.
     pub set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
-    /// Whether a text fits the values of other settings. Asked before `set`, but while the module is
-    /// loaded only at the end, of every setting: their values come one at a time then, in any order.
+    /// Checks a text against the values of other settings. Called before `set`. While the module is loaded it is called
+    /// at the end, for every setting, because their values are set one at a time in any order.
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
 }
 
-/// The integer that a text is, if it is in the range.
+/// Parses an integer in this range.
 ///
 /// # Errors
-/// Why it is no value of a setting with this range.
+/// [`Rejection`] if the text is not an integer or out of range.
 pub fn integer_in(text: Argument<'_>, range: RangeInclusive<i64>) -> Result<i64, Rejection> {
     let given = text.integer().ok_or(Rejection::Invalid)?;
     if range.contains(&given) {
         return Ok(given);
     }
-    let (least, most) = range.into_inner();
-    Err(Rejection::OutOfRange(format!("[{least}, {most}]")))
+    let (min, max) = range.into_inner();
+    Err(Rejection::OutOfRange(format!("[{min}, {max}]")))
 }
 
-/// Stores the integer that a text is, if it is in the range: the `set` of integer settings.
+/// Parses an integer in this range and stores it: the `set` of integer settings.
 ///
 /// # Errors
 /// As [`integer_in`].
@@ -81,7 +81,7 @@ struct Shown {
 
 static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
 
-/// Whether the settings have got all values that they are loaded with.
+/// Whether loading has set all values.
 static LOADED: AtomicBool = AtomicBool::new(false);
 
 fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
@@ -94,17 +94,17 @@ fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
     }
 }
 
-/// A string of the server's, owned by us.
+/// A string of the server, owned by the caller.
 ///
 /// # Safety
 /// Only where the server may be called.
 unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
-    // SAFETY: a null context makes a string that is freed by hand; the bytes are copied.
+    // SAFETY: with a null context the caller owns the string; the bytes are copied.
     unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len()) }
 }
 
 impl Shown {
-    /// Takes a text for the setting.
+    /// Sets the setting.
     fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
         if LOADED.load(Ordering::Relaxed) {
             (self.setting.fits)(text)?;
@@ -113,7 +113,7 @@ impl Shown {
             Accepted::AsGiven => text.bytes(),
             Accepted::Instead(other) => other.as_bytes(),
         };
-        // SAFETY: the server runs this; the old text was ours, and nothing else holds it.
+        // SAFETY: the server may be called; nothing else refers to the old text.
         unsafe {
             let old = self.text.swap(new_string(shown), Ordering::Relaxed);
             if !old.is_null() {
@@ -147,7 +147,7 @@ unsafe extern "C" fn set(
     match taken {
         Some(Ok(())) => raw::REDISMODULE_OK as c_int,
         Some(Err(text)) => {
-            // SAFETY: the server takes the string over and frees it.
+            // SAFETY: the server takes ownership of the string.
             unsafe { *error = new_string(text.as_bytes()) };
             raw::REDISMODULE_ERR as c_int
         }
@@ -155,11 +155,11 @@ unsafe extern "C" fn set(
     }
 }
 
-/// Registers all settings, with the load line's words as their first values. `prefixed`: the server puts
-/// the module's name before theirs.
+/// Registers all settings with the values of the load line. `prefixed`: the server puts the module's name before the
+/// names of settings.
 ///
 /// # Errors
-/// A text for the log that names what is wrong.
+/// A text for the log with the reason.
 ///
 /// # Safety
 /// `ctx` and `args` must be those of the running load function.
@@ -195,7 +195,7 @@ pub(super) unsafe fn register(
     };
     for (one, value) in shown.iter().zip(values) {
         let default = value.as_deref().unwrap_or(one.setting.default);
-        // SAFETY: name and default are copied; the callbacks' data live as long as the process.
+        // SAFETY: name and default are copied; the data of the callbacks live as long as the process.
         let registered = unsafe {
             api!(RedisModule_RegisterStringConfig)(
                 ctx,
@@ -225,7 +225,7 @@ pub(super) unsafe fn register(
         );
     }
     for one in shown {
-        // SAFETY: the text is ours, was set above, and changes only with the setting.
+        // SAFETY: the text was set above and changes only with the setting.
         let text = unsafe { Argument::new(one.text.load(Ordering::Relaxed)) };
         (one.setting.fits)(text)
             .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
@@ -234,8 +234,8 @@ pub(super) unsafe fn register(
     Ok(())
 }
 
-/// Reads the load line: pairs of a name (or an old name) and a value. Answers the texts that were
-/// given, in the order of the settings.
+/// Parses the load line: pairs of a name (or an old name) and a value. Returns the specified texts in the order of the
+/// settings.
 fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<CString>>, String> {
     let mut values = vec![None; shown.len()];
     if let [only] = args

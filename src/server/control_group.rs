@@ -1,6 +1,6 @@
 //! The memory limit of the control groups (cgroups) that the process is in.
 //!
-//! A group's limit holds for the groups below it. systemd sets `MemoryMax=` for the service's own group,
+//! The limit of a group applies to the groups below it. systemd sets `MemoryMax=` for the service's own group,
 //! containers for a group that may look like the root from inside. So the limits of the process's own group
 //! and of all its visible ancestors are read. `/proc/self/cgroup` names the group in each hierarchy, and
 //! `/proc/self/mountinfo` where hierarchies are mounted (cgroups(7), proc_pid_mountinfo(5)).
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a limit is used without reading it again.
+/// The time after which a limit is read again.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Bytes that the process may use with all others in its control groups; `u64::MAX` if there is no limit.
@@ -47,7 +47,7 @@ fn limit_below(root: &Path) -> u64 {
                 .join(ancestor)
                 .join(mount.hierarchy.limit_file());
             let text = fs::read_to_string(file).unwrap_or_default();
-            // The text `max` is no number.
+            // The text `max`, which is not a number, means no limit.
             limit = text.trim().parse().map_or(limit, |bytes| limit.min(bytes));
         }
     }
@@ -57,9 +57,9 @@ fn limit_below(root: &Path) -> u64 {
 /// A hierarchy of control groups that can limit memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hierarchy {
-    /// That of version 1 with the memory controller.
+    /// Version 1, with the memory controller.
     Memory,
-    /// The one of version 2.
+    /// Version 2.
     Unified,
 }
 
@@ -132,7 +132,7 @@ impl Mount {
     }
 }
 
-/// A path of `/proc/self/mountinfo`, where blanks and backslashes are a backslash and three octal digits.
+/// A path of `/proc/self/mountinfo`, where spaces and backslashes are written as a backslash and three octal digits.
 fn unescaped(path: &str) -> String {
     let mut parts = path.split('\\');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -221,7 +221,7 @@ mod tests {
         ];
         let groups = "5:cpu:/docker/1f2e\n4:memory:/docker/1f2e\n0::/docker/1f2e";
         assert_eq!(limit(groups, mounts, &files), 8192);
-        // The group was made below that of the container.
+        // The group was created below that of the container.
         let files = [
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "8192"),
             ("sys/fs/cgroup/memory/below/memory.limit_in_bytes", "4096"),

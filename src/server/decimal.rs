@@ -1,10 +1,10 @@
 //! Decimal numbers, parsed without a call into the server.
 //!
-//! The server's own parser takes a fifth of a command with a hundred numbers. Both parsers round to the nearest double.
-//! Where they may differ in what they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow) the text
-//! is left to the server, which decides what is a number.
+//! The server's parser would take a large part of a command with many numbers. Both parsers round to the nearest double. They
+//! can differ in what they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow), so such texts are
+//! passed to the server.
 
-/// The double nearest to a decimal number. `None` for what is left to the server.
+/// The double nearest to a decimal number. `None` for texts that the server must parse.
 #[inline]
 pub(super) fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.first() == Some(&b'+') {

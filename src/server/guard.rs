@@ -1,14 +1,14 @@
-//! Panics end here: unwinding never crosses into the server.
+//! Panics are caught: unwinding never crosses into the server.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// Where the last panic of this thread was raised, as `file:line:column`.
+    /// The place of the last panic of this thread, as `file:line:column`.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Replaces Rust's report of a panic on the standard error stream: [`guarded`] writes the place to the log.
+/// Replaces Rust's report of a panic on the standard error stream: [`guarded`] logs the place.
 ///
 /// For the report's backtrace (`RUST_BACKTRACE`), Rust frees memory that the C library allocated. Valkey 8.1 and later
 /// load modules so that the two use different allocators, which ends the process.
@@ -20,10 +20,10 @@ pub fn replace_report() {
     }));
 }
 
-/// Runs `body`; a panic in it is logged and answered with `None`.
+/// Runs `body`. Logs a panic in it and returns `None`.
 pub fn guarded<R>(what: &str, body: impl FnOnce() -> R) -> Option<R> {
-    // Unwind safety: what a panic may leave half done is one key's value, whose invariants every
-    // operation re-checks with bounds-checked accesses; nothing else is shared.
+    // Unwind safety: a panic can leave the value of one key partly changed. Operations access it with bounds checks, and
+    // nothing else is shared.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(result) => Some(result),
         Err(panic) => {

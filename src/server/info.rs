@@ -17,9 +17,9 @@ impl InfoWriter {
         Self { ctx }
     }
 
-    /// Begins a section. False where it was not asked for; its fields are then skipped.
+    /// Begins a section. Returns false if INFO omits it; then it has no fields.
     pub fn section(&mut self, name: &CStr) -> bool {
-        // SAFETY: the context is the running callback's, the name is read before the return; so in
+        // SAFETY: the context is the running callback's, the name is read before the return, as in
         // all methods here.
         unsafe {
             api!(RedisModule_InfoAddSection)(self.ctx, name.as_ptr()) == raw::REDISMODULE_OK as i32
@@ -29,7 +29,7 @@ impl InfoWriter {
     /// A number.
     pub fn number(&mut self, name: &str, value: i64) {
         let name = CString::new(name).unwrap_or_default();
-        // SAFETY: see above.
+        // SAFETY: as above.
         unsafe { api!(RedisModule_InfoAddFieldLongLong)(self.ctx, name.as_ptr(), value) };
     }
 
@@ -37,18 +37,18 @@ impl InfoWriter {
     pub fn text(&mut self, name: &str, value: &str) {
         let name = CString::new(name).unwrap_or_default();
         let value = CString::new(value).unwrap_or_default();
-        // SAFETY: see above; the value is of the non-const type for want of care.
+        // SAFETY: as above; the value is only read, although the parameter is not const.
         unsafe {
             api!(RedisModule_InfoAddFieldCString)(self.ctx, name.as_ptr(), value.as_ptr());
         };
     }
 }
 
-/// Runs a writer of INFO for the server.
+/// Calls `write` with a writer for the server's INFO callback.
 ///
 /// # Safety
 /// `ctx` must be that of the running INFO callback.
 pub(super) unsafe fn run(ctx: *mut raw::RedisModuleInfoCtx, write: impl FnOnce(&mut InfoWriter)) {
-    // SAFETY: by the promise above.
+    // SAFETY: by the function's contract.
     guarded("info", || write(&mut unsafe { InfoWriter::new(ctx) }));
 }

@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// A context that tells the log which module speaks; null before the module is loaded.
+/// A context with which the log shows the module's name; null before the module is loaded.
 static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
 
-/// Lets log lines name the module. Called once, while it is loaded.
+/// Makes log lines show the module's name. Called once, while the module is loaded.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
 pub(super) unsafe fn name_module(ctx: *mut raw::RedisModuleCtx) {
     if let Some(detached) = optional_api!(RedisModule_GetDetachedThreadSafeContext) {
-        // SAFETY: by the promise above. The context is kept as long as the process lives.
+        // SAFETY: by the function's contract. The context is kept as long as the process lives.
         CONTEXT.store(unsafe { detached(ctx) }, Ordering::Relaxed);
     }
 }
@@ -26,7 +26,7 @@ fn write(level: &CStr, text: &str) {
         return;
     };
     let text = CString::new(one_line(text)).unwrap_or_default();
-    // SAFETY: a null context is allowed, and the kept one is never freed; the format takes one C
+    // SAFETY: a null context is allowed, and the stored one is never freed; the format takes one C
     // string, which lives until the return.
     unsafe {
         log(
@@ -38,8 +38,8 @@ fn write(level: &CStr, text: &str) {
     }
 }
 
-/// A text without control characters: each is escaped. What a client sent may be part of the text, and must not
-/// begin another line or control the terminal of who reads the log.
+/// Escapes control characters. The text may include input of a client, which must not begin another line or control the
+/// terminal of a reader.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
@@ -52,73 +52,73 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// A detail that is of use only when something is wrong: not logged at the server's default level.
+/// Logs a detail for debugging. The server's default level omits it.
 pub fn verbose(text: &str) {
     write(c"verbose", text);
 }
 
-/// Something an operator should know about but need not act on.
+/// Logs information for an operator that needs no action.
 pub fn notice(text: &str) {
     write(c"notice", text);
 }
 
-/// Something an operator should act on.
+/// Logs a problem that an operator should act on.
 pub fn warning(text: &str) {
     write(c"warning", text);
 }
 
-/// As [`warning`], about something that a client sent and can send again and again: one line a second at
-/// most, so that nobody fills the disk.
+/// As [`warning`], for a problem that a client can cause repeatedly: at most one line per second, so that clients cannot
+/// fill the disk.
 pub fn warning_of_input(text: &str) {
     if let Some(text) = line_of_input(text) {
         warning(&text);
     }
 }
 
-/// The line about something that a client sent, with the number of lines that were held back before it;
-/// `None` where this one is held back too.
+/// The line of [`warning_of_input`] with the number of lines that were suppressed before it; `None` if this one is
+/// suppressed.
 pub(super) fn line_of_input(text: &str) -> Option<String> {
-    static THROTTLE: Throttle = Throttle::new();
-    THROTTLE.line(|| text.to_owned())
+    static LIMIT: RateLimit = RateLimit::new();
+    LIMIT.line(|| text.to_owned())
 }
 
-/// As [`warning_of_input`], about memory that was refused to a command. These lines are counted apart from
-/// others, so that they hold back no others and are not held back by others.
+/// As [`warning_of_input`], for memory that was refused to a command. These lines have a limit of their own, so that they
+/// and other lines do not suppress each other.
 pub(super) fn warning_of_refusal(text: impl FnOnce() -> String) {
-    static THROTTLE: Throttle = Throttle::new();
-    if let Some(text) = THROTTLE.line(text) {
+    static LIMIT: RateLimit = RateLimit::new();
+    if let Some(text) = LIMIT.line(text) {
         warning(&text);
     }
 }
 
-/// Lets one line a second pass.
+/// Limits lines to one per second.
 #[derive(Debug)]
-struct Throttle {
+struct RateLimit {
     /// The second after that of the last line; 0 before the first.
     next: AtomicU64,
-    /// Lines held back since then.
-    held_back: AtomicU64,
+    /// Lines suppressed since then.
+    suppressed: AtomicU64,
 }
 
-impl Throttle {
+impl RateLimit {
     const fn new() -> Self {
         Self {
             next: AtomicU64::new(0),
-            held_back: AtomicU64::new(0),
+            suppressed: AtomicU64::new(0),
         }
     }
 
-    /// A line with the number of lines that were held back before it; `None` where this one is held back too.
+    /// A line with the number of lines that were suppressed before it; `None` if this one is suppressed.
     fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        let held_back = self.passes(START.elapsed().as_secs())?;
-        Some(match held_back {
+        let suppressed = self.passes(START.elapsed().as_secs())?;
+        Some(match suppressed {
             0 => text(),
             lines => format!("{} ({lines} such lines were held back)", text()),
         })
     }
 
-    /// Whether a line may pass in this second: the number of lines held back before it, or `None`.
+    /// The number of lines suppressed before a line in this second, or `None` if it is suppressed.
     fn passes(&self, second: u64) -> Option<u64> {
         let next = self.next.load(Ordering::Relaxed);
         let is_first = second >= next
@@ -126,9 +126,9 @@ impl Throttle {
                 .compare_exchange(next, second + 1, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
         if is_first {
-            return Some(self.held_back.swap(0, Ordering::Relaxed));
+            return Some(self.suppressed.swap(0, Ordering::Relaxed));
         }
-        self.held_back.fetch_add(1, Ordering::Relaxed);
+        self.suppressed.fetch_add(1, Ordering::Relaxed);
         None
     }
 }
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn one_line_a_second_passes_and_the_others_are_counted() {
-        let throttle = Throttle::new();
-        assert_eq!(throttle.passes(0), Some(0));
-        assert_eq!(throttle.passes(0), None);
-        assert_eq!(throttle.passes(0), None);
-        assert_eq!(throttle.passes(1), Some(2));
-        assert_eq!(throttle.passes(1), None);
-        assert_eq!(throttle.passes(7), Some(1));
-        assert_eq!(throttle.passes(8), Some(0));
+    fn one_line_per_second_is_logged_and_the_others_are_counted() {
+        let limit = RateLimit::new();
+        assert_eq!(limit.passes(0), Some(0));
+        assert_eq!(limit.passes(0), None);
+        assert_eq!(limit.passes(0), None);
+        assert_eq!(limit.passes(1), Some(2));
+        assert_eq!(limit.passes(1), None);
+        assert_eq!(limit.passes(7), Some(1));
+        assert_eq!(limit.passes(8), Some(0));
     }
 }

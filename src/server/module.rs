@@ -1,4 +1,4 @@
-//! Loading: everything a module is, told to the server.
+//! Loading: registers types, commands and settings with the server.
 
 use super::argument::Argument;
 use super::command::{self, Command};
@@ -13,7 +13,7 @@ use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::slice;
 
-/// Registers a data type; made by [`data_type`].
+/// Registers a data type; created by [`data_type`].
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRegistrar {
     name: &'static CStr,
@@ -49,15 +49,15 @@ pub struct Family {
 pub struct Module {
     /// Its name.
     pub name: &'static CStr,
-    /// Its version as clients read it: the version of the command set.
+    /// The version of the command set, which clients read.
     pub version: c_int,
     /// Its families.
     pub families: &'static [Family],
-    /// Its own version and revision, for the log and INFO.
+    /// Version and revision of the build, for the log and INFO.
     pub release: Release,
 }
 
-/// Which build of the module this is.
+/// The version of a build of the module.
 #[derive(Debug, Clone, Copy)]
 pub struct Release {
     /// The version of the package.
@@ -66,7 +66,7 @@ pub struct Release {
     pub revision: &'static str,
 }
 
-/// Logs which API functions the server lacks, and what follows from it.
+/// Logs which API functions the server lacks, with the consequence.
 fn log_missing() {
     if optional_api!(RedisModule_SetCommandACLCategories).is_none() {
         log::notice(
@@ -84,18 +84,17 @@ fn log_missing() {
     }
 }
 
-/// Valkey 9 moves slots of a cluster as a stream of commands, the AOF rewrite of their keys, and while it
-/// does, keys may be there which the node does not own yet. Modules must say that they can bear this, or
-/// no slot moves that way. Ours looks at no key but those of the running command. Older releases take
-/// the option and do nothing; to Redis the bit may come to mean something else.
+/// Valkey 9 migrates slots of a cluster as a stream of commands, the AOF rewrite of their keys. During the migration a
+/// node has keys that it does not own yet. Slots migrate so only if all modules declare this option. This module uses only
+/// the keys of the running command. Older releases ignore the option; in Redis the bit may get another meaning.
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
-/// Whether the server is Valkey: INFO says so.
+/// Whether the server is Valkey, according to INFO.
 ///
 /// # Safety
 /// `ctx` must be valid, and the API initialised.
 unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
-    // SAFETY: by the promise above; the data are freed once, after their last use.
+    // SAFETY: by the function's contract; the data are freed once, after their last use.
     unsafe {
         let info = api!(RedisModule_GetServerInfo)(ctx, c"server".as_ptr());
         if info.is_null() {
@@ -108,13 +107,13 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
     }
 }
 
-/// The first version of Redis that takes names of settings without the module's prefix, as
-/// `RedisModule_GetServerVersion` writes it: a byte each for major, minor and patch. No Valkey takes them:
-/// up to 8.1 it logs a warning for the flag, and 9.1 gives the flag another meaning.
+/// The first version of Redis with setting names without the module's prefix, in the format of
+/// `RedisModule_GetServerVersion`: a byte each for major, minor and patch. Valkey has none: up to 8.1 it logs a warning for
+/// the flag, and in 9.1 the flag has another meaning.
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
 impl Module {
-    /// Tells the server what the module is.
+    /// Registers everything with the server.
     ///
     /// # Safety
     /// `ctx` and `args` must be those of the running load function, and the API initialised.
@@ -126,12 +125,12 @@ impl Module {
         let mut options = raw::REDISMODULE_OPTIONS_HANDLE_IO_ERRORS
             | raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
             | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
-        // SAFETY: by the promise above.
+        // SAFETY: by the function's contract.
         let is_valkey = unsafe { is_valkey(ctx) };
         if is_valkey {
             options |= VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION;
         }
-        // SAFETY: by the promise above; so in this whole function.
+        // SAFETY: by the function's contract, as in this whole function.
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
@@ -148,8 +147,8 @@ impl Module {
                 ));
             }
             if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
-                // SAFETY: the name is copied. Where it is refused because it is there already, the
-                // commands go into the one that is there.
+                // SAFETY: the name is copied. If it is refused because the category exists, the
+                // commands are put into the existing one.
                 unsafe { add(ctx, family.category.as_ptr()) };
             }
             for command in family.commands {
@@ -170,7 +169,7 @@ impl Module {
         Ok(())
     }
 
-    /// What `RedisModule_OnLoad` does. Answers the server's OK or ERR.
+    /// Implements `RedisModule_OnLoad`. Returns OK or ERR of the module API.
     ///
     /// # Safety
     /// The pointers must be those the server passes to `RedisModule_OnLoad`.
@@ -182,8 +181,8 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
-        // Before this returns the API pointers are null and the global allocator is the system's, so
-        // nothing is allocated until then.
+        // Until this returns, the API pointers are null and the global allocator is the system's, so nothing may be
+        // allocated before.
         // SAFETY: the context is the server's; the name is a constant.
         let initialised = unsafe {
             raw::Export_RedisModule_Init(
@@ -231,12 +230,12 @@ impl Module {
         loaded.unwrap_or(refused)
     }
 
-    /// What the server's INFO callback does.
+    /// Implements the INFO callback.
     ///
     /// # Safety
     /// `ctx` must be that of the running callback.
     pub unsafe fn write_info(&self, ctx: *mut raw::RedisModuleInfoCtx) {
-        // SAFETY: by the promise above.
+        // SAFETY: by the function's contract.
         unsafe { super::info::run(ctx, |info| self.write_sections(info)) };
     }
 
@@ -258,11 +257,11 @@ impl Module {
     }
 }
 
-/// Defines the entry point that the server looks for, for a `static` [`Module`].
+/// Defines the entry point of the module for a `static` [`Module`].
 #[macro_export]
 macro_rules! export_module {
     ($module:path) => {
-        /// What the server calls when it loads the module.
+        /// The entry point: the server calls it when it loads the module.
         ///
         /// # Safety
         /// Only the server calls this, with the pointers of a loading module.
@@ -277,7 +276,7 @@ macro_rules! export_module {
                 ctx: *mut redis_module::raw::RedisModuleInfoCtx,
                 for_crash_report: std::ffi::c_int,
             ) {
-                // A crash report is written in a signal handler, where nothing may be allocated.
+                // A crash report is written in a signal handler, which must not allocate.
                 if for_crash_report == 0 {
                     // SAFETY: the context is this callback's.
                     unsafe { $module.write_info(ctx) }

@@ -1,4 +1,4 @@
-//! The value streams of RDB files, DUMP payloads and full synchronisations.
+//! The value streams of RDB files, DUMP payloads and full synchronizations.
 
 use super::fault;
 use super::log::line_of_input;
@@ -8,7 +8,7 @@ use roughly_sketch::format::{FormatError, Sink, Source};
 use std::ffi::CString;
 use std::ptr;
 
-/// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read says whether it failed.
+/// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read reports whether it failed.
 #[derive(Debug)]
 pub struct RdbReader {
     io: *mut raw::RedisModuleIO,
@@ -30,8 +30,7 @@ impl RdbReader {
         }
     }
 
-    /// Writes to the server's log why the value is refused; clients can send such values as RESTORE, so
-    /// one line a second at most.
+    /// Logs why a value is refused. Clients can send such values with RESTORE, so at most one line per second is logged.
     pub(super) fn log_refusal(&self, why: &str) {
         let Some(why) = line_of_input(why) else {
             return;
@@ -75,7 +74,7 @@ impl Source for RdbReader {
             unsafe { api!(RedisModule_Free)(block.cast()) };
             return self.checked(Buffer::default());
         }
-        // SAFETY: the block was made by the server's allocator, which is the global allocator, and holds `len`
+        // SAFETY: the block was allocated by the server, which is the global allocator, and holds `len`
         // initialized bytes; the allocator uses no more of the layout than its alignment.
         let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
         self.checked(bytes.into())

@@ -1,4 +1,4 @@
-//! What happens when a value cannot be saved.
+//! The failure of a save when a value cannot be saved.
 //!
 //! The module API has no error for it, so a file or payload that lacks values would look complete. Instead:
 //!
@@ -26,7 +26,7 @@ pub(super) unsafe fn watch_files(ctx: *mut raw::RedisModuleCtx) {
         id: raw::REDISMODULE_EVENT_PERSISTENCE,
         dataver: 1,
     };
-    // SAFETY: by the promise above; the callback has the type that the server expects.
+    // SAFETY: by the function's contract; the callback has the type that the server expects.
     unsafe { api!(RedisModule_SubscribeToServerEvent)(ctx, event, Some(on_persistence)) };
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" fn on_persistence(
 /// # Safety
 /// `io` must be that of the running save callback.
 pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
-    // SAFETY: by the promise above; so in all calls here.
+    // SAFETY: by the function's contract, as in all calls here.
     unsafe {
         end_child(io);
         // No type of the module has a float, so no loader takes the value, whatever was written before.
@@ -73,7 +73,7 @@ pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
 /// # Safety
 /// `io` must be that of the running rewrite callback.
 pub(super) unsafe fn fail_aof(io: *mut raw::RedisModuleIO) {
-    // SAFETY: by the promise above; the format takes no arguments. The server fails the rewrite because there is
+    // SAFETY: by the function's contract; the format takes no arguments. The server fails the rewrite because there is
     // no such command.
     unsafe {
         end_child(io);
@@ -86,7 +86,7 @@ pub(super) unsafe fn fail_aof(io: *mut raw::RedisModuleIO) {
 /// # Safety
 /// `io` must be that of a running callback.
 unsafe fn end_child(io: *mut raw::RedisModuleIO) {
-    // SAFETY: by the promise above.
+    // SAFETY: by the function's contract.
     let flags = unsafe {
         let ctx = api!(RedisModule_GetContextFromIO)(io);
         api!(RedisModule_GetContextFlags)(ctx)
