@@ -1,11 +1,12 @@
 //! Bloom filters: `BF.*` and the type `MBbloom--` (spec: bloom.md).
 
+mod add;
+mod commands;
 mod config;
 mod create;
-mod describe;
-mod items;
+mod info;
 mod merge;
-mod table;
+mod query;
 
 use crate::family::chunks::Chunked;
 use crate::server::datatype::{DataType, Registration};
@@ -19,7 +20,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"bloom",
     data_type: module::data_type::<Chain>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: config::SETTINGS,
 };
 

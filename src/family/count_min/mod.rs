@@ -1,12 +1,14 @@
 //! Count-min sketches: `CMS.*` and the type `CMSk-TYPE` (spec: count-min-sketch.md).
 
-mod counts;
+mod add;
+mod commands;
 mod create;
-mod describe;
+mod info;
 mod merge;
-mod table;
+mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
@@ -18,7 +20,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cms",
     data_type: module::data_type::<CountMin>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 
@@ -46,4 +48,17 @@ impl Chunked for CountMin {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
     const NO_MEMORY: &'static CStr = BAD_DATA;
+}
+
+/// More than can be hashed for the sketch's depth.
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
+
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
+/// so many `words`. What must be obeyed was bearable elsewhere.
+fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
+    let items = call.args_from(2).step_by(words).map(|item| item.bytes());
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
 }

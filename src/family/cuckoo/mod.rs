@@ -1,12 +1,12 @@
 //! Cuckoo filters: `CF.*` and the type `MBbloomCF` (spec: cuckoo.md).
 
+mod add;
 mod chunks;
+mod commands;
 mod config;
 mod create;
-mod describe;
-mod insert;
-mod items;
-mod table;
+mod info;
+mod query;
 
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
@@ -19,7 +19,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
     data_type: module::data_type::<CuckooFilter>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: config::SETTINGS,
 };
 

@@ -1,12 +1,11 @@
 //! t-digests: `TDIGEST.*` and the type `TDIS-TYPE` (spec: t-digest.md).
 
-mod answers;
+mod add;
+mod commands;
 mod create;
-mod describe;
+mod info;
 mod merge;
-mod numbers;
-mod samples;
-mod table;
+mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
 use crate::server::datatype::{DataType, Registration};
@@ -21,7 +20,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"tdigest",
     data_type: module::data_type::<TDigest>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 

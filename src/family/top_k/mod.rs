@@ -1,11 +1,13 @@
 //! Top-k: `TOPK.*` and the type `TopK-TYPE` (spec: top-k.md).
 
+mod add;
+mod commands;
 mod create;
-mod describe;
-mod items;
-mod table;
+mod info;
+mod query;
 
 use crate::family::chunks::Chunked;
+use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
@@ -17,7 +19,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"topk",
     data_type: module::data_type::<TopK>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 
@@ -47,4 +49,23 @@ impl Chunked for TopK {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
     const NO_MEMORY: &'static CStr = NO_MEMORY;
+}
+
+/// The word where the items start.
+const FIRST_ITEM: usize = 2;
+
+/// More than can be hashed, or decayed, for the sketch's depth.
+const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
+
+/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
+/// was bearable elsewhere.
+fn check_work<'a>(
+    call: &Call<'_>,
+    sketch: &TopK,
+    items: impl Iterator<Item = (&'a [u8], u32)>,
+) -> Result<(), Error> {
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
 }

@@ -1,6 +1,6 @@
 //! The commands `BF.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{create, describe, items, merge};
+use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use roughly_sketch::bloom::Chain;
@@ -22,7 +22,7 @@ const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
 /// What most commands have in common.
 const READ: Command = Command {
     name: c"",
-    handler: handler(describe::card),
+    handler: handler(info::card),
     flags: READS,
     acl: c"read",
     arity: 2,
@@ -59,7 +59,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.add",
-        handler: handler(items::add),
+        handler: handler(add::add),
         arity: 3,
         summary: c"Adds an item to a Bloom filter, which is created if it does not exist",
         complexity: c"O(k), k the number of hash functions of all filters of the key",
@@ -68,7 +68,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.madd",
-        handler: handler(items::madd),
+        handler: handler(add::madd),
         arity: -3,
         summary: c"Adds items to a Bloom filter, which is created if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.insert",
-        handler: handler(items::insert),
+        handler: handler(add::insert),
         arity: -4,
         summary: c"Adds items to a Bloom filter, which is created as the options say if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
@@ -94,7 +94,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.exists",
-        handler: handler(items::exists),
+        handler: handler(query::exists),
         arity: 3,
         summary: c"Tells whether an item may be in a Bloom filter; never no for one that is",
         complexity: c"O(k), k the number of hash functions of all filters of the key",
@@ -103,7 +103,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.mexists",
-        handler: handler(items::mexists),
+        handler: handler(query::mexists),
         arity: -3,
         summary: c"Tells of each item whether it may be in a Bloom filter",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
@@ -112,7 +112,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.card",
-        handler: handler(describe::card),
+        handler: handler(info::card),
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: c"2.4.4",
@@ -135,7 +135,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.info",
-        handler: handler(describe::info),
+        handler: handler(info::info),
         acl: c"read fast",
         arity: -2,
         tips: DONT_CACHE,
@@ -155,7 +155,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.debug",
-        handler: handler(describe::debug),
+        handler: handler(info::debug),
         tips: DONT_CACHE,
         summary: c"Returns figures of each filter of a Bloom filter key",
         complexity: c"O(f), f the number of filters of the key",

@@ -1,6 +1,6 @@
 //! The commands `CMS.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{counts, create, describe, merge};
+use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use roughly_sketch::count_min::CountMin;
@@ -18,7 +18,7 @@ const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
 /// What most commands have in common.
 const READ: Command = Command {
     name: c"",
-    handler: handler(describe::info),
+    handler: handler(info::info),
     flags: c"readonly",
     acl: c"read",
     arity: 2,
@@ -71,7 +71,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.incrby",
-        handler: handler(counts::incrby),
+        handler: handler(add::incrby),
         arity: -4,
         summary:
             c"Adds to the counts of items in a count-min sketch, and returns what they are then",
@@ -86,7 +86,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.query",
-        handler: handler(counts::query),
+        handler: handler(query::query),
         arity: -3,
         summary: c"Returns the counts of items in a count-min sketch; never below the true ones",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",

@@ -1,6 +1,6 @@
 //! The commands `TOPK.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{create, describe, items};
+use super::{add, create, info, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
 use roughly_sketch::top_k::TopK;
@@ -12,7 +12,7 @@ const ITERATOR: Arg = Arg::new(c"iterator", ArgKind::Integer);
 /// What most commands have in common.
 const READ: Command = Command {
     name: c"",
-    handler: handler(describe::info),
+    handler: handler(info::info),
     flags: c"readonly",
     acl: c"read",
     arity: 2,
@@ -53,7 +53,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.add",
-        handler: handler(items::add),
+        handler: handler(add::add),
         arity: -3,
         summary: c"Adds items to a top-k sketch, and returns those that had to leave the list",
         complexity: c"O(n * (depth + log k)), n the number of items",
@@ -62,7 +62,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.incrby",
-        handler: handler(items::incrby),
+        handler: handler(add::incrby),
         arity: -4,
         summary: c"Adds items several times each to a top-k sketch, and returns those that had to leave the list",
         complexity: c"O(n * (depth + log k)), n the number of items, and in buckets of other items up to O(log(increment))",
@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.query",
-        handler: handler(items::query),
+        handler: handler(query::query),
         arity: -3,
         summary: c"Tells of each item whether it is among the k most frequent ones",
         complexity: c"O(n), n the number of items",
@@ -86,7 +86,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.count",
-        handler: handler(items::count),
+        handler: handler(query::count),
         arity: -3,
         summary: c"Returns estimates of how often items were added to a top-k sketch",
         complexity: c"O(n * depth), n the number of items",
@@ -95,7 +95,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.list",
-        handler: handler(describe::list),
+        handler: handler(query::list),
         arity: -2,
         summary: c"Returns the k most frequent items, most frequent first",
         complexity: c"O(k log k)",
@@ -104,7 +104,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.info",
-        handler: handler(describe::info),
+        handler: handler(info::info),
         acl: c"read fast",
         summary: c"Returns the parameters of a top-k sketch",
         ..READ

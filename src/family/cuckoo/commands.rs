@@ -1,6 +1,6 @@
 //! The commands `CF.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{chunks, create, describe, insert, items};
+use super::{add, chunks, create, info, query};
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
 use std::ffi::CStr;
 
@@ -24,7 +24,7 @@ const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
 /// What most commands have in common.
 const READ: Command = Command {
     name: c"",
-    handler: handler(items::exists),
+    handler: handler(query::exists),
     flags: READS,
     acl: c"read",
     arity: 3,
@@ -75,37 +75,37 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.add",
-        handler: handler(insert::add),
+        handler: handler(add::add),
         summary: c"Adds an item to a cuckoo filter, which is created if it does not exist",
         ..WRITE
     },
     Command {
         name: c"cf.addnx",
-        handler: handler(insert::addnx),
+        handler: handler(add::addnx),
         summary: c"Adds an item to a cuckoo filter unless it seems to be there",
         ..WRITE
     },
     Command {
         name: c"cf.insert",
-        handler: handler(insert::insert),
+        handler: handler(add::insert),
         summary: c"Adds items to a cuckoo filter, which is created as the options say if it does not exist",
         ..WRITE_SEVERAL
     },
     Command {
         name: c"cf.insertnx",
-        handler: handler(insert::insertnx),
+        handler: handler(add::insertnx),
         summary: c"Adds items to a cuckoo filter unless they seem to be there",
         ..WRITE_SEVERAL
     },
     Command {
         name: c"cf.exists",
-        handler: handler(items::exists),
+        handler: handler(query::exists),
         summary: c"Tells whether an item may be in a cuckoo filter; never no for one that is",
         ..READ
     },
     Command {
         name: c"cf.mexists",
-        handler: handler(items::mexists),
+        handler: handler(query::mexists),
         arity: -3,
         summary: c"Tells of each item whether it may be in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
@@ -114,13 +114,13 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.count",
-        handler: handler(items::count),
+        handler: handler(query::count),
         summary: c"Returns how often an item may be in a cuckoo filter; never less than it is",
         ..READ
     },
     Command {
         name: c"cf.del",
-        handler: handler(items::del),
+        handler: handler(add::del),
         flags: c"write fast",
         keys: &[KeySpec::DELETE],
         summary: c"Deletes an item from a cuckoo filter, once",
@@ -129,7 +129,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.compact",
-        handler: handler(items::compact),
+        handler: handler(add::compact),
         flags: c"write",
         arity: -1,
         // As in RedisBloom.
@@ -141,7 +141,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.info",
-        handler: handler(describe::info),
+        handler: handler(info::info),
         acl: c"read fast",
         arity: 2,
         tips: DONT_CACHE,
@@ -151,7 +151,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cf.debug",
-        handler: handler(describe::debug),
+        handler: handler(info::debug),
         arity: 2,
         tips: DONT_CACHE,
         summary: c"Returns figures of a cuckoo filter in one line",

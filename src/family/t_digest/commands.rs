@@ -1,6 +1,6 @@
 //! The commands `TDIGEST.*`, as the server is told of them (spec: server.md, "Commands").
 
-use super::{answers, create, describe, merge, samples};
+use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler, handler_telling_keys};
 use roughly_sketch::t_digest::TDigest;
@@ -23,7 +23,7 @@ const LOOK_UPS: &CStr = c"O(n * log c), n the number of arguments, c the compres
 /// What most commands have in common.
 const READ: Command = Command {
     name: c"",
-    handler: handler(answers::min),
+    handler: handler(query::min),
     flags: READS,
     acl: c"read fast",
     arity: 2,
@@ -60,7 +60,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.reset",
-        handler: handler(create::reset),
+        handler: handler(add::reset),
         acl: c"write fast",
         keys: &[KeySpec::DELETE],
         summary: c"Empties a t-digest and keeps its compression",
@@ -68,7 +68,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.add",
-        handler: handler(samples::add),
+        handler: handler(add::add),
         arity: -3,
         summary: c"Adds samples to a t-digest",
         complexity: c"O(n) for n samples, and a compression of O(c * log c) whenever 5 * c of them have come, c the compression",
@@ -93,19 +93,19 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.min",
-        handler: handler(answers::min),
+        handler: handler(query::min),
         summary: c"Returns the smallest sample of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.max",
-        handler: handler(answers::max),
+        handler: handler(query::max),
         summary: c"Returns the largest sample of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.quantile",
-        handler: handler(answers::quantile),
+        handler: handler(query::quantile),
         summary: c"Estimates the values below which given shares of the samples lie",
         args: &[
             Arg::key(),
@@ -115,39 +115,39 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.cdf",
-        handler: handler(answers::cdf),
+        handler: handler(query::cdf),
         summary: c"Estimates the shares of the samples that are below given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
-        handler: handler(answers::rank),
+        handler: handler(query::rank),
         summary: c"Estimates how many samples are below given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
-        handler: handler(answers::revrank),
+        handler: handler(query::revrank),
         summary: c"Estimates how many samples are above given values, counting half of the equal ones",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrank",
-        handler: handler(answers::byrank),
+        handler: handler(query::byrank),
         summary: c"Estimates the values with given numbers of samples below them",
         args: &[Arg::key(), RANKS],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrevrank",
-        handler: handler(answers::byrevrank),
+        handler: handler(query::byrevrank),
         summary: c"Estimates the values with given numbers of samples above them",
         args: &[Arg::key(), RANKS],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.trimmed_mean",
-        handler: handler(answers::trimmed_mean),
+        handler: handler(query::trimmed_mean),
         acl: c"read",
         arity: 4,
         summary: c"Estimates the mean of the samples between two quantiles",
@@ -161,7 +161,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.info",
-        handler: handler(describe::info),
+        handler: handler(info::info),
         tips: DONT_CACHE,
         summary: c"Returns figures of a t-digest",
         ..READ

@@ -1,7 +1,7 @@
-//! Items in: CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX.
+//! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
-use super::config::{self, BUCKET_SIZES, MAX_CAPACITY};
-use super::create::{self, Creation};
+use super::config;
+use super::create::{self, InsertOptions, insert_options};
 use super::{NOT_FOUND, stats};
 use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
@@ -265,62 +265,44 @@ fn finish<'a>(
     }
 }
 
-/// What CF.INSERT and CF.INSERTNX say before their items.
-struct InsertOptions {
-    /// How to make a missing filter.
-    creation: Creation,
-    /// Whether to make it at all.
-    create: bool,
-    /// Whether a server with other settings takes the options: how small a capacity may be is a matter
-    /// of the bucket size that is set there, even if the key is there already.
-    is_taken_anywhere: bool,
-    /// The word where the items start.
-    first_item: usize,
+/// CF.DEL key item
+pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<CuckooFilter>(1);
+    let filter = key.get().found().ok_or(c"Not found")?;
+    let sub_filters = filter.num_sub_filters();
+    let deleted = filter.delete(
+        call.arg(2).bytes(),
+        Budget::new(&|bytes| call.allows_temporary(bytes)),
+    );
+    if filter.num_sub_filters() != sub_filters {
+        key.recount();
+    }
+    drop(key);
+    if deleted {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"cf.del");
+    }
+    call.reply_boolean(deleted);
+    Ok(())
 }
 
-/// Reads the options: known by their first letters, whatever follows (as the peer does).
-fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
-    let mut creation = config::defaults();
-    let mut create = true;
-    let mut is_taken_anywhere = true;
-    let mut index = 2;
-    if call.len() < 4 {
+/// CF.COMPACT key
+pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
+    if call.len() != 2 {
         return Err(Error::WrongArity);
     }
-    while index < call.len() {
-        let word = call.arg(index).bytes();
-        index += 1;
-        match word.first().map(u8::to_ascii_lowercase) {
-            Some(b'i') if index == call.len() => return Err(Error::WrongArity),
-            Some(b'i') => {
-                return Ok(InsertOptions {
-                    creation,
-                    create,
-                    is_taken_anywhere,
-                    first_item: index,
-                });
-            }
-            Some(b'c') if index == call.len() => return Err(Error::WrongArity),
-            Some(b'c') => {
-                let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
-                // Who sent a command that must be obeyed may have smaller buckets.
-                let bucket_size = match call.must_obey() {
-                    true => *BUCKET_SIZES.start(),
-                    false => creation.parameters.bucket_size.into(),
-                };
-                let smallest = config::smallest_capacity(bucket_size);
-                if !(smallest..=MAX_CAPACITY).contains(&capacity) {
-                    return Err(
-                        c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into(),
-                    );
-                }
-                creation.capacity = capacity.unsigned_abs();
-                is_taken_anywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
-                index += 1;
-            }
-            Some(b'n') => create = false,
-            _ => return Err(c"Unknown argument received".into()),
-        }
+    let mut key = call.write::<CuckooFilter>(1);
+    let filter = (key.get().found()).ok_or(c"Cuckoo filter was not found")?;
+    let sub_filters = filter.num_sub_filters();
+    let changed = filter.compact(Budget::new(&|bytes| call.allows_temporary(bytes)));
+    if filter.num_sub_filters() != sub_filters {
+        key.recount();
     }
-    Err(Error::WrongArity)
+    drop(key);
+    if changed {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"cf.compact");
+    }
+    call.reply_ok();
+    Ok(())
 }

@@ -1,6 +1,6 @@
-//! Items in and out: TOPK.ADD, TOPK.INCRBY, TOPK.QUERY, TOPK.COUNT.
+//! TOPK.ADD and TOPK.INCRBY.
 
-use super::{NO_MEMORY, NOT_FOUND, stats};
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work, stats};
 use crate::server::accepted::Accepted;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -15,12 +15,6 @@ use std::ops::RangeInclusive;
 const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
 /// With the blanks that the peer's text has.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
-
-/// More than can be hashed, or decayed, for the sketch's depth.
-const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
-
-/// The word where the items start.
-const FIRST_ITEM: usize = 2;
 
 /// TOPK.ADD key item [item …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
@@ -49,19 +43,6 @@ struct Outcome<'a> {
     changed: bool,
     /// Those of the items that are replicated.
     accepted: Accepted<'a>,
-}
-
-/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
-/// was bearable elsewhere.
-fn check_work<'a>(
-    call: &Call<'_>,
-    sketch: &TopK,
-    items: impl Iterator<Item = (&'a [u8], u32)>,
-) -> Result<(), Error> {
-    if sketch.is_bearable(items) || call.must_obey() {
-        return Ok(());
-    }
-    Err(TOO_MUCH.into())
 }
 
 /// Adds the items of a command, of which each takes so many `words`, and from which `increment` reads by
@@ -173,36 +154,4 @@ fn add_each<'a, const N: usize>(
         }
     }
     outcome
-}
-
-/// TOPK.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    call.reply_array(call.len() - FIRST_ITEM);
-    for item in call.args_from(FIRST_ITEM) {
-        call.reply_boolean(sketch.query(item.bytes()));
-    }
-    Ok(())
-}
-
-/// TOPK.COUNT key item [item …]
-pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let works = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    check_work(call, sketch, works)?;
-    call.reply_array(call.len() - FIRST_ITEM);
-    let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
-    let mut block = [(&[][..], ItemHash::default()); BLOCK];
-    while items.len() > 0 {
-        let len = BLOCK.min(items.len());
-        for (place, item) in block.iter_mut().zip(items.by_ref().take(len)) {
-            *place = (item, sketch.hash(item));
-        }
-        for (item, hash) in &block[..len] {
-            call.reply_integer(sketch.count_hashed(item, hash).into());
-        }
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Items in and out: BF.ADD, BF.MADD, BF.INSERT, BF.EXISTS, BF.MEXISTS.
+//! BF.ADD, BF.MADD and BF.INSERT.
 
 use super::create::{self, InsertOptions};
 use super::{NOT_FOUND, config, stats};
@@ -7,7 +7,6 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
 use roughly_sketch::bloom::batch::Additions;
-use roughly_sketch::bloom::filter::{BLOCK, ItemHash};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
@@ -154,37 +153,4 @@ fn finish<'a>(call: &mut Call<'a>, mut entry: Entry<Chain>, outcome: &Outcome<'a
     if created || outcome.added > 0 {
         call.signal_changed(1, event);
     }
-}
-
-/// BF.EXISTS key item
-pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<Chain>(1);
-    let chain = key.get().found();
-    let found = chain.is_some_and(|chain| chain.contains(chain.hash(call.arg(2).bytes())));
-    drop(key);
-    call.reply_boolean(found);
-    Ok(())
-}
-
-/// BF.MEXISTS key item [item …]
-pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<Chain>(1);
-    let chain = key.get().found();
-    call.reply_array(call.len() - 2);
-    let mut hashes = [ItemHash::default(); BLOCK];
-    let mut start = 2;
-    while start < call.len() {
-        let len = BLOCK.min(call.len() - start);
-        let found = chain.map_or(0, |chain| {
-            for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
-                *hash = chain.hash(item.bytes());
-            }
-            chain.contains_block(&hashes[..len])
-        });
-        for n in 0..len {
-            call.reply_boolean(found >> n & 1 != 0);
-        }
-        start += len;
-    }
-    Ok(())
 }

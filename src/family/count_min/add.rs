@@ -1,13 +1,11 @@
-//! Counting and asking: CMS.INCRBY and CMS.QUERY.
+//! CMS.INCRBY.
 
-use super::{NOT_FOUND, stats};
+use super::{NOT_FOUND, check_work, stats};
 use crate::server::accepted::Accepted;
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{CountMin, CountMinError};
 use std::ffi::CStr;
 
-/// More than can be hashed for the sketch's depth.
-const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 const NO_NUMBER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
@@ -50,16 +48,6 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     drop(key);
     finish(call, &outcome);
     Ok(())
-}
-
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
-/// so many `words`. What must be obeyed was bearable elsewhere.
-fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
-    let items = call.args_from(2).step_by(words).map(|item| item.bytes());
-    if sketch.is_bearable(items) || call.must_obey() {
-        return Ok(());
-    }
-    Err(TOO_MUCH.into())
 }
 
 /// What counting several items came to.
@@ -111,15 +99,4 @@ fn finish<'a>(call: &mut Call<'a>, outcome: &Outcome<'a>) {
     }
     outcome.accepted.replicate(call);
     call.signal_changed(1, c"cms.incrby");
-}
-
-/// CMS.QUERY key item [item …]
-pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<CountMin>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    check_work(call, sketch, 1)?;
-    let items = call.args_from(2).map(|item| item.bytes());
-    call.reply_array(items.len());
-    sketch.query_all(items, |estimate| call.reply_count(estimate));
-    Ok(())
 }
