@@ -365,22 +365,11 @@ impl<T: DataType> WriteKey<T> {
 
     /// Counts the value's memory anew, for INFO: after a change that took or gave back a block. Cost:
     /// one call of the server's a block; where there are many and they change often, see
-    /// [`WriteKey::count_changes`].
+    /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(held) = self.opened.value() {
             // SAFETY: as in `get`.
             unsafe { (*held).recount() }
-        }
-    }
-
-    /// Counts the blocks that went and came since the value was last counted, for INFO.
-    pub fn count_changes(&mut self, changes: &BlockChanges<Weighed>) {
-        if changes.gone.blocks == 0 && changes.came.blocks == 0 {
-            return;
-        }
-        if let Slot::Found(held) = self.opened.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*held).count_changes(changes) }
         }
     }
 }
@@ -423,6 +412,13 @@ impl<T: DataType> Entry<T> {
     /// As [`WriteKey::recount`].
     pub fn recount(&mut self) {
         self.held().recount();
+    }
+
+    /// Counts the blocks that were freed and allocated since the value was last counted, for INFO.
+    pub fn count_changes(&mut self, changes: &BlockChanges<Weighed>) {
+        if changes.gone.blocks != 0 || changes.came.blocks != 0 {
+            self.held().count_changes(changes);
+        }
     }
 
     /// Closes the key, after putting a new value there. To be called after the replication of the command,

@@ -36,7 +36,6 @@ macro_rules! optional_api {
     }};
 }
 
-pub mod accepted;
 pub mod allocator;
 pub mod aof;
 pub mod argument;
@@ -56,6 +55,7 @@ pub mod log;
 pub mod memory;
 pub mod module;
 pub mod options;
+pub mod outcome;
 pub mod rdb;
 pub mod reply;
 mod save;

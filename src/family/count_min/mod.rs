@@ -50,13 +50,15 @@ impl Chunked for CountMin {
     const NO_MEMORY: &'static CStr = BAD_DATA;
 }
 
-/// More than can be hashed for the sketch's depth.
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
-/// so many `words`. What must be obeyed was bearable elsewhere.
-fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
-    let items = call.args_from(2).step_by(words).map(|item| item.bytes());
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each item has `args_per_item`
+/// arguments. Commands of a primary or an AOF are not refused.
+fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
+    let items = call
+        .args_from(2)
+        .step_by(args_per_item)
+        .map(|item| item.bytes());
     if sketch.is_bearable(items) || call.must_obey() {
         return Ok(());
     }

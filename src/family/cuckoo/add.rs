@@ -1,12 +1,10 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
-use super::config;
 use super::create::{self, InsertOptions, insert_options};
-use super::{NOT_FOUND, stats};
-use crate::server::accepted::Accepted;
+use super::{NOT_FOUND, config};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::Entry;
+use crate::server::outcome::Outcome;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use std::cell::Cell;
@@ -15,166 +13,140 @@ use std::ffi::CStr;
 /// The filter has as many sub-filters as it may have.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
-/// Sub-filters that one command may add; beyond, its items are refused as if memory were. An item looks
-/// into all of them, and `cf-max-expansions` is looked at once a command only: without an end, 500 KB of
-/// equal items kept the server busy for minutes. Legitimate growth is far below it.
+/// Sub-filters that one command may add; further items are refused like items without memory. Each item is looked
+/// up in all sub-filters, and `cf-max-expansions` is checked once per command: without this limit, 500 KB of equal
+/// items keep the server busy for minutes. Legitimate growth is far below it.
 const MAX_GROWTHS: u32 = 4096;
 
-/// Whether an item goes in although it seems to be there, and whose command it is.
+/// Whether an item is added that seems to be in the filter already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Always.
-    Again,
-    /// Only if it does not seem to be there.
-    Unique,
+enum IfExists {
+    /// CF.ADD and CF.INSERT.
+    Add,
+    /// CF.ADDNX and CF.INSERTNX.
+    Skip,
 }
 
-/// What became of an item.
+/// The result of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum Insertion {
     Added,
-    Existed,
+    Exists,
     /// The filter is full and does not grow.
     Full,
-    /// There was no memory to grow.
-    NoMemory,
+    /// Memory to grow was refused.
+    OutOfMemory,
 }
 
-impl Answer {
-    fn of(inserted: Result<bool, CuckooError>) -> Self {
+impl Insertion {
+    fn new(inserted: Result<bool, CuckooError>) -> Self {
         match inserted {
             Ok(true) => Self::Added,
-            Ok(false) => Self::Existed,
+            Ok(false) => Self::Exists,
             Err(CuckooError::Full) => Self::Full,
-            Err(CuckooError::OutOfMemory(_) | CuckooError::Parameters(_)) => Self::NoMemory,
+            Err(CuckooError::OutOfMemory(_) | CuckooError::Parameters(_)) => Self::OutOfMemory,
         }
     }
 }
 
-/// Whether the filter may take no more items. Commands that must be obeyed are not held to the limit:
-/// whoever sent them had another one.
+/// Whether the filter may take no more items. The limit does not apply to commands of a primary or an AOF, whose
+/// sender may have had another limit.
 fn is_at_limit(call: &Call<'_>, filter: &CuckooFilter) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
 /// CF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    add_one(call, Way::Again, c"cf.add")
+    add_one(call, IfExists::Add, c"cf.add")
 }
 
 /// CF.ADDNX key item
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
-    add_one(call, Way::Unique, c"cf.addnx")
+    add_one(call, IfExists::Skip, c"cf.addnx")
 }
 
-fn add_one(call: &mut Call<'_>, way: Way, event: &CStr) -> Result<(), Error> {
+fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
     let key = call.write::<CuckooFilter>(1);
     let mut entry = create::find_or_create(call, key, &config::defaults())?;
-    let created = entry.is_new();
     let filter = entry.value();
     let sub_filters = filter.num_sub_filters();
-    let answer = if is_at_limit(call, filter) {
+    let mut outcome = Outcome::of_one_item();
+    let insertion = if is_at_limit(call, filter) {
+        outcome.count_refusal();
         None
     } else {
         let item = call.arg(2).bytes();
         let allows = |bytes| call.allows_growth(bytes);
-        Some(Answer::of(match way {
-            Way::Again => filter.insert(item, Budget::new(&allows)).map(|()| true),
-            Way::Unique => filter.insert_unique(item, Budget::new(&allows)),
-        }))
-    };
-    if filter.num_sub_filters() > sub_filters {
-        stats().count_growths(1);
-        entry.recount();
-    }
-    let added = answer == Some(Answer::Added);
-    if added {
-        stats().count_items(1);
-        call.replicate_verbatim();
-    }
-    entry.store();
-    if created || added {
-        call.signal_changed(1, event);
-    }
-    match answer {
-        Some(Answer::Added) => call.reply_boolean(true),
-        Some(Answer::Existed) => call.reply_boolean(false),
-        refused => {
-            stats().count_refusals(1);
-            match refused {
-                Some(Answer::Full) => call.reply_error(c"Filter is full"),
-                Some(_) => call.reply_memory_error(c"ERR Insufficient memory"),
-                None => call.reply_error(TOO_MANY),
-            }
+        let insertion = Insertion::new(match if_exists {
+            IfExists::Add => filter.insert(item, Budget::new(&allows)).map(|()| true),
+            IfExists::Skip => filter.insert_unique(item, Budget::new(&allows)),
+        });
+        match insertion {
+            Insertion::Added => outcome.add(call, 2..3),
+            Insertion::Exists => {}
+            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
         }
+        Some(insertion)
+    };
+    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.finish(call, entry, event);
+    match insertion {
+        Some(Insertion::Added) => call.reply_boolean(true),
+        Some(Insertion::Exists) => call.reply_boolean(false),
+        Some(Insertion::Full) => call.reply_error(c"Filter is full"),
+        Some(Insertion::OutOfMemory) => call.reply_memory_error(c"ERR Insufficient memory"),
+        None => call.reply_error(TOO_MANY),
     }
     Ok(())
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    insert_several(call, Way::Again, c"cf.insert")
+    insert_all(call, IfExists::Add, c"cf.insert")
 }
 
 /// CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item [item …]
 pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
-    insert_several(call, Way::Unique, c"cf.insertnx")
+    insert_all(call, IfExists::Skip, c"cf.insertnx")
 }
 
-fn insert_several(call: &mut Call<'_>, way: Way, name: &'static CStr) -> Result<(), Error> {
-    let options = insert_options(call)?;
+fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
+    let InsertOptions {
+        creation,
+        create,
+        is_taken_anywhere,
+        first_item,
+    } = insert_options(call)?;
     let mut key = call.write::<CuckooFilter>(1);
-    if !options.create {
+    if !create {
         key.get().or_missing(NOT_FOUND)?;
     }
-    let mut entry = create::find_or_create(call, key, &options.creation)?;
-    let created = entry.is_new();
+    let mut entry = create::find_or_create(call, key, &creation)?;
+    let mut outcome = Outcome::new(name, first_item).keyword(c"ITEMS");
+    if !is_taken_anywhere {
+        outcome = outcome.without_options();
+    }
     let filter = entry.value();
-    let outcome = if is_at_limit(call, filter) {
-        None
-    } else {
-        Some(insert_each(call, filter, options.first_item, way, name))
-    };
-    if let Some(outcome) = &outcome {
-        finish(call, &mut entry, &options, outcome, name);
-    } else {
-        stats().count_refusals(1);
+    if is_at_limit(call, filter) {
+        outcome.count_refusal();
         call.reply_error(TOO_MANY);
+    } else {
+        let sub_filters = filter.num_sub_filters();
+        insert_each(call, filter, first_item, if_exists, &mut outcome);
+        outcome.growths = filter.num_sub_filters() - sub_filters;
     }
-    entry.store();
-    if created || outcome.is_some_and(|outcome| outcome.added > 0) {
-        call.signal_changed(1, name);
-    }
+    outcome.finish(call, entry, name);
     Ok(())
 }
 
-/// What inserting several items came to.
-struct Outcome<'a> {
-    /// Items that went in.
-    added: u64,
-    /// Items that were refused.
-    refused: u64,
-    /// Sub-filters that were made on the way.
-    growths: usize,
-    /// Those of the items that are replicated.
-    accepted: Accepted<'a>,
-}
-
-/// Inserts the items from word `first` on, and replies with an array of what became of each.
+/// Inserts the items from argument `first` on, and replies with an array of the results.
 fn insert_each<'a>(
     call: &mut Call<'a>,
     filter: &mut CuckooFilter,
     first: usize,
-    way: Way,
-    name: &'static CStr,
-) -> Outcome<'a> {
-    let sub_filters = filter.num_sub_filters();
-    let mut outcome = Outcome {
-        added: 0,
-        refused: 0,
-        growths: 0,
-        accepted: Accepted::new(name).keyword(c"ITEMS"),
-    };
+    if_exists: IfExists,
+    outcome: &mut Outcome<'a>,
+) {
     let growths_left = Cell::new(if call.must_obey() {
         u32::MAX
     } else {
@@ -183,11 +155,11 @@ fn insert_each<'a>(
     call.reply_array(call.len() - first);
     let mut start = first;
     while start < call.len() {
-        let mut answers = [Answer::Added; BLOCK_ITEMS];
-        let mut places = answers.iter_mut();
+        let mut insertions = [Insertion::Added; BLOCK_ITEMS];
+        let mut places = insertions.iter_mut();
         let mut note = |inserted| {
             if let Some(place) = places.next() {
-                *place = Answer::of(inserted);
+                *place = Insertion::new(inserted);
             }
         };
         let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
@@ -200,68 +172,34 @@ fn insert_each<'a>(
             }
             left.is_some() && call.allows_growth(bytes)
         };
-        match way {
-            Way::Again => filter.insert_each(items, Budget::new(&allows), |done| {
+        match if_exists {
+            IfExists::Add => filter.insert_each(items, Budget::new(&allows), |done| {
                 note(done.map(|()| true))
             }),
-            Way::Unique => filter.insert_unique_each(items, Budget::new(&allows), note),
+            IfExists::Skip => filter.insert_unique_each(items, Budget::new(&allows), note),
         }
-        for (word, &answer) in (start..).zip(&answers[..len]) {
-            reply(call, answer, way);
-            match answer {
-                Answer::Added => {
-                    outcome.added += 1;
-                    outcome.accepted.accept(call, word..word + 1);
-                }
-                Answer::Existed => {}
-                Answer::Full => outcome.refused += 1,
-                Answer::NoMemory => {
-                    outcome.refused += 1;
-                    // Items before this one that existed exist elsewhere too.
-                    outcome.accepted.refuse(call, first..word);
-                }
+        for (item, &insertion) in (start..).zip(&insertions[..len]) {
+            reply(call, insertion, if_exists);
+            match insertion {
+                Insertion::Added => outcome.add(call, item..item + 1),
+                Insertion::Exists => {}
+                Insertion::Full => outcome.count_refusal(),
+                Insertion::OutOfMemory => outcome.refuse(call, item),
             }
         }
         start += len;
     }
-    outcome.growths = filter.num_sub_filters() - sub_filters;
-    outcome
 }
 
-fn reply(call: &mut Call<'_>, answer: Answer, way: Way) {
-    match (answer, way) {
-        (Answer::Added, Way::Again) => call.reply_boolean(true),
-        (Answer::Added, Way::Unique) => call.reply_integer(1),
-        (Answer::Existed, _) => call.reply_integer(0),
-        (Answer::Full | Answer::NoMemory, Way::Again) if call.is_resp3() => {
+fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
+    match (insertion, if_exists) {
+        (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
+        (Insertion::Added, IfExists::Skip) => call.reply_integer(1),
+        (Insertion::Exists, _) => call.reply_integer(0),
+        (Insertion::Full | Insertion::OutOfMemory, IfExists::Add) if call.is_resp3() => {
             call.reply_boolean(false);
         }
-        (Answer::Full | Answer::NoMemory, _) => call.reply_integer(-1),
-    }
-}
-
-/// Counts and replicates what a command did.
-fn finish<'a>(
-    call: &mut Call<'a>,
-    entry: &mut Entry<CuckooFilter>,
-    options: &InsertOptions,
-    outcome: &Outcome<'a>,
-    name: &CStr,
-) {
-    if outcome.growths > 0 {
-        stats().count_growths(outcome.growths as u64);
-        entry.recount();
-    }
-    stats().count_items(outcome.added);
-    stats().count_refusals(outcome.refused);
-    if outcome.added == 0 {
-        return;
-    }
-    if outcome.accepted.is_complete() && !options.is_taken_anywhere {
-        let items = call.arguments(options.first_item..call.len());
-        call.replicate_items(name, Some(c"ITEMS"), items);
-    } else {
-        outcome.accepted.replicate(call);
+        (Insertion::Full | Insertion::OutOfMemory, _) => call.reply_integer(-1),
     }
 }
 

@@ -1,10 +1,10 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work, stats};
-use crate::server::accepted::Accepted;
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
+use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
-/// With the blanks that the peer's text has.
+/// With the spaces of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
 /// TOPK.ADD key item [item …]
@@ -26,101 +26,92 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
     if !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |words| {
-        let increment = words.last()?.integer()?;
+    add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |increment| {
+        let increment = increment.integer()?;
         INCREMENTS.contains(&increment).then_some(())?;
         u32::try_from(increment).ok()
     })
 }
 
-/// What adding several items came to.
-struct Outcome<'a> {
-    /// Items that were added.
-    added: u64,
-    /// Items whose memory was refused.
-    refused: u64,
-    /// Whether the sketch is another than before.
-    changed: bool,
-    /// Those of the items that are replicated.
-    accepted: Accepted<'a>,
-}
-
-/// Adds the items of a command, of which each takes so many `words`, and from which `increment` reads by
-/// how much: `None` is an error, and the end. Replies with an array of what each expelled. Counts,
-/// replicates and signals what was done.
+/// Adds the items of a command, and replies with an array of the items that were expelled.
+///
+/// Each item has `args_per_item` arguments. `increment` parses the last of them; `None` is an error, and ends the command.
 fn add_all(
     call: &mut Call<'_>,
     name: &'static CStr,
     event: &CStr,
-    words: usize,
-    increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
+    args_per_item: usize,
+    increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    let mut key = call.write::<TopK>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let items = (call.len() - FIRST_ITEM) / words;
-    let works = (0..items).map(|number| {
-        let first = FIRST_ITEM + number * words;
-        let item = call.arg(first);
-        let increment = increment(&[item, call.arg(first + words - 1)]);
-        (item.bytes(), increment.unwrap_or(0))
+    let key = call.write::<TopK>(1);
+    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let sketch = entry.value();
+    let items = (call.len() - FIRST_ITEM) / args_per_item;
+    let increments = (0..items).map(|number| {
+        let first = FIRST_ITEM + number * args_per_item;
+        let increment = increment(call.arg(first + args_per_item - 1));
+        (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    check_work(call, sketch, works)?;
+    check_work(call, sketch, increments)?;
     let mut changes = BlockChanges::default();
+    let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);
-    let outcome = if items == 1 {
-        add_each::<1>(call, sketch, name, words, increment, &mut changes)
+    if items == 1 {
+        add_each::<1>(
+            call,
+            sketch,
+            args_per_item,
+            increment,
+            &mut changes,
+            &mut outcome,
+        );
     } else {
-        add_each::<BLOCK>(call, sketch, name, words, increment, &mut changes)
-    };
-    key.count_changes(&changes);
-    drop(key);
-    stats().count_items(outcome.added);
-    stats().count_refusals(outcome.refused);
-    if outcome.changed {
-        outcome.accepted.replicate(call);
-        call.signal_changed(1, event);
+        add_each::<BLOCK>(
+            call,
+            sketch,
+            args_per_item,
+            increment,
+            &mut changes,
+            &mut outcome,
+        );
     }
+    entry.count_changes(&changes);
+    outcome.finish(call, entry, event);
     Ok(())
 }
 
-/// Adds the items in blocks of `N`, hashed ahead.
+/// Adds the items in blocks of `N`, whose items are all hashed before the first is added.
 fn add_each<'a, const N: usize>(
     call: &mut Call<'a>,
     sketch: &mut TopK,
-    name: &'static CStr,
-    words: usize,
-    increment: impl Fn(&[Argument<'_>]) -> Option<u32>,
+    args_per_item: usize,
+    increment: impl Fn(Argument<'_>) -> Option<u32>,
     changes: &mut BlockChanges<Weighed>,
-) -> Outcome<'a> {
-    let items = (call.len() - FIRST_ITEM) / words;
-    let mut outcome = Outcome {
-        added: 0,
-        refused: 0,
-        changed: false,
-        accepted: Accepted::new(name),
-    };
+    outcome: &mut Outcome<'a>,
+) {
+    let items = (call.len() - FIRST_ITEM) / args_per_item;
     let mut block = [(&[][..], ItemHash::default(), 0); N];
     let is_limited = call.is_key_limited();
     let mut start = 0;
     while start < items {
         let mut len = 0;
         for (place, number) in block.iter_mut().zip(start..items) {
-            let first = FIRST_ITEM + number * words;
-            let item = call.arg(first);
-            let Some(increment) = increment(&[item, call.arg(first + words - 1)]) else {
+            let first = FIRST_ITEM + number * args_per_item;
+            let Some(increment) = increment(call.arg(first + args_per_item - 1)) else {
                 break;
             };
-            *place = (item.bytes(), sketch.hash(item.bytes()), increment);
+            let item = call.arg(first).bytes();
+            *place = (item, sketch.hash(item), increment);
             len += 1;
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
-            let first = FIRST_ITEM + number * words;
+            let first = FIRST_ITEM + number * args_per_item;
             let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
                 more == 0 || call.allows_in_key(so_far + more)
             };
-            // What expelled items took counts no more.
+            // The memory of expelled items is available again.
             let total = Cell::new(so_far);
             let allows = |bytes| {
                 total.set(total.get().saturating_add(bytes));
@@ -128,30 +119,28 @@ fn add_each<'a, const N: usize>(
             };
             match sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes) {
                 Ok(added) => {
-                    outcome.added += 1;
-                    outcome.changed |= added.changed;
-                    outcome.accepted.accept(call, first..first + words);
+                    match added.changed {
+                        true => outcome.add(call, first..first + args_per_item),
+                        false => outcome.add_unchanged(),
+                    }
                     match added.expelled {
                         Some(expelled) => call.reply_bulk(expelled),
                         None => call.reply_null(),
                     }
                 }
                 Err(_) => {
-                    outcome.refused += 1;
-                    outcome.accepted.refuse(call, FIRST_ITEM..first);
+                    outcome.refuse(call, first);
                     call.reply_memory_error(NO_MEMORY);
                 }
             }
         }
         start += len;
         if len < N && start < items {
-            let accepted = FIRST_ITEM..FIRST_ITEM + start * words;
-            outcome.accepted.refuse(call, accepted);
+            outcome.replicate_before(call, FIRST_ITEM + start * args_per_item);
             for _ in start..items {
                 call.reply_error(BAD_INCREMENT);
             }
             break;
         }
     }
-    outcome
 }

@@ -51,14 +51,13 @@ impl Chunked for TopK {
     const NO_MEMORY: &'static CStr = NO_MEMORY;
 }
 
-/// The word where the items start.
+/// The argument of the first item.
 const FIRST_ITEM: usize = 2;
 
-/// More than can be hashed, or decayed, for the sketch's depth.
 const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
-/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
-/// was bearable elsewhere.
+/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. Commands of a primary or an AOF
+/// are not refused.
 fn check_work<'a>(
     call: &Call<'_>,
     sketch: &TopK,
