@@ -1,9 +1,10 @@
-//! The command table: what a command is called, needs, may and does, and how the server learns it.
+//! The description of a command, and its registration.
 
 use super::allocator;
 use super::call::{Call, Error};
 use super::guard::guarded;
 use super::limit;
+use super::module::Family;
 use super::reply::WRONG_TYPE;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
@@ -22,7 +23,8 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 /// What runs a command, see [`handler`].
 #[derive(Debug, Clone, Copy)]
 pub struct Handler {
-    raw: RawHandler,
+    /// `None` in the templates of [`Command`] only.
+    raw: Option<RawHandler>,
     /// Whether it can be asked for the command's keys.
     tells_keys: bool,
 }
@@ -39,7 +41,7 @@ where
 {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
-        raw: shim::<H>,
+        raw: Some(shim::<H>),
         tells_keys: false,
     }
 }
@@ -51,7 +53,7 @@ where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
     let mut handler = self::handler(handler);
-    handler.raw = shim_telling_keys::<H>;
+    handler.raw = Some(shim_telling_keys::<H>);
     handler.tells_keys = true;
     handler
 }
@@ -110,8 +112,8 @@ where
     unsafe { shim::<H>(ctx, argv, argc) }
 }
 
-/// Tells the server where the keys of a command stand, if that is all it asks for; it does for commands
-/// with [`GETKEYS`] only, see [`handler_telling_keys`].
+/// Reports the positions of a command's keys, if the server asks for them instead of running the command. It asks for
+/// commands with [`GETKEYS`] only, see [`handler_telling_keys`].
 ///
 /// # Safety
 /// The pointers must be those of a command that the server runs or asks about.
@@ -120,7 +122,7 @@ unsafe fn tell_keys(
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
 ) -> bool {
-    // SAFETY: by the promise above. Word 2 is looked at only where there is one.
+    // SAFETY: by the promise above. Argument 2 is read only if there is one.
     unsafe {
         if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
             return false;
@@ -131,18 +133,18 @@ unsafe fn tell_keys(
         let mut count = 0;
         let ok = raw::REDISMODULE_OK as c_int;
         if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
-            // A number that is wrong is answered by the command itself.
+            // The command itself replies with an error to a wrong number.
             let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
-            for word in 3..3 + count {
-                tell(ctx, word, sources.flags as c_int);
+            for source in 3..3 + count {
+                tell(ctx, source, sources.flags as c_int);
             }
         }
         true
     }
 }
 
-/// The flag of commands that are asked for their keys. ACLs, clients and COMMAND GETKEYS go by the key
-/// specs, but a cluster routes a module's command by its first key alone if it cannot ask.
+/// The flag of commands that report their keys. ACLs, clients and COMMAND GETKEYS use the key specs, but a cluster
+/// routes a module's command by its first key alone if it cannot ask for the keys.
 const GETKEYS: &[u8] = b" getkeys-api";
 
 /// The type of an argument, for `COMMAND DOCS`.
@@ -156,11 +158,11 @@ pub enum ArgKind {
     Integer,
     /// A double.
     Double,
-    /// A word that stands for itself.
+    /// A keyword.
     Token,
-    /// One of the arguments below it.
+    /// One of [`Arg::parts`].
     OneOf,
-    /// The arguments below it, in turn.
+    /// All of [`Arg::parts`], in order.
     Block,
 }
 
@@ -175,7 +177,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// An argument that stands once and must be there.
+    /// A required argument that occurs once.
     #[must_use]
     pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
         Self {
@@ -187,40 +189,59 @@ impl Arg {
         }
     }
 
-    /// A key, found by the first key spec.
+    /// The key of a command with one key.
+    pub const KEY: Self = Self::new(c"key", ArgKind::Key(0));
+    /// An item.
+    pub const ITEM: Self = Self::new(c"item", ArgKind::String);
+    /// One or more items.
+    pub const ITEMS: Self = Self::ITEM.multiple();
+    /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
+    pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
+    /// The number of [`Arg::SOURCES`].
+    pub const NUMKEYS: Self = Self::integer(c"numkeys");
+    /// The sources of a merge.
+    pub const SOURCES: Self = Self::new(c"source", ArgKind::Key(1)).multiple();
+
+    /// An integer.
     #[must_use]
-    pub const fn key() -> Self {
-        Self::new(c"key", ArgKind::Key(0))
+    pub const fn integer(name: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Integer)
     }
 
-    /// A word that stands for itself and may be left out.
+    /// A double.
+    #[must_use]
+    pub const fn double(name: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Double)
+    }
+
+    /// An optional keyword.
     #[must_use]
     pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
         Self::new(name, ArgKind::Token).token(token).optional()
     }
 
-    /// With a word before it.
+    /// After a keyword.
     #[must_use]
     pub const fn token(mut self, token: &'static CStr) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// That may be left out.
+    /// Optional.
     #[must_use]
     pub const fn optional(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_OPTIONAL;
         self
     }
 
-    /// That may stand several times.
+    /// One or more times.
     #[must_use]
     pub const fn multiple(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
         self
     }
 
-    /// Made of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
+    /// Consists of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
     #[must_use]
     pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
         self.parts = parts;
@@ -228,7 +249,7 @@ impl Arg {
     }
 }
 
-/// Where a command's keys are and what it does with them.
+/// The position of a command's keys and what it does with them.
 ///
 /// The flags decide which ACL key permissions a command needs: ACCESS needs `%R`; INSERT, UPDATE and DELETE need
 /// `%W`. A command whose reply contains stored data has ACCESS, so that a user with `%W` only cannot read through
@@ -252,8 +273,8 @@ impl KeySpec {
     /// Argument 1 is read, as by GET.
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that says whether an
-    /// item was there does not need ACCESS, because SADD has none.
+    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that reports whether an
+    /// item existed does not need ACCESS, because SADD has none.
     pub const INSERT: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
     /// Part of argument 1 is replaced, as by SETRANGE.
@@ -265,7 +286,7 @@ impl KeySpec {
             | raw::REDISMODULE_CMD_KEY_ACCESS
             | raw::REDISMODULE_CMD_KEY_UPDATE,
     );
-    /// Something is removed from argument 1, as by SREM. A reply that says whether it was there does not need
+    /// Something is removed from argument 1, as by SREM. A reply that reports whether it existed does not need
     /// ACCESS, because SREM has none.
     pub const DELETE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
@@ -336,32 +357,95 @@ const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-/// A command.
+/// A command. The constants are templates: they have no name, handler and summary.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
     /// Its name, in lower case as the server shows it.
     pub name: &'static CStr,
     /// What runs it, see [`handler`].
     pub handler: Handler,
-    /// Flags of the server's: `write deny-oom`, `readonly fast` …
+    /// Flags as RedisModule_CreateCommand takes them.
     pub flags: &'static CStr,
     /// ACL categories besides the family's.
     pub acl: &'static CStr,
-    /// Words, its name included; negative where there may be more.
+    /// Number of arguments, with the name; the minimum as a negative number if there may be more.
     pub arity: c_int,
-    /// Where its keys stand. The first is word 1.
+    /// The positions of its keys. The first key is argument 1.
     pub keys: &'static [KeySpec],
     /// Hints to proxies and clients, as the server defines them.
     pub tips: Option<&'static CStr>,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub summary: &'static CStr,
-    /// What it costs.
+    /// Its time complexity.
     pub complexity: &'static CStr,
-    /// Version of RedisBloom's command set that introduced it. For a command that RedisBloom lacks:
-    /// version of Roughly that introduced it.
-    pub since: &'static CStr,
+    /// The version that introduced it, if it is not that of the family: of RedisBloom's command set, or of Roughly for
+    /// a command that RedisBloom lacks.
+    pub since: Option<&'static CStr>,
     /// Its arguments.
     pub args: &'static [Arg],
+}
+
+/// Clients should not cache the reply, because most changes of the key change it.
+pub const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
+
+impl Command {
+    /// Reads a key.
+    pub const READ: Self = Self {
+        name: c"",
+        handler: Handler {
+            raw: None,
+            tells_keys: false,
+        },
+        flags: c"readonly",
+        acl: c"read",
+        arity: 2,
+        keys: &[KeySpec::READ],
+        tips: None,
+        summary: c"",
+        complexity: c"O(1)",
+        since: None,
+        args: &[Arg::KEY],
+    };
+    /// Adds to a key.
+    pub const WRITE: Self = Self {
+        flags: c"write deny-oom",
+        acl: c"write",
+        keys: &[KeySpec::INSERT],
+        ..Self::READ
+    };
+    /// Creates a key.
+    pub const CREATE: Self = Self {
+        acl: c"write fast",
+        ..Self::WRITE
+    };
+    /// Merges keys.
+    pub const MERGE: Self = Self {
+        arity: -4,
+        keys: KeySpec::MERGE,
+        args: &[Arg::DESTINATION, Arg::NUMKEYS, Arg::SOURCES],
+        ..Self::WRITE
+    };
+    /// Returns a chunk of a key.
+    pub const SCANDUMP: Self = Self {
+        flags: c"readonly fast",
+        arity: 3,
+        tips: DONT_CACHE,
+        complexity: c"O(n), n the size of the piece, at most 16 MiB",
+        args: &[Arg::KEY, Arg::integer(c"iterator")],
+        ..Self::READ
+    };
+    /// Loads a chunk that SCANDUMP returned.
+    pub const LOADCHUNK: Self = Self {
+        arity: 4,
+        keys: &[KeySpec::UPDATE],
+        complexity: c"O(n), n the size of the piece",
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"iterator"),
+            Arg::new(c"data", ArgKind::String),
+        ],
+        ..Self::WRITE
+    };
 }
 
 /// The arguments of a command as the server takes them. All levels live in `levels` until the server
@@ -424,28 +508,32 @@ fn raw_args(
     start
 }
 
-/// Registers a command; says whether it is in all of its ACL categories, as far as the server has such
-/// things. An error says what the server refused.
+/// Registers a command of a family; returns whether it is in all of its ACL categories, if the server has categories.
+/// An error names what the server refused.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
     command: &Command,
-    category: &CStr,
+    family: &Family,
 ) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
     // SAFETY: all texts live until the return, and the server copies what it keeps.
     unsafe {
-        let handler = Some(command.handler.raw);
+        assert!(
+            command.handler.raw.is_some(),
+            "{:?} has no handler",
+            command.name
+        );
         let mut flags = command.flags.to_bytes().to_vec();
         if command.handler.tells_keys {
             flags.extend_from_slice(GETKEYS);
         }
         flags.push(0);
         let flags = flags.as_ptr().cast();
-        if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
+        if api!(RedisModule_CreateCommand)(ctx, name, command.handler.raw, flags, 1, 1, 1) != ok {
             return Err(format!(
                 "command {} is refused: does another module own it, RedisBloom perhaps? MODULE LIST shows all",
                 command.name.to_string_lossy()
@@ -458,11 +546,12 @@ pub(super) unsafe fn register(
                 command.name.to_string_lossy()
             ));
         }
-        set_info(proxy, command)?;
+        set_info(proxy, command, family.since)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
-            let family = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
+            let category = family.category.to_bytes_with_nul();
+            let categories = [command.acl.to_bytes(), b" ", category].concat();
             // A server that has no category of ours refuses all that are named with it.
-            let taken = set_categories(proxy, family.as_ptr().cast()) == ok;
+            let taken = set_categories(proxy, categories.as_ptr().cast()) == ok;
             if !taken {
                 set_categories(proxy, command.acl.as_ptr());
             }
@@ -474,7 +563,11 @@ pub(super) unsafe fn register(
 
 /// # Safety
 /// `proxy` must be a command of this module's, in the running load function.
-unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Result<(), String> {
+unsafe fn set_info(
+    proxy: *mut raw::RedisModuleCommand,
+    command: &Command,
+    family_since: &CStr,
+) -> Result<(), String> {
     let mut levels = Vec::new();
     let args = raw_args(command.args, &mut levels);
     let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
@@ -489,7 +582,7 @@ unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Re
         version: &raw const version,
         summary: command.summary.as_ptr(),
         complexity: command.complexity.as_ptr(),
-        since: command.since.as_ptr(),
+        since: command.since.unwrap_or(family_since).as_ptr(),
         history: ptr::null_mut(),
         tips: command.tips.map_or(ptr::null(), CStr::as_ptr),
         arity: command.arity,

@@ -136,7 +136,11 @@ impl<'a> Outcome<'a> {
             stats.count_refusals(self.refused);
         }
         if self.changed {
-            self.replicate(call);
+            if self.verbatim && self.kept.is_none() {
+                call.replicate_verbatim();
+            } else {
+                self.replicate_items(call);
+            }
         }
         entry.store();
         if created || self.changed {
@@ -144,14 +148,11 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    fn replicate(&self, call: &mut Call<'a>) {
-        match &self.kept {
-            None if self.verbatim => call.replicate_verbatim(),
-            None => {
-                let items = call.arguments(self.first_item..call.len());
-                call.replicate_items(self.name, self.keyword, items);
-            }
-            Some(kept) => call.replicate_items(self.name, self.keyword, kept),
-        }
+    fn replicate_items(&self, call: &Call<'a>) {
+        let items = match &self.kept {
+            None => call.arguments(self.first_item..call.len()),
+            Some(kept) => kept,
+        };
+        call.replicate_items(self.name, self.keyword, items);
     }
 }

@@ -19,6 +19,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"bloom",
+    since: c"1.0.0",
     data_type: module::data_type::<Chain>(),
     commands: commands::COMMANDS,
     settings: config::SETTINGS,

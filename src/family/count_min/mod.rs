@@ -19,6 +19,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cms",
+    since: c"2.0.0",
     data_type: module::data_type::<CountMin>(),
     commands: commands::COMMANDS,
     settings: &[],

@@ -1,52 +1,31 @@
-//! The commands `CF.*`, as the server is told of them (spec: server.md, "Commands").
+//! The commands `CF.*` as the server describes them (spec: server.md, "Commands").
 
 use super::{add, chunks, create, info, query};
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
-use std::ffi::CStr;
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
 
-const ITEM: Arg = Arg::new(c"item", ArgKind::String);
-const ITEMS: Arg = ITEM.multiple();
-const ITERATOR: Arg = Arg::new(c"iterator", ArgKind::Integer);
-const INSERT_ARGS: &[Arg] = &[
-    Arg::key(),
-    Arg::new(c"capacity", ArgKind::Integer)
-        .token(c"CAPACITY")
-        .optional(),
-    Arg::flag(c"nocreate", c"NOCREATE"),
-    ITEMS.token(c"ITEMS"),
-];
-
-const WRITES: &CStr = c"write deny-oom";
-const READS: &CStr = c"readonly fast";
-/// The answer tells of the whole key, so a cached one is soon wrong.
-const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
-
-/// What most commands have in common.
 const READ: Command = Command {
-    name: c"",
-    handler: handler(query::exists),
-    flags: READS,
-    acl: c"read",
+    flags: c"readonly fast",
     arity: 3,
-    keys: &[KeySpec::READ],
-    tips: None,
-    summary: c"",
     complexity: c"O(f), f the number of sub-filters of the key",
-    since: c"1.0.0",
-    args: &[Arg::key(), ITEM],
+    args: &[Arg::KEY, Arg::ITEM],
+    ..Command::READ
 };
 const WRITE: Command = Command {
-    flags: WRITES,
-    acl: c"write",
-    keys: &[KeySpec::INSERT],
+    arity: 3,
     complexity: c"O(f + i), f the number of sub-filters of the key, i the maximum of iterations",
-    ..READ
+    args: &[Arg::KEY, Arg::ITEM],
+    ..Command::WRITE
 };
 const WRITE_SEVERAL: Command = Command {
     arity: -4,
     complexity: c"O(n * (f + i)), n the number of items, f the number of sub-filters of the key, i the maximum of iterations",
-    args: INSERT_ARGS,
-    ..WRITE
+    args: &[
+        Arg::KEY,
+        Arg::integer(c"capacity").token(c"CAPACITY").optional(),
+        Arg::flag(c"nocreate", c"NOCREATE"),
+        Arg::ITEMS.token(c"ITEMS"),
+    ],
+    ..Command::WRITE
 };
 
 /// The family's commands.
@@ -54,24 +33,22 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.reserve",
         handler: handler(create::reserve),
-        acl: c"write fast",
         arity: -3,
         summary: c"Creates a new cuckoo filter",
-        complexity: c"O(1)",
         args: &[
-            Arg::key(),
-            Arg::new(c"capacity", ArgKind::Integer),
-            Arg::new(c"bucketsize", ArgKind::Integer)
+            Arg::KEY,
+            Arg::integer(c"capacity"),
+            Arg::integer(c"bucketsize")
                 .token(c"BUCKETSIZE")
                 .optional(),
-            Arg::new(c"maxiterations", ArgKind::Integer)
+            Arg::integer(c"maxiterations")
                 .token(c"MAXITERATIONS")
                 .optional(),
-            Arg::new(c"expansion", ArgKind::Integer)
+            Arg::integer(c"expansion")
                 .token(c"EXPANSION")
                 .optional(),
         ],
-        ..WRITE
+        ..Command::CREATE
     },
     Command {
         name: c"cf.add",
@@ -109,7 +86,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Tells of each item whether it may be in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
-        args: &[Arg::key(), ITEMS],
+        args: &[Arg::KEY, Arg::ITEMS],
         ..READ
     },
     Command {
@@ -136,8 +113,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::ACCESS_UPDATE],
         summary: c"Moves items of a cuckoo filter to older sub-filters and frees those that are empty then",
         complexity: c"O(n), n the size of the key",
-        args: &[Arg::key()],
-        ..WRITE
+        ..Command::WRITE
     },
     Command {
         name: c"cf.info",
@@ -146,36 +122,27 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         tips: DONT_CACHE,
         summary: c"Returns figures of a cuckoo filter",
-        args: &[Arg::key()],
+        args: &[Arg::KEY],
         ..READ
     },
     Command {
         name: c"cf.debug",
         handler: handler(info::debug),
-        arity: 2,
+        flags: c"readonly fast",
         tips: DONT_CACHE,
         summary: c"Returns figures of a cuckoo filter in one line",
-        complexity: c"O(1)",
-        args: &[Arg::key()],
-        ..READ
+        ..Command::READ
     },
     Command {
         name: c"cf.scandump",
         handler: handler(chunks::scandump),
-        tips: DONT_CACHE,
         summary: c"Returns a piece of a cuckoo filter, to be loaded elsewhere with CF.LOADCHUNK",
-        complexity: c"O(n), n the size of the piece, at most 16 MiB",
-        args: &[Arg::key(), ITERATOR],
-        ..READ
+        ..Command::SCANDUMP
     },
     Command {
         name: c"cf.loadchunk",
         handler: handler(chunks::loadchunk),
-        arity: 4,
-        keys: &[KeySpec::UPDATE],
         summary: c"Loads a piece of a cuckoo filter that CF.SCANDUMP returned",
-        complexity: c"O(n), n the size of the piece",
-        args: &[Arg::key(), ITERATOR, Arg::new(c"data", ArgKind::String)],
-        ..WRITE
+        ..Command::LOADCHUNK
     },
 ];

@@ -18,6 +18,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
+    since: c"1.0.0",
     data_type: module::data_type::<CuckooFilter>(),
     commands: commands::COMMANDS,
     settings: config::SETTINGS,

@@ -19,6 +19,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"tdigest",
+    since: c"2.4.0",
     data_type: module::data_type::<TDigest>(),
     commands: commands::COMMANDS,
     settings: &[],

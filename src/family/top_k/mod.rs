@@ -18,6 +18,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"topk",
+    since: c"2.0.0",
     data_type: module::data_type::<TopK>(),
     commands: commands::COMMANDS,
     settings: &[],
