@@ -44,7 +44,6 @@ pub fn stats() -> &'static Stats {
     &Chain::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"ERR not found";
 
 impl Chunked for Chain {

@@ -42,7 +42,6 @@ pub fn stats() -> &'static Stats {
     &CountMin::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"CMS: key does not exist";
 
 impl Chunked for CountMin {

@@ -45,7 +45,5 @@ pub fn stats() -> &'static Stats {
     &CuckooFilter::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"ERR not found";
-/// There is a key already.
 const EXISTS: &CStr = c"ERR item exists";

@@ -41,9 +41,8 @@ pub fn stats() -> &'static Stats {
     &TopK::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"TopK: key does not exist";
-/// No memory for an item, or for an answer.
+/// Not enough memory for an item or a reply.
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 impl Chunked for TopK {
