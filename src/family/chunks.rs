@@ -1,5 +1,5 @@
-//! SCANDUMP and LOADCHUNK: copying a value in chunks (spec: bloom.md, "SCANDUMP and LOADCHUNK", which CMS, TOPK and
-//! TDIGEST follow). CF has replies of its own, see `cuckoo/chunks.rs`.
+//! SCANDUMP and LOADCHUNK (spec: bloom.md, "SCANDUMP and LOADCHUNK", which CMS, TOPK and TDIGEST follow). The replies
+//! of CF differ, see `cuckoo/chunks.rs`.
 
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -11,18 +11,18 @@ use std::ffi::CStr;
 /// Invalid chunk.
 pub const BAD_DATA: &CStr = c"ERR received bad data";
 
-/// What the replies of a family are.
+/// The replies of a family.
 pub trait Chunked: DataType {
-    /// There is no key.
+    /// The error for a missing key.
     const NOT_FOUND: &'static CStr;
-    /// There is no memory for a header.
+    /// The error for a header without memory.
     const NO_MEMORY: &'static CStr;
     /// The keyspace event of LOADCHUNK.
     const LOADCHUNK_EVENT: &'static CStr;
 
-    /// The error for a chunk that has no place.
+    /// The error for an invalid chunk.
     #[must_use]
-    fn refusal(error: ChunkError) -> &'static CStr {
+    fn chunk_error(error: ChunkError) -> &'static CStr {
         match error {
             ChunkError::BadIterator | ChunkError::Invalid(_) => BAD_DATA,
             ChunkError::NoArray => c"ERR invalid offset - no link found",
@@ -65,7 +65,7 @@ pub fn loadchunk<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),
         Slot::Found(value) => {
-            value.load_chunk(iterator, chunk).map_err(T::refusal)?;
+            value.load_chunk(iterator, chunk).map_err(T::chunk_error)?;
             drop(key);
             None
         }

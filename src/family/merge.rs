@@ -1,9 +1,45 @@
-//! What the merges of all families share.
+//! The MERGE commands: their arguments `destination numkeys source [source …]`, and their sources.
 
-use crate::server::call::Call;
+use crate::family::chunks::Chunked;
+use crate::server::call::{Call, Error};
+use crate::server::key::ReadKey;
+use roughly_sketch::memory::with_capacity;
 use roughly_sketch::merge::MAX_BYTES;
+use std::ffi::CStr;
 
-/// Bytes that a merge may read. What must be obeyed was within the limit elsewhere.
+/// The argument of the first source.
+pub const FIRST_SOURCE: usize = 3;
+
+/// The error texts for an invalid `numkeys`.
+#[derive(Debug)]
+pub struct NumkeysErrors {
+    pub not_integer: &'static CStr,
+    pub not_positive: &'static CStr,
+}
+
+/// The argument `numkeys`, which may be more than the arguments after it.
+pub fn numkeys(call: &Call<'_>, errors: &NumkeysErrors) -> Result<usize, Error> {
+    let numkeys = call.arg(2).integer().ok_or(errors.not_integer)?;
+    if numkeys <= 0 {
+        return Err(errors.not_positive.into());
+    }
+    Ok(usize::try_from(numkeys).unwrap_or(usize::MAX))
+}
+
+/// The values at the keys, in a list of this capacity.
+pub fn values<'a, T: Chunked>(
+    keys: &'a [ReadKey<T>],
+    capacity: usize,
+    no_memory: &'static CStr,
+) -> Result<Vec<&'a T>, Error> {
+    let mut values = with_capacity(capacity).map_err(|_| no_memory)?;
+    for key in keys {
+        values.push(key.get().or_missing(T::NOT_FOUND)?);
+    }
+    Ok(values)
+}
+
+/// Bytes that a merge may read. Commands of a primary or an AOF are not limited.
 pub fn max_bytes(call: &Call<'_>) -> u64 {
     if call.must_obey() {
         u64::MAX

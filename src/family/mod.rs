@@ -1,12 +1,24 @@
-//! Floor 3: what users call. One room per family: commands (parse, call the sketch, reply) and data
-//! type (load, save, rewrite). The texts that users see live here only.
+//! The command layer. Each family has a folder with the same files:
+//!
+//! | file | contents |
+//! |---|---|
+//! | `mod.rs` | the family: name, type, commands, settings |
+//! | `commands.rs` | the command table |
+//! | `create.rs` | commands that create a key |
+//! | `add.rs` | commands that add or remove |
+//! | `query.rs` | commands that read |
+//! | `merge.rs` | MERGE |
+//! | `info.rs` | INFO, DEBUG and CARD |
+//! | `config.rs` | settings |
+//!
+//! Error texts of commands are defined in this layer only.
 
+mod arguments;
 pub mod bloom;
 mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod merge;
-
 pub mod t_digest;
 pub mod top_k;
 

@@ -1,6 +1,7 @@
 //! The command table: name, flags, ACL categories, keys and documentation of each command, and their registration.
 
 pub use super::handler::{Handler, handler, merge_handler};
+use super::module::Family;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -22,9 +23,9 @@ pub enum ArgKind {
     Double,
     /// A keyword.
     Token,
-    /// One of its parts.
+    /// One of [`Arg::parts`].
     OneOf,
-    /// All of its parts, in order.
+    /// All of [`Arg::parts`], in order.
     Block,
 }
 
@@ -39,7 +40,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// An argument that is required and occurs once.
+    /// A required argument that occurs once.
     #[must_use]
     pub const fn new(name: &'static CStr, kind: ArgKind) -> Self {
         Self {
@@ -51,10 +52,29 @@ impl Arg {
         }
     }
 
-    /// A key of the first key spec.
+    /// The key of a command with one key.
+    pub const KEY: Self = Self::new(c"key", ArgKind::Key(0));
+    /// An item.
+    pub const ITEM: Self = Self::new(c"item", ArgKind::String);
+    /// One or more items.
+    pub const ITEMS: Self = Self::ITEM.multiple();
+    /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
+    pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
+    /// The number of [`Arg::SOURCES`].
+    pub const NUMKEYS: Self = Self::integer(c"numkeys");
+    /// The sources of a merge.
+    pub const SOURCES: Self = Self::new(c"source", ArgKind::Key(1)).multiple();
+
+    /// An integer.
     #[must_use]
-    pub const fn key() -> Self {
-        Self::new(c"key", ArgKind::Key(0))
+    pub const fn integer(name: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Integer)
+    }
+
+    /// A double.
+    #[must_use]
+    pub const fn double(name: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Double)
     }
 
     /// An optional keyword.
@@ -63,7 +83,7 @@ impl Arg {
         Self::new(name, ArgKind::Token).token(token).optional()
     }
 
-    /// With a keyword before it.
+    /// After a keyword.
     #[must_use]
     pub const fn token(mut self, token: &'static CStr) -> Self {
         self.token = Some(token);
@@ -77,14 +97,14 @@ impl Arg {
         self
     }
 
-    /// Repeatable.
+    /// One or more times.
     #[must_use]
     pub const fn multiple(mut self) -> Self {
         self.flags |= raw::REDISMODULE_CMD_ARG_MULTIPLE;
         self
     }
 
-    /// With these parts, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
+    /// Consists of these, for [`ArgKind::OneOf`] and [`ArgKind::Block`].
     #[must_use]
     pub const fn parts(mut self, parts: &'static [Arg]) -> Self {
         self.parts = parts;
@@ -92,7 +112,7 @@ impl Arg {
     }
 }
 
-/// Where a command's keys are and what it does with them.
+/// The position of a command's keys and what it does with them.
 ///
 /// The flags decide which ACL key permissions a command needs: ACCESS needs `%R`; INSERT, UPDATE and DELETE need
 /// `%W`. A command whose reply contains stored data has ACCESS, so that a user with `%W` only cannot read through
@@ -116,8 +136,8 @@ impl KeySpec {
     /// Argument 1 is read, as by GET.
     pub const READ: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that says whether an
-    /// item was there does not need ACCESS, because SADD has none.
+    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that reports whether an
+    /// item existed does not need ACCESS, because SADD has none.
     pub const INSERT: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
     /// Part of argument 1 is replaced, as by SETRANGE.
@@ -129,7 +149,7 @@ impl KeySpec {
             | raw::REDISMODULE_CMD_KEY_ACCESS
             | raw::REDISMODULE_CMD_KEY_UPDATE,
     );
-    /// Something is removed from argument 1, as by SREM. A reply that says whether it was there does not need
+    /// Something is removed from argument 1, as by SREM. A reply that reports whether it existed does not need
     /// ACCESS, because SREM has none.
     pub const DELETE: Self =
         Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
@@ -200,32 +220,92 @@ const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-/// A command.
+/// A command. The constants are templates: they have no name, handler and summary.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
     /// Its name, in lower case.
     pub name: &'static CStr,
     /// The function that runs it; see [`handler`].
     pub handler: Handler,
-    /// Flags of the module API, such as `write deny-oom` or `readonly fast`.
+    /// Flags as RedisModule_CreateCommand takes them.
     pub flags: &'static CStr,
     /// ACL categories in addition to that of the family.
     pub acl: &'static CStr,
-    /// The number of arguments, its name included; negative if there may be more.
+    /// Number of arguments, with the name; the minimum as a negative number if there may be more.
     pub arity: c_int,
-    /// The positions of its keys.
+    /// The positions of its keys. The first key is argument 1.
     pub keys: &'static [KeySpec],
     /// Command tips for proxies and clients.
     pub tips: Option<&'static CStr>,
-    /// The summary in COMMAND DOCS.
+    /// What it does, in one line.
     pub summary: &'static CStr,
-    /// The complexity in COMMAND DOCS.
+    /// Its time complexity.
     pub complexity: &'static CStr,
-    /// Version of RedisBloom's command set that introduced it. For a command that RedisBloom lacks:
-    /// the version of Roughly.
-    pub since: &'static CStr,
+    /// The version that introduced it, if it is not that of the family: of RedisBloom's command set, or of Roughly for
+    /// a command that RedisBloom lacks.
+    pub since: Option<&'static CStr>,
     /// Its arguments.
     pub args: &'static [Arg],
+}
+
+/// Clients should not cache the reply, because most changes of the key change it.
+pub const DONT_CACHE: Option<&CStr> = Some(c"dont_cache");
+
+impl Command {
+    /// Reads a key.
+    pub const READ: Self = Self {
+        name: c"",
+        handler: Handler::NONE,
+        flags: c"readonly",
+        acl: c"read",
+        arity: 2,
+        keys: &[KeySpec::READ],
+        tips: None,
+        summary: c"",
+        complexity: c"O(1)",
+        since: None,
+        args: &[Arg::KEY],
+    };
+    /// Adds to a key.
+    pub const WRITE: Self = Self {
+        flags: c"write deny-oom",
+        acl: c"write",
+        keys: &[KeySpec::INSERT],
+        ..Self::READ
+    };
+    /// Creates a key.
+    pub const CREATE: Self = Self {
+        acl: c"write fast",
+        ..Self::WRITE
+    };
+    /// Merges keys.
+    pub const MERGE: Self = Self {
+        arity: -4,
+        keys: KeySpec::MERGE,
+        args: &[Arg::DESTINATION, Arg::NUMKEYS, Arg::SOURCES],
+        ..Self::WRITE
+    };
+    /// Returns a chunk of a key.
+    pub const SCANDUMP: Self = Self {
+        flags: c"readonly fast",
+        arity: 3,
+        tips: DONT_CACHE,
+        complexity: c"O(n), n the size of the piece, at most 16 MiB",
+        args: &[Arg::KEY, Arg::integer(c"iterator")],
+        ..Self::READ
+    };
+    /// Loads a chunk that SCANDUMP returned.
+    pub const LOADCHUNK: Self = Self {
+        arity: 4,
+        keys: &[KeySpec::UPDATE],
+        complexity: c"O(n), n the size of the piece",
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"iterator"),
+            Arg::new(c"data", ArgKind::String),
+        ],
+        ..Self::WRITE
+    };
 }
 
 /// The arguments of a command in the form of the module API. `levels` owns all levels until the server has copied them;
@@ -288,21 +368,22 @@ fn raw_args(
     start
 }
 
-/// Registers a command. Returns whether the server put it into all of its ACL categories, or true if the server has no ACL
-/// categories for modules. The error is a text for the log.
+/// Registers a command of a family; returns whether it is in all of its ACL categories, if the server has categories.
+/// An error names what the server refused.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
     command: &Command,
-    category: &CStr,
+    family: &Family,
 ) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
     // SAFETY: all texts live until the return, and the server copies them.
     unsafe {
-        let handler = Some(command.handler.raw);
+        let handler = command.handler.raw;
+        assert!(handler.is_some(), "{:?} has no handler", command.name);
         let mut flags = command.flags.to_bytes().to_vec();
         if command.handler.reports_keys {
             flags.extend_from_slice(GETKEYS);
@@ -322,11 +403,12 @@ pub(super) unsafe fn register(
                 command.name.to_string_lossy()
             ));
         }
-        set_info(proxy, command)?;
+        set_info(proxy, command, family.since)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
-            let family = [command.acl.to_bytes(), b" ", category.to_bytes_with_nul()].concat();
+            let category = family.category.to_bytes_with_nul();
+            let categories = [command.acl.to_bytes(), b" ", category].concat();
             // A server without the family's category refuses the others too.
-            let taken = set_categories(proxy, family.as_ptr().cast()) == ok;
+            let taken = set_categories(proxy, categories.as_ptr().cast()) == ok;
             if !taken {
                 set_categories(proxy, command.acl.as_ptr());
             }
@@ -338,7 +420,11 @@ pub(super) unsafe fn register(
 
 /// # Safety
 /// `proxy` must be a command of this module, in the running load function.
-unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Result<(), String> {
+unsafe fn set_info(
+    proxy: *mut raw::RedisModuleCommand,
+    command: &Command,
+    family_since: &CStr,
+) -> Result<(), String> {
     let mut levels = Vec::new();
     let args = raw_args(command.args, &mut levels);
     let mut keys: Vec<_> = command.keys.iter().map(|spec| spec.to_raw()).collect();
@@ -353,7 +439,7 @@ unsafe fn set_info(proxy: *mut raw::RedisModuleCommand, command: &Command) -> Re
         version: &raw const version,
         summary: command.summary.as_ptr(),
         complexity: command.complexity.as_ptr(),
-        since: command.since.as_ptr(),
+        since: command.since.unwrap_or(family_since).as_ptr(),
         history: ptr::null_mut(),
         tips: command.tips.map_or(ptr::null(), CStr::as_ptr),
         arity: command.arity,

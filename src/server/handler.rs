@@ -23,9 +23,18 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 /// What runs a command; created by [`handler`] or [`merge_handler`].
 #[derive(Debug, Clone, Copy)]
 pub struct Handler {
-    pub(super) raw: RawHandler,
+    /// `None` only in the templates of [`super::command::Command`].
+    pub(super) raw: Option<RawHandler>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
+}
+
+impl Handler {
+    /// No handler, for templates.
+    pub(super) const NONE: Self = Self {
+        raw: None,
+        reports_keys: false,
+    };
 }
 
 /// Makes a function callable by the server: wraps its arguments, replies with its errors, and catches its panics.
@@ -39,7 +48,7 @@ where
 {
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
-        raw: shim::<H>,
+        raw: Some(shim::<H>),
         reports_keys: false,
     }
 }
@@ -52,7 +61,7 @@ where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
     let mut handler = self::handler(handler);
-    handler.raw = merge_shim::<H>;
+    handler.raw = Some(merge_shim::<H>);
     handler.reports_keys = true;
     handler
 }

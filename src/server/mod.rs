@@ -34,7 +34,6 @@ macro_rules! optional_api {
     }};
 }
 
-pub mod accepted;
 pub mod allocator;
 pub mod aof;
 pub mod argument;
@@ -59,6 +58,7 @@ mod memory_limit;
 pub mod memory_usage;
 pub mod module;
 pub mod options;
+pub mod outcome;
 pub mod rdb;
 mod replicate;
 pub mod reply;

@@ -36,6 +36,8 @@ pub const fn data_type<T: DataType>() -> TypeRegistrar {
 pub struct Family {
     /// Its ACL category, which is also the prefix of its fields in INFO.
     pub category: &'static CStr,
+    /// The version of RedisBloom's command set that introduced its commands.
+    pub since: &'static CStr,
     /// Its type.
     pub data_type: TypeRegistrar,
     /// Its commands.
@@ -153,7 +155,7 @@ impl Module {
             }
             for command in family.commands {
                 // SAFETY: see above.
-                all_categories &= unsafe { command::register(ctx, command, family.category)? };
+                all_categories &= unsafe { command::register(ctx, command, family)? };
             }
         }
         if !all_categories {

@@ -1,7 +1,7 @@
-//! The union of filters: BF.MERGE, which RedisBloom does not have.
+//! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
 use super::{NOT_FOUND, create, stats};
-use crate::family::merge::max_bytes;
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::union::UnionError;
@@ -11,16 +11,16 @@ use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
-/// The word of the first source.
-const FIRST_SOURCE: usize = 3;
-
-/// More than one merge may read.
+const NUMKEYS: NumkeysErrors = NumkeysErrors {
+    not_integer: c"ERR numkeys is not an integer or out of range",
+    not_positive: c"ERR numkeys should be greater than 0",
+};
 const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
 
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
-    // Looked at as a key to be written, so that a missing one counts as no failed read.
+    // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let exists = call.write::<Chain>(1).get().optional()?.is_some();
     let new = if exists {
         None
@@ -39,21 +39,15 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The words of the sources: all that are left, and as many as are announced.
+/// The arguments of the sources: all arguments after `numkeys`, which must be their number.
 fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
-    let numkeys = call.arg(2).integer();
-    let numkeys = numkeys.ok_or(c"ERR numkeys is not an integer or out of range")?;
-    if numkeys <= 0 {
-        return Err(c"ERR numkeys should be greater than 0".into());
-    }
-    let rest = call.len() - FIRST_SOURCE;
-    if usize::try_from(numkeys) != Ok(rest) {
+    if merge::numkeys(call, &NUMKEYS)? != call.len() - FIRST_SOURCE {
         return Err(c"ERR numkeys is not the number of keys that follow".into());
     }
     Ok(FIRST_SOURCE..call.len())
 }
 
-/// Adds the sources to the filter that is there; says whether it changed.
+/// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
     let mut others = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
     let keys = call.merge::<Chain>(1, sources);
@@ -79,12 +73,9 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let mut chains = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
     let keys = call.read_all::<Chain>(sources);
     let keys = keys.map_err(|_| create::NO_MEMORY)?;
-    for key in &keys {
-        chains.push(key.get().or_missing(NOT_FOUND)?);
-    }
+    let chains = merge::values(&keys, keys.len(), create::NO_MEMORY)?;
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
     };

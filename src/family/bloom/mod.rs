@@ -1,11 +1,12 @@
 //! Bloom filters: `BF.*` and the type `MBbloom--` (spec: bloom.md).
 
+mod add;
+mod commands;
 mod config;
 mod create;
-mod describe;
-mod items;
+mod info;
 mod merge;
-mod table;
+mod query;
 
 use crate::family::chunks::Chunked;
 use crate::server::datatype::{DataType, Registration};
@@ -18,8 +19,9 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"bloom",
+    since: c"1.0.0",
     data_type: module::data_type::<Chain>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: config::SETTINGS,
 };
 
@@ -42,7 +44,6 @@ pub fn stats() -> &'static Stats {
     &Chain::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"ERR not found";
 
 impl Chunked for Chain {

@@ -1,17 +1,17 @@
-//! Weighted sums of sketches: CMS.MERGE.
+//! CMS.MERGE, the weighted sum of sketches.
 
 use super::NOT_FOUND;
-use crate::family::merge::max_bytes;
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{CountMin, CountMinError, Weighted};
 use roughly_sketch::memory::with_capacity;
 use std::ffi::CStr;
 
-/// The word of the first source.
-const FIRST_SOURCE: usize = 3;
-
-/// There is no memory for a list of the sources.
+const NUMKEYS: NumkeysErrors = NumkeysErrors {
+    not_integer: c"CMS: invalid numkeys",
+    not_positive: c"CMS: Number of keys must be positive",
+};
 const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
@@ -25,7 +25,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
-    // Weights are there for all sources or for none.
+    // There are weights for all sources or for none.
     let mut weights = call.args_from(end + 1);
     for source in sources {
         let weight = weights.next().map_or(Some(1), Argument::integer);
@@ -47,25 +47,20 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number of sources, which the words after it fit.
+/// The number of sources, which the number of arguments must fit.
 ///
-/// Up to there every word is a source, whatever it is called; the word WEIGHTS is looked for behind
-/// them.
+/// A source may be named WEIGHTS: the keyword is expected after `numkeys` sources.
 fn numkeys(call: &Call<'_>) -> Result<usize, Error> {
-    let given = call.arg(2).integer().ok_or(c"CMS: invalid numkeys")?;
-    if given <= 0 {
-        return Err(c"CMS: Number of keys must be positive".into());
-    }
+    let numkeys = merge::numkeys(call, &NUMKEYS)?;
     let rest = call.len() - FIRST_SOURCE;
-    let numkeys = usize::try_from(given).unwrap_or(usize::MAX);
     if numkeys == rest {
         return Ok(numkeys);
     }
-    let mut words = call.args_from(FIRST_SOURCE);
+    let mut arguments = call.args_from(FIRST_SOURCE);
     if rest % 2 == 1 && rest / 2 == numkeys && call.arg(FIRST_SOURCE + numkeys).is("WEIGHTS") {
         return Ok(numkeys);
     }
-    Err(if words.any(|word| word.is("WEIGHTS")) {
+    Err(if arguments.any(|argument| argument.is("WEIGHTS")) {
         c"CMS: wrong number of keys/weights".into()
     } else {
         c"CMS: wrong number of keys".into()

@@ -1,12 +1,14 @@
 //! Count-min sketches: `CMS.*` and the type `CMSk-TYPE` (spec: count-min-sketch.md).
 
-mod counts;
+mod add;
+mod commands;
 mod create;
-mod describe;
+mod info;
 mod merge;
-mod table;
+mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
@@ -17,8 +19,9 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cms",
+    since: c"2.0.0",
     data_type: module::data_type::<CountMin>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 
@@ -39,11 +42,25 @@ pub fn stats() -> &'static Stats {
     &CountMin::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"CMS: key does not exist";
 
 impl Chunked for CountMin {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
     const NO_MEMORY: &'static CStr = BAD_DATA;
+}
+
+const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
+
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each item has `args_per_item`
+/// arguments. Commands of a primary or an AOF are not refused.
+fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
+    let items = call
+        .args_from(2)
+        .step_by(args_per_item)
+        .map(|item| item.bytes());
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
 }

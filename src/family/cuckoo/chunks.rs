@@ -1,4 +1,4 @@
-//! Copying a filter piece by piece: CF.SCANDUMP and CF.LOADCHUNK.
+//! CF.SCANDUMP and CF.LOADCHUNK.
 
 use super::{EXISTS, NOT_FOUND};
 use crate::server::call::{Call, Error};
@@ -17,19 +17,17 @@ pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let key = call.read::<CuckooFilter>(1);
     let filter = key.get().or_missing(NOT_FOUND)?;
+    let header = filter.header_bytes();
+    let chunk = match iterator {
+        _ if filter.items() == 0 => None,
+        0 => Some((1, &header[..])),
+        _ => filter.chunk(iterator, CHUNK_BYTES),
+    };
     call.reply_array(2);
-    if filter.items() == 0 {
-        call.reply_integer(0);
-        call.reply_null();
-    } else if iterator == 0 {
-        call.reply_integer(1);
-        call.reply_bulk(&filter.header_bytes());
-    } else if let Some((next, chunk)) = filter.chunk(iterator, CHUNK_BYTES) {
-        call.reply_integer(next);
-        call.reply_bulk(chunk);
-    } else {
-        call.reply_integer(0);
-        call.reply_null();
+    call.reply_integer(chunk.map_or(0, |(next, _)| next));
+    match chunk {
+        Some((_, chunk)) => call.reply_bulk(chunk),
+        None => call.reply_null(),
     }
     Ok(())
 }

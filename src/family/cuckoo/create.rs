@@ -148,3 +148,63 @@ fn replicate(call: &mut Call<'_>, filter: &CuckooFilter, capacity: u64) {
     let words: Vec<_> = std::iter::once(call.arg(1).bytes()).chain(words).collect();
     call.replicate(c"CF.RESERVE", &words);
 }
+
+/// What CF.INSERT and CF.INSERTNX say before their items.
+pub struct InsertOptions {
+    /// How to make a missing filter.
+    pub creation: Creation,
+    /// Whether to make it at all.
+    pub create: bool,
+    /// Whether a server with other settings takes the options: how small a capacity may be is a matter
+    /// of the bucket size that is set there, even if the key is there already.
+    pub is_taken_anywhere: bool,
+    /// The word where the items start.
+    pub first_item: usize,
+}
+
+/// Reads the options: known by their first letters, whatever follows (as the peer does).
+pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
+    let mut creation = config::defaults();
+    let mut create = true;
+    let mut is_taken_anywhere = true;
+    let mut index = 2;
+    if call.len() < 4 {
+        return Err(Error::WrongArity);
+    }
+    while index < call.len() {
+        let word = call.arg(index).bytes();
+        index += 1;
+        match word.first().map(u8::to_ascii_lowercase) {
+            Some(b'i') if index == call.len() => return Err(Error::WrongArity),
+            Some(b'i') => {
+                return Ok(InsertOptions {
+                    creation,
+                    create,
+                    is_taken_anywhere,
+                    first_item: index,
+                });
+            }
+            Some(b'c') if index == call.len() => return Err(Error::WrongArity),
+            Some(b'c') => {
+                let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
+                // Who sent a command that must be obeyed may have smaller buckets.
+                let bucket_size = match call.must_obey() {
+                    true => *BUCKET_SIZES.start(),
+                    false => creation.parameters.bucket_size.into(),
+                };
+                let smallest = config::smallest_capacity(bucket_size);
+                if !(smallest..=MAX_CAPACITY).contains(&capacity) {
+                    return Err(
+                        c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into(),
+                    );
+                }
+                creation.capacity = capacity.unsigned_abs();
+                is_taken_anywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
+                index += 1;
+            }
+            Some(b'n') => create = false,
+            _ => return Err(c"Unknown argument received".into()),
+        }
+    }
+    Err(Error::WrongArity)
+}

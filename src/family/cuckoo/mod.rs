@@ -1,12 +1,12 @@
 //! Cuckoo filters: `CF.*` and the type `MBbloomCF` (spec: cuckoo.md).
 
+mod add;
 mod chunks;
+mod commands;
 mod config;
 mod create;
-mod describe;
-mod insert;
-mod items;
-mod table;
+mod info;
+mod query;
 
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
@@ -18,8 +18,9 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
+    since: c"1.0.0",
     data_type: module::data_type::<CuckooFilter>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: config::SETTINGS,
 };
 
@@ -44,7 +45,5 @@ pub fn stats() -> &'static Stats {
     &CuckooFilter::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"ERR not found";
-/// There is a key already.
 const EXISTS: &CStr = c"ERR item exists";

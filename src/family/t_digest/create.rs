@@ -1,6 +1,6 @@
 //! Making and emptying digests: TDIGEST.CREATE and TDIGEST.RESET.
 
-use super::{NO_MEMORY, NOT_FOUND, WRONG_KEYWORD};
+use super::{NO_MEMORY, WRONG_KEYWORD};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
@@ -52,22 +52,4 @@ pub fn compression(word: Argument<'_>) -> Result<i64, Error> {
         return Err(c"ERR T-Digest: compression parameter needs to be a positive integer".into());
     }
     Ok(compression)
-}
-
-/// TDIGEST.RESET key
-pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<TDigest>(1);
-    let digest = key.get().or_missing(NOT_FOUND)?;
-    let changes = !digest.is_new();
-    if changes {
-        digest.reset();
-        key.recount();
-    }
-    drop(key);
-    if changes {
-        call.replicate_verbatim();
-        call.signal_changed(1, c"tdigest.reset");
-    }
-    call.reply_ok();
-    Ok(())
 }

@@ -1,15 +1,19 @@
-//! One digest of several: TDIGEST.MERGE.
+//! TDIGEST.MERGE.
 
-use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
-use crate::family::merge::max_bytes;
+use super::{OVERFLOW, WRONG_KEYWORD, create};
+use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use crate::server::options::Options;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::memory::with_capacity;
 use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
+use std::ops::Range;
 
+const NUMKEYS: NumkeysErrors = NumkeysErrors {
+    not_integer: c"ERR T-Digest: error parsing numkeys",
+    not_positive: c"ERR T-Digest: numkeys needs to be a positive integer",
+};
 const NO_MEMORY: &CStr = c"ERR T-Digest: allocation of destination digest failed";
 
 /// TDIGEST.MERGE destination numkeys source [source …] [COMPRESSION compression] [OVERRIDE]
@@ -21,7 +25,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::Missing | Slot::WrongType => true,
     };
     if changes {
-        // In place: a time to live stays, also with OVERRIDE.
+        // The key keeps its time to live, also with OVERRIDE.
         let entry = key.replace(merged)?;
         call.replicate_verbatim();
         entry.store();
@@ -31,20 +35,17 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The digest that the command asks for. All keys are closed again.
+/// The result of the merge.
 fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
-    // Looked at as a key to be written, so that a missing one counts as no failed read.
+    // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let exists = call.write::<TDigest>(1).get().optional()?.is_some();
     let options = MergeOptions::parse(call)?;
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
-    let mut operands = with_capacity(sources + 1).map_err(|_| NO_MEMORY)?;
     let keys = call.read_all::<TDigest>(options.sources.chain(destination));
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
-    for key in sources {
-        operands.push(key.get().or_missing(NOT_FOUND)?);
-    }
+    let mut operands = merge::values(sources, keys.len(), NO_MEMORY)?;
     let content = destination.first().and_then(|key| key.get().found());
     let largest = || operands.iter().map(|digest| digest.compression()).max();
     let compression = options
@@ -71,32 +72,21 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     })
 }
 
-/// What stands behind the destination.
+/// The arguments after the destination.
 struct MergeOptions {
-    /// The words that name the sources; at least one.
-    sources: std::ops::Range<usize>,
+    /// The arguments of the sources; at least one.
+    sources: Range<usize>,
     compression: Option<i64>,
     overrides: bool,
 }
 
 impl MergeOptions {
-    /// The first word that names a source.
-    const FIRST_SOURCE: usize = 3;
-
     fn parse(call: &Call<'_>) -> Result<Self, Error> {
-        let count = call
-            .arg(2)
-            .integer()
-            .ok_or(c"ERR T-Digest: error parsing numkeys")?;
-        if count <= 0 {
-            return Err(c"ERR T-Digest: numkeys needs to be a positive integer".into());
+        let numkeys = merge::numkeys(call, &NUMKEYS)?;
+        if numkeys > call.len() - FIRST_SOURCE {
+            return Err(Error::WrongArity);
         }
-        let words = call.len() - Self::FIRST_SOURCE;
-        let count = usize::try_from(count)
-            .ok()
-            .filter(|&count| count <= words)
-            .ok_or(Error::WrongArity)?;
-        let sources = Self::FIRST_SOURCE..Self::FIRST_SOURCE + count;
+        let sources = FIRST_SOURCE..FIRST_SOURCE + numkeys;
         let mut options = Options::new(call, sources.end);
         let overrides = options.flag("OVERRIDE");
         let compression = options.value("COMPRESSION");

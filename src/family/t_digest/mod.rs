@@ -1,12 +1,11 @@
 //! t-digests: `TDIGEST.*` and the type `TDIS-TYPE` (spec: t-digest.md).
 
-mod answers;
+mod add;
+mod commands;
 mod create;
-mod describe;
+mod info;
 mod merge;
-mod numbers;
-mod samples;
-mod table;
+mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
 use crate::server::datatype::{DataType, Registration};
@@ -20,8 +19,9 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"tdigest",
+    since: c"2.4.0",
     data_type: module::data_type::<TDigest>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 
@@ -42,13 +42,12 @@ pub fn stats() -> &'static Stats {
     &TDigest::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"ERR T-Digest: key does not exist";
 /// The weights would sum to more than 2^63 - 1.
 const OVERFLOW: &CStr = c"ERR T-Digest: overflow detected";
-/// Memory was refused.
+/// Not enough memory.
 const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
-/// An option that is none.
+/// Unknown option.
 const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
 
 impl Chunked for TDigest {
@@ -56,8 +55,8 @@ impl Chunked for TDigest {
     const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
     const NO_MEMORY: &'static CStr = NO_MEMORY;
 
-    /// A digest has no chunks but its header.
-    fn refusal(_: ChunkError) -> &'static CStr {
+    /// The header of a digest is its only chunk.
+    fn chunk_error(_: ChunkError) -> &'static CStr {
         BAD_DATA
     }
 }

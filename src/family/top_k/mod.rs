@@ -1,11 +1,13 @@
 //! Top-k: `TOPK.*` and the type `TopK-TYPE` (spec: top-k.md).
 
+mod add;
+mod commands;
 mod create;
-mod describe;
-mod items;
-mod table;
+mod info;
+mod query;
 
 use crate::family::chunks::Chunked;
+use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
@@ -16,8 +18,9 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"topk",
+    since: c"2.0.0",
     data_type: module::data_type::<TopK>(),
-    commands: table::COMMANDS,
+    commands: commands::COMMANDS,
     settings: &[],
 };
 
@@ -38,13 +41,30 @@ pub fn stats() -> &'static Stats {
     &TopK::registration().stats
 }
 
-/// No such key.
 const NOT_FOUND: &CStr = c"TopK: key does not exist";
-/// No memory for an item, or for an answer.
+/// Not enough memory for an item or a reply.
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 impl Chunked for TopK {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
     const NO_MEMORY: &'static CStr = NO_MEMORY;
+}
+
+/// The argument of the first item.
+const FIRST_ITEM: usize = 2;
+
+const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
+
+/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. Commands of a primary or an AOF
+/// are not refused.
+fn check_work<'a>(
+    call: &Call<'_>,
+    sketch: &TopK,
+    items: impl Iterator<Item = (&'a [u8], u32)>,
+) -> Result<(), Error> {
+    if sketch.is_bearable(items) || call.must_obey() {
+        return Ok(());
+    }
+    Err(TOO_MUCH.into())
 }

@@ -130,22 +130,11 @@ impl<T: DataType> WriteKey<T> {
     }
 
     /// Measures the value's memory again, for INFO: after a change that allocated or freed a block. Cost: one call of
-    /// the server per block. If a value has many blocks that change often, see [`WriteKey::count_changes`].
+    /// the server per block. If a value has many blocks that change often, see [`Entry::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(counted) = self.opened.value() {
             // SAFETY: as in `get`.
             unsafe { (*counted).recount() }
-        }
-    }
-
-    /// Counts the blocks that were freed and allocated since the value was last measured, for INFO.
-    pub fn count_changes(&mut self, changes: &BlockChanges<MemoryUsage>) {
-        if changes.gone.blocks == 0 && changes.came.blocks == 0 {
-            return;
-        }
-        if let Slot::Found(counted) = self.opened.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*counted).count_changes(changes) }
         }
     }
 }
@@ -188,6 +177,13 @@ impl<T: DataType> Entry<T> {
     /// As [`WriteKey::recount`].
     pub fn recount(&mut self) {
         self.counted().recount();
+    }
+
+    /// Counts the blocks that were freed and allocated since the value was last measured, for INFO.
+    pub fn count_changes(&mut self, changes: &BlockChanges<MemoryUsage>) {
+        if changes.gone.blocks != 0 || changes.came.blocks != 0 {
+            self.counted().count_changes(changes);
+        }
     }
 
     /// Puts a new value into its key, and closes the key. Must be called after the command was replicated, because

@@ -80,7 +80,7 @@ fn errors(places: &[&str]) -> Vec<String> {
     let mut found: Vec<_> = places
         .iter()
         .flat_map(|place| sources(Path::new(place)))
-        .filter(|(path, _)| !path.ends_with("table.rs"))
+        .filter(|(path, _)| !path.ends_with("commands.rs"))
         .flat_map(|(_, code)| {
             let made = literals(&code, "format!(\"").filter(|text| text.starts_with("ERR "));
             let texts = c_strings(&code).chain(made);

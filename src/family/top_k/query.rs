@@ -1,8 +1,41 @@
-//! What a sketch holds and is: TOPK.LIST, TOPK.INFO.
+//! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
 
-use super::{NO_MEMORY, NOT_FOUND};
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::top_k::TopK;
+use roughly_sketch::top_k::{BLOCK, ItemHash, TopK};
+
+/// TOPK.QUERY key item [item …]
+pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<TopK>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    call.reply_array(call.len() - FIRST_ITEM);
+    for item in call.args_from(FIRST_ITEM) {
+        call.reply_boolean(sketch.query(item.bytes()));
+    }
+    Ok(())
+}
+
+/// TOPK.COUNT key item [item …]
+pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
+    let key = call.read::<TopK>(1);
+    let sketch = key.get().or_missing(NOT_FOUND)?;
+    let works = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
+    check_work(call, sketch, works)?;
+    call.reply_array(call.len() - FIRST_ITEM);
+    let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+    let mut block = [(&[][..], ItemHash::default()); BLOCK];
+    while items.len() > 0 {
+        let len = BLOCK.min(items.len());
+        for (place, item) in block.iter_mut().zip(items.by_ref().take(len)) {
+            *place = (item, sketch.hash(item));
+        }
+        for (item, hash) in &block[..len] {
+            call.reply_integer(sketch.count_hashed(item, hash).into());
+        }
+    }
+    Ok(())
+}
 
 /// TOPK.LIST key [WITHCOUNT]
 pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
@@ -30,24 +63,6 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
 fn is_prefix(word: &[u8], keyword: &[u8]) -> bool {
     let beginning = keyword.get(..word.len());
     beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(word))
-}
-
-/// TOPK.INFO key
-pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    call.reply_map(4);
-    for (name, value) in [
-        (c"k", sketch.k()),
-        (c"width", sketch.width()),
-        (c"depth", sketch.depth()),
-    ] {
-        call.reply_simple(name);
-        call.reply_integer(value.into());
-    }
-    call.reply_simple(c"decay");
-    call.reply_double(sketch.decay());
-    Ok(())
 }
 
 #[cfg(test)]

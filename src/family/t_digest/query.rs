@@ -4,8 +4,8 @@
 //! None of them changes what the digest is. The first after a write makes its compressed form, which is
 //! kept beside it until the next write and counts as its memory.
 
-use super::numbers;
 use super::{NO_MEMORY, NOT_FOUND};
+use crate::family::arguments::parse_all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
@@ -130,7 +130,7 @@ fn answer_each<T: Copy + Default>(
 ) -> Result<(), Error> {
     let key = call.read::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let numbers = numbers::parse(call, 2, parse)?;
+    let numbers = parse_all(call, 2, NO_MEMORY, parse)?;
     let compressed = compressed(&key, digest)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {

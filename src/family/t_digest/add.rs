@@ -1,7 +1,7 @@
-//! Samples in: TDIGEST.ADD.
+//! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::numbers;
 use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
+use crate::family::arguments::parse_all;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Budget;
@@ -11,7 +11,7 @@ use roughly_sketch::t_digest::{DigestError, TDigest};
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let values = numbers::parse(call, 2, sample)?;
+    let values = parse_all(call, 2, NO_MEMORY, sample)?;
     let blocks = digest.block_bytes();
     let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
     if digest.block_bytes() != blocks {
@@ -40,4 +40,22 @@ fn sample(word: Argument<'_>) -> Result<f64, Error> {
         return Err(c"ERR T-Digest: val parameter needs to be a finite number".into());
     }
     Ok(value)
+}
+
+/// TDIGEST.RESET key
+pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<TDigest>(1);
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let changes = !digest.is_new();
+    if changes {
+        digest.reset();
+        key.recount();
+    }
+    drop(key);
+    if changes {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"tdigest.reset");
+    }
+    call.reply_ok();
+    Ok(())
 }

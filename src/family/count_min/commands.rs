@@ -1,0 +1,105 @@
+//! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
+
+use super::{add, create, info, merge, query};
+use crate::family::chunks;
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler, merge_handler};
+use roughly_sketch::count_min::CountMin;
+
+const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
+
+const CREATE: Command = Command {
+    arity: -4,
+    ..Command::CREATE
+};
+
+/// The family's commands.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: c"cms.initbydim",
+        handler: handler(create::initbydim),
+        summary: c"Creates a count-min sketch of given dimensions",
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"width"),
+            Arg::integer(c"depth"),
+            CELL_SIZE,
+        ],
+        ..CREATE
+    },
+    Command {
+        name: c"cms.initbyprob",
+        handler: handler(create::initbyprob),
+        summary: c"Creates a count-min sketch for a wanted error and the probability to exceed it",
+        args: &[
+            Arg::KEY,
+            Arg::double(c"error"),
+            Arg::double(c"probability"),
+            CELL_SIZE,
+        ],
+        ..CREATE
+    },
+    Command {
+        name: c"cms.incrby",
+        handler: handler(add::incrby),
+        acl: c"write",
+        keys: &[KeySpec::ACCESS_UPDATE],
+        summary:
+            c"Adds to the counts of items in a count-min sketch, and returns what they are then",
+        complexity: c"O(d * n), d the depth of the sketch, n the number of items",
+        args: &[
+            Arg::KEY,
+            Arg::new(c"items", ArgKind::Block)
+                .multiple()
+                .parts(&[Arg::ITEM, Arg::integer(c"increment")]),
+        ],
+        ..CREATE
+    },
+    Command {
+        name: c"cms.query",
+        handler: handler(query::query),
+        arity: -3,
+        summary: c"Returns the counts of items in a count-min sketch; never below the true ones",
+        complexity: c"O(d * n), d the depth of the sketch, n the number of items",
+        args: &[Arg::KEY, Arg::ITEMS],
+        ..Command::READ
+    },
+    Command {
+        name: c"cms.merge",
+        handler: merge_handler(merge::merge),
+        summary: c"Makes a count-min sketch the weighted sum of others",
+        complexity: c"O(c * n), c the number of cells of a sketch, n the number of sources",
+        args: &[
+            Arg::DESTINATION,
+            Arg::NUMKEYS,
+            Arg::SOURCES,
+            Arg::integer(c"weight")
+                .token(c"WEIGHTS")
+                .optional()
+                .multiple(),
+        ],
+        ..Command::MERGE
+    },
+    Command {
+        name: c"cms.info",
+        handler: handler(info::info),
+        acl: c"read fast",
+        tips: DONT_CACHE,
+        summary: c"Returns the dimensions and the total of a count-min sketch",
+        ..Command::READ
+    },
+    Command {
+        name: c"cms.scandump",
+        handler: handler(chunks::scandump::<CountMin>),
+        summary:
+            c"Returns a piece of a count-min sketch, to be loaded elsewhere with CMS.LOADCHUNK",
+        since: Some(c"0.1.0"),
+        ..Command::SCANDUMP
+    },
+    Command {
+        name: c"cms.loadchunk",
+        handler: handler(chunks::loadchunk::<CountMin>),
+        summary: c"Loads a piece of a count-min sketch that CMS.SCANDUMP returned",
+        since: Some(c"0.1.0"),
+        ..Command::LOADCHUNK
+    },
+];

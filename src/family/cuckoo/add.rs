@@ -1,0 +1,246 @@
+//! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
+
+use super::create::{self, InsertOptions, insert_options};
+use super::{NOT_FOUND, config};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::outcome::Outcome;
+use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use roughly_sketch::memory::Budget;
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// The filter has as many sub-filters as it may have.
+const TOO_MANY: &CStr = c"Maximum expansions reached";
+
+/// Sub-filters that one command may add; further items are refused like items without memory. Each item is looked
+/// up in all sub-filters, and `cf-max-expansions` is checked once per command: without this limit, 500 KB of equal
+/// items keep the server busy for minutes. Legitimate growth is far below it.
+const MAX_GROWTHS: u32 = 4096;
+
+/// Whether an item is added that seems to be in the filter already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IfExists {
+    /// CF.ADD and CF.INSERT.
+    Add,
+    /// CF.ADDNX and CF.INSERTNX.
+    Skip,
+}
+
+/// The result of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Insertion {
+    Added,
+    Exists,
+    /// The filter is full and does not grow.
+    Full,
+    /// Memory to grow was refused.
+    OutOfMemory,
+}
+
+impl Insertion {
+    fn new(inserted: Result<bool, CuckooError>) -> Self {
+        match inserted {
+            Ok(true) => Self::Added,
+            Ok(false) => Self::Exists,
+            Err(CuckooError::Full) => Self::Full,
+            Err(CuckooError::OutOfMemory(_) | CuckooError::Parameters(_)) => Self::OutOfMemory,
+        }
+    }
+}
+
+/// Whether the filter may take no more items. The limit does not apply to commands of a primary or an AOF, whose
+/// sender may have had another limit.
+fn is_at_limit(call: &Call<'_>, filter: &CuckooFilter) -> bool {
+    filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
+}
+
+/// CF.ADD key item
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    add_one(call, IfExists::Add, c"cf.add")
+}
+
+/// CF.ADDNX key item
+pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
+    add_one(call, IfExists::Skip, c"cf.addnx")
+}
+
+fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
+    let key = call.write::<CuckooFilter>(1);
+    let mut entry = create::find_or_create(call, key, &config::defaults())?;
+    let filter = entry.value();
+    let sub_filters = filter.num_sub_filters();
+    let mut outcome = Outcome::of_one_item();
+    let insertion = if is_at_limit(call, filter) {
+        outcome.count_refusal();
+        None
+    } else {
+        let item = call.arg(2).bytes();
+        let allows = |bytes| call.allows_growth(bytes);
+        let insertion = Insertion::new(match if_exists {
+            IfExists::Add => filter.insert(item, Budget::new(&allows)).map(|()| true),
+            IfExists::Skip => filter.insert_unique(item, Budget::new(&allows)),
+        });
+        match insertion {
+            Insertion::Added => outcome.add(call, 2..3),
+            Insertion::Exists => {}
+            Insertion::Full | Insertion::OutOfMemory => outcome.count_refusal(),
+        }
+        Some(insertion)
+    };
+    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.finish(call, entry, event);
+    match insertion {
+        Some(Insertion::Added) => call.reply_boolean(true),
+        Some(Insertion::Exists) => call.reply_boolean(false),
+        Some(Insertion::Full) => call.reply_error(c"Filter is full"),
+        Some(Insertion::OutOfMemory) => call.reply_memory_error(c"ERR Insufficient memory"),
+        None => call.reply_error(TOO_MANY),
+    }
+    Ok(())
+}
+
+/// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
+    insert_all(call, IfExists::Add, c"cf.insert")
+}
+
+/// CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
+    insert_all(call, IfExists::Skip, c"cf.insertnx")
+}
+
+fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
+    let InsertOptions {
+        creation,
+        create,
+        is_taken_anywhere,
+        first_item,
+    } = insert_options(call)?;
+    let mut key = call.write::<CuckooFilter>(1);
+    if !create {
+        key.get().or_missing(NOT_FOUND)?;
+    }
+    let mut entry = create::find_or_create(call, key, &creation)?;
+    let mut outcome = Outcome::new(name, first_item).keyword(c"ITEMS");
+    if !is_taken_anywhere {
+        outcome = outcome.without_options();
+    }
+    let filter = entry.value();
+    if is_at_limit(call, filter) {
+        outcome.count_refusal();
+        call.reply_error(TOO_MANY);
+    } else {
+        let sub_filters = filter.num_sub_filters();
+        insert_each(call, filter, first_item, if_exists, &mut outcome);
+        outcome.growths = filter.num_sub_filters() - sub_filters;
+    }
+    outcome.finish(call, entry, name);
+    Ok(())
+}
+
+/// Inserts the items from argument `first` on, and replies with an array of the results.
+fn insert_each<'a>(
+    call: &mut Call<'a>,
+    filter: &mut CuckooFilter,
+    first: usize,
+    if_exists: IfExists,
+    outcome: &mut Outcome<'a>,
+) {
+    let growths_left = Cell::new(if call.must_obey() {
+        u32::MAX
+    } else {
+        MAX_GROWTHS
+    });
+    call.reply_array(call.len() - first);
+    let mut start = first;
+    while start < call.len() {
+        let mut insertions = [Insertion::Added; BLOCK_ITEMS];
+        let mut places = insertions.iter_mut();
+        let mut note = |inserted| {
+            if let Some(place) = places.next() {
+                *place = Insertion::new(inserted);
+            }
+        };
+        let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
+        let len = items.len();
+        let allows = |bytes| {
+            let left = growths_left.get().checked_sub(1);
+            growths_left.set(left.unwrap_or(0));
+            if left.is_none() {
+                call.log_refusal(|| format!("it may add {MAX_GROWTHS} sub-filters"));
+            }
+            left.is_some() && call.allows_growth(bytes)
+        };
+        match if_exists {
+            IfExists::Add => filter.insert_each(items, Budget::new(&allows), |done| {
+                note(done.map(|()| true))
+            }),
+            IfExists::Skip => filter.insert_unique_each(items, Budget::new(&allows), note),
+        }
+        for (item, &insertion) in (start..).zip(&insertions[..len]) {
+            reply(call, insertion, if_exists);
+            match insertion {
+                Insertion::Added => outcome.add(call, item..item + 1),
+                Insertion::Exists => {}
+                Insertion::Full => outcome.count_refusal(),
+                Insertion::OutOfMemory => outcome.refuse(call, item),
+            }
+        }
+        start += len;
+    }
+}
+
+fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
+    match (insertion, if_exists) {
+        (Insertion::Added, IfExists::Add) => call.reply_boolean(true),
+        (Insertion::Added, IfExists::Skip) => call.reply_integer(1),
+        (Insertion::Exists, _) => call.reply_integer(0),
+        (Insertion::Full | Insertion::OutOfMemory, IfExists::Add) if call.is_resp3() => {
+            call.reply_boolean(false);
+        }
+        (Insertion::Full | Insertion::OutOfMemory, _) => call.reply_integer(-1),
+    }
+}
+
+/// CF.DEL key item
+pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
+    let mut key = call.write::<CuckooFilter>(1);
+    let filter = key.get().found().ok_or(c"Not found")?;
+    let sub_filters = filter.num_sub_filters();
+    let deleted = filter.delete(
+        call.arg(2).bytes(),
+        Budget::new(&|bytes| call.allows_temporary(bytes)),
+    );
+    if filter.num_sub_filters() != sub_filters {
+        key.recount();
+    }
+    drop(key);
+    if deleted {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"cf.del");
+    }
+    call.reply_boolean(deleted);
+    Ok(())
+}
+
+/// CF.COMPACT key
+pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
+    if call.len() != 2 {
+        return Err(Error::WrongArity);
+    }
+    let mut key = call.write::<CuckooFilter>(1);
+    let filter = (key.get().found()).ok_or(c"Cuckoo filter was not found")?;
+    let sub_filters = filter.num_sub_filters();
+    let changed = filter.compact(Budget::new(&|bytes| call.allows_temporary(bytes)));
+    if filter.num_sub_filters() != sub_filters {
+        key.recount();
+    }
+    drop(key);
+    if changed {
+        call.replicate_verbatim();
+        call.signal_changed(1, c"cf.compact");
+    }
+    call.reply_ok();
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! TOPK.ADD and TOPK.INCRBY.
+
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::memory_usage::MemoryUsage;
+use crate::server::outcome::Outcome;
+use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::memory::Budget;
+use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::ops::RangeInclusive;
+
+const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
+/// With the spaces of RedisBloom's text.
+const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
+
+/// TOPK.ADD key item [item …]
+pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
+    add_all(call, c"TOPK.ADD", c"topk.add", 1, |_| Some(1))
+}
+
+/// TOPK.INCRBY key item increment [item increment …]
+pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
+    if !call.len().is_multiple_of(2) {
+        return Err(Error::WrongArity);
+    }
+    add_all(call, c"TOPK.INCRBY", c"topk.incrby", 2, |increment| {
+        let increment = increment.integer()?;
+        INCREMENTS.contains(&increment).then_some(())?;
+        u32::try_from(increment).ok()
+    })
+}
+
+/// Adds the items of a command, and replies with an array of the items that were expelled.
+///
+/// Each item has `args_per_item` arguments. `increment` parses the last of them; `None` is an error, and ends the command.
+fn add_all(
+    call: &mut Call<'_>,
+    name: &'static CStr,
+    event: &CStr,
+    args_per_item: usize,
+    increment: impl Fn(Argument<'_>) -> Option<u32>,
+) -> Result<(), Error> {
+    let key = call.write::<TopK>(1);
+    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let sketch = entry.value();
+    let items = (call.len() - FIRST_ITEM) / args_per_item;
+    let increments = (0..items).map(|number| {
+        let first = FIRST_ITEM + number * args_per_item;
+        let increment = increment(call.arg(first + args_per_item - 1));
+        (call.arg(first).bytes(), increment.unwrap_or(0))
+    });
+    check_work(call, sketch, increments)?;
+    let mut changes = BlockChanges::default();
+    let mut outcome = Outcome::new(name, FIRST_ITEM);
+    call.reply_array(items);
+    if items == 1 {
+        add_each::<1>(
+            call,
+            sketch,
+            args_per_item,
+            increment,
+            &mut changes,
+            &mut outcome,
+        );
+    } else {
+        add_each::<BLOCK>(
+            call,
+            sketch,
+            args_per_item,
+            increment,
+            &mut changes,
+            &mut outcome,
+        );
+    }
+    entry.count_changes(&changes);
+    outcome.finish(call, entry, event);
+    Ok(())
+}
+
+/// Adds the items in blocks of `N`, whose items are all hashed before the first is added.
+fn add_each<'a, const N: usize>(
+    call: &mut Call<'a>,
+    sketch: &mut TopK,
+    args_per_item: usize,
+    increment: impl Fn(Argument<'_>) -> Option<u32>,
+    changes: &mut BlockChanges<MemoryUsage>,
+    outcome: &mut Outcome<'a>,
+) {
+    let items = (call.len() - FIRST_ITEM) / args_per_item;
+    let mut block = [(&[][..], ItemHash::default(), 0); N];
+    let is_limited = call.is_key_limited();
+    let mut start = 0;
+    while start < items {
+        let mut len = 0;
+        for (place, number) in block.iter_mut().zip(start..items) {
+            let first = FIRST_ITEM + number * args_per_item;
+            let Some(increment) = increment(call.arg(first + args_per_item - 1)) else {
+                break;
+            };
+            let item = call.arg(first).bytes();
+            *place = (item, sketch.hash(item), increment);
+            len += 1;
+        }
+        for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
+            let first = FIRST_ITEM + number * args_per_item;
+            let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
+            let fits = !is_limited || {
+                let more = sketch.growth(item, hash);
+                more == 0 || call.allows_in_key(so_far + more)
+            };
+            // The memory of expelled items is available again.
+            let total = Cell::new(so_far);
+            let allows = |bytes| {
+                total.set(total.get().saturating_add(bytes));
+                fits && call.allows_total(total.get())
+            };
+            match sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes) {
+                Ok(added) => {
+                    match added.changed {
+                        true => outcome.add(call, first..first + args_per_item),
+                        false => outcome.add_unchanged(),
+                    }
+                    match added.expelled {
+                        Some(expelled) => call.reply_bulk(expelled),
+                        None => call.reply_null(),
+                    }
+                }
+                Err(_) => {
+                    outcome.refuse(call, first);
+                    call.reply_memory_error(NO_MEMORY);
+                }
+            }
+        }
+        start += len;
+        if len < N && start < items {
+            outcome.replicate_before(call, FIRST_ITEM + start * args_per_item);
+            for _ in start..items {
+                call.reply_error(BAD_INCREMENT);
+            }
+            break;
+        }
+    }
+}

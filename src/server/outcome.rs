@@ -1,0 +1,158 @@
+//! Commands that add items: counting, replication and keyspace events, also where some items are refused.
+
+use super::argument::Argument;
+use super::call::Call;
+use super::datatype::DataType;
+use super::key::Entry;
+use std::ffi::CStr;
+use std::ops::Range;
+
+/// The effects of a command `name key [options] [keyword] items`, gathered item by item.
+///
+/// While no item is refused, nothing is kept, and the command is replicated verbatim. After a refusal only the items
+/// that changed the value are replicated: a replica may have the memory that was refused here.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    name: &'static CStr,
+    keyword: Option<&'static CStr>,
+    first_item: usize,
+    /// Whether every server accepts the options before the items.
+    verbatim: bool,
+    added: u64,
+    refused: u64,
+    changed: bool,
+    /// Sub-filters that were added.
+    pub growths: usize,
+    /// The arguments of the items that changed the value; `None` until an item is refused.
+    kept: Option<Vec<Argument<'a>>>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Of a command whose items begin at argument `first_item`. A part of the items is replicated as `name key items`.
+    #[inline]
+    #[must_use]
+    pub fn new(name: &'static CStr, first_item: usize) -> Self {
+        Self {
+            name,
+            keyword: None,
+            first_item,
+            verbatim: true,
+            added: 0,
+            refused: 0,
+            changed: false,
+            growths: 0,
+            kept: None,
+        }
+    }
+
+    /// Of a command with one item.
+    #[inline]
+    #[must_use]
+    pub fn of_one_item() -> Self {
+        Self::new(c"", 0)
+    }
+
+    /// With this argument between key and items, where not the whole command is replicated.
+    #[must_use]
+    pub fn keyword(mut self, keyword: &'static CStr) -> Self {
+        self.keyword = Some(keyword);
+        self
+    }
+
+    /// Replicates the items without the options before them.
+    #[must_use]
+    pub fn without_options(mut self) -> Self {
+        self.verbatim = false;
+        self
+    }
+
+    /// An item with these arguments was added.
+    #[inline]
+    pub fn add(&mut self, call: &Call<'a>, item: Range<usize>) {
+        self.added += 1;
+        self.changed = true;
+        if self.kept.is_some() {
+            self.keep(call, item);
+        }
+    }
+
+    /// An item was added and did not change the value.
+    #[inline]
+    pub fn add_unchanged(&mut self) {
+        self.added += 1;
+    }
+
+    /// The item at this argument was refused here. Another server may accept it.
+    #[inline]
+    pub fn refuse(&mut self, call: &Call<'a>, item: usize) {
+        self.refused += 1;
+        self.replicate_before(call, item);
+    }
+
+    /// The only item was refused, or an item that every server refuses.
+    #[inline]
+    pub fn count_refusal(&mut self) {
+        self.refused += 1;
+    }
+
+    /// Of the items from this argument on, only those are replicated that [`Outcome::add`] adds.
+    #[cold]
+    pub fn replicate_before(&mut self, call: &Call<'a>, item: usize) {
+        if self.kept.is_none() {
+            self.kept = Some(Vec::new());
+            self.keep(call, self.first_item..item);
+        }
+    }
+
+    fn keep(&mut self, call: &Call<'a>, item: Range<usize>) {
+        let Some(kept) = &mut self.kept else {
+            return;
+        };
+        let item = call.arguments(item);
+        if kept.try_reserve(item.len()).is_ok() {
+            kept.extend_from_slice(item);
+        } else {
+            // Without memory for a longer list, its items are replicated now.
+            call.replicate_items(self.name, self.keyword, kept);
+            call.replicate_items(self.name, self.keyword, item);
+            kept.clear();
+        }
+    }
+
+    /// Counts, replicates and stores what the command did, and signals `event` if the key changed.
+    // Inlined, so that a command with one item needs no `kept`.
+    #[inline(always)]
+    pub fn finish<T: DataType>(self, call: &mut Call<'a>, mut entry: Entry<T>, event: &CStr) {
+        let stats = &T::registration().stats;
+        let created = entry.is_new();
+        if self.growths > 0 {
+            stats.count_growths(self.growths as u64);
+            entry.recount();
+        }
+        if self.added > 0 {
+            stats.count_items(self.added);
+        }
+        if self.refused > 0 {
+            stats.count_refusals(self.refused);
+        }
+        if self.changed {
+            if self.verbatim && self.kept.is_none() {
+                call.replicate_verbatim();
+            } else {
+                self.replicate_items(call);
+            }
+        }
+        entry.store();
+        if created || self.changed {
+            call.signal_changed(1, event);
+        }
+    }
+
+    fn replicate_items(&self, call: &Call<'a>) {
+        let items = match &self.kept {
+            None => call.arguments(self.first_item..call.len()),
+            Some(kept) => kept,
+        };
+        call.replicate_items(self.name, self.keyword, items);
+    }
+}
