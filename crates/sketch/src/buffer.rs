@@ -65,6 +65,12 @@ impl From<Vec<u8>> for Buffer {
     }
 }
 
+impl From<Buffer> for Vec<u8> {
+    fn from(buffer: Buffer) -> Self {
+        buffer.bytes
+    }
+}
+
 impl Deref for Buffer {
     type Target = [u8];
     #[inline]

@@ -13,6 +13,7 @@
 //! ```
 //! use roughly_sketch::memory::Budget;
 //! use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
+//! use roughly_sketch::memory::Budget;
 //!
 //! let (width, depth) = dimensions_for(0.001, 0.01)?;
 //! let mut sketch = CountMin::new(width, depth, CellSize::default(), Budget::UNLIMITED)?;
@@ -29,11 +30,7 @@ pub mod shape;
 pub mod stored;
 
 #[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod hostile;
-#[cfg(test)]
-mod model;
+mod tests;
 
 pub use cell::CellSize;
 pub use merge::Weighted;
@@ -160,92 +157,5 @@ impl Blocks for CountMin {
             self.cells.relocate(mover);
         }
         index == 0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cell::ALL_SIZES;
-    use super::*;
-    use crate::blocks::{Addresses, MovesAll};
-    use crate::stored::Stored;
-    use std::cell::Cell;
-
-    #[test]
-    fn the_allowance_is_asked_once_for_all_bytes() {
-        for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
-            let asked = Cell::new(Vec::new());
-            let answer = |allowed| {
-                CountMin::new(
-                    300,
-                    5,
-                    cell_size,
-                    Budget::new(&|bytes| {
-                        let mut all = asked.take();
-                        all.push(bytes);
-                        asked.set(all);
-                        allowed
-                    }),
-                )
-            };
-            assert_eq!(answer(false), Err(OutOfMemory { bytes }.into()));
-            assert_eq!(answer(true).unwrap().cells.len() as u64, bytes);
-            assert_eq!(asked.take(), [bytes, bytes]);
-        }
-    }
-
-    #[test]
-    fn impossible_sizes_are_out_of_memory() {
-        for width in [1 << 61, 1 << 62, i64::MAX as u64] {
-            let sketch = CountMin::new(width, 1, CellSize::Eight, Budget::UNLIMITED);
-            assert!(matches!(sketch, Err(CountMinError::OutOfMemory(_))));
-        }
-    }
-
-    #[test]
-    fn a_copy_is_equal_and_apart() {
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
-        sketch.increment(b"a", 5).unwrap();
-        let copy = sketch.try_clone().unwrap();
-        assert_eq!(copy, sketch);
-        sketch.increment(b"a", 1).unwrap();
-        assert_eq!((copy.query(b"a"), sketch.query(b"a")), (5, 6));
-        assert_ne!(copy, sketch);
-    }
-
-    #[test]
-    fn the_digest_tells_states_apart() {
-        let digest = |sketch: &CountMin| {
-            let mut bytes = Vec::new();
-            sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
-            bytes
-        };
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
-        let before = digest(&sketch);
-        sketch.increment(b"a", 5).unwrap();
-        assert_ne!(digest(&sketch), before);
-        assert_eq!(digest(&sketch.try_clone().unwrap()), digest(&sketch));
-        sketch.increment(b"a", -5).unwrap();
-        assert_eq!(digest(&sketch), before);
-        for (width, depth, cell_size) in [
-            (3, 10, CellSize::Two),
-            (10, 6, CellSize::One),
-            (30, 1, CellSize::Two),
-        ] {
-            let other = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
-            assert_ne!(digest(&other), before);
-        }
-    }
-
-    #[test]
-    fn there_is_one_block() {
-        let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
-        sketch.increment(b"a", 5).unwrap();
-        let mut blocks = Addresses::default();
-        sketch.for_each_block(&mut blocks);
-        assert_eq!(blocks.0, [sketch.cells.as_ptr().addr()]);
-        let mut mover = MovesAll::default();
-        assert!(sketch.relocate_block(0, &mut mover) && !sketch.relocate_block(1, &mut mover));
-        assert_eq!((mover.moves, sketch.query(b"a")), (1, 5));
     }
 }

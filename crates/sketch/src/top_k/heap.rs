@@ -10,8 +10,9 @@
 use super::index::Index;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::records::Records;
+use super::rows::fingerprint_of;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for};
+use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
 
@@ -286,15 +287,25 @@ impl Heap {
         was_occupied.then(|| unterminated(&self.spare))
     }
 
+    /// Allocates the slots and the index for `items` items, in place of growth during [`Heap::put`].
+    pub fn reserve_items(&mut self, items: usize) -> Result<(), OutOfMemory> {
+        let max_items = self.len();
+        reserve_for(&mut self.slots, items, max_items)?;
+        self.index.resize_for(items)
+    }
+
+    /// Shrinks the slots and the index if there are fewer items than reserved, so that the memory depends on the
+    /// items only.
+    pub fn trim(&mut self) -> Result<(), OutOfMemory> {
+        let max_items = self.len();
+        shrink(&mut self.slots, max_items);
+        self.index.resize_for(self.slots.len())
+    }
+
     /// Puts an item, which comes with a NUL behind it, into the element at `place`, which holds none, without
     /// sifting. An item that is in the heap already stays where it is, with the larger count.
-    pub fn put(
-        &mut self,
-        place: u32,
-        terminated: Vec<u8>,
-        fingerprint: u32,
-        count: u32,
-    ) -> Result<(), OutOfMemory> {
+    pub fn put(&mut self, place: u32, terminated: Vec<u8>, count: u32) -> Result<(), OutOfMemory> {
+        let fingerprint = fingerprint_of(unterminated(&terminated));
         if let Some(held) = self.find(unterminated(&terminated), fingerprint) {
             let (held_count, marked) = self.elements.get(held);
             self.elements.set(held, (held_count.max(count), marked));

@@ -60,6 +60,29 @@ impl Index {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);
+        self.resize(entries, budget, changes)
+    }
+
+    /// Gives the table the size that it has after `occupied` calls of [`Index::reserve_one`]. No fewer entries
+    /// are in it.
+    pub fn resize_for(&mut self, occupied: usize) -> Result<(), OutOfMemory> {
+        let entries = match occupied {
+            0 => 0,
+            _ => (occupied as u64 * 2).next_power_of_two().max(LEAST_ENTRIES),
+        };
+        if entries == self.entries.len() as u64 {
+            return Ok(());
+        }
+        let mut uncounted = BlockChanges::<()>::default();
+        self.resize(entries, Budget::UNLIMITED, &mut uncounted)
+    }
+
+    fn resize(
+        &mut self,
+        entries: u64,
+        budget: Budget<'_>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
         budget.request(entries * PAIR_BYTES)?;
         let mut larger = Self {
             entries: Pairs::zeroed(entries)?,

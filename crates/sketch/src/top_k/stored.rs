@@ -12,7 +12,7 @@ use super::rows::fingerprint_of;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push};
+use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
@@ -28,68 +28,38 @@ const HEADER_BYTES: usize = 6 * 8;
 const HEADER_ELEMENT_BYTES: usize = 4 + 4 + 8;
 
 /// Bytes that an element of our header takes at most while it is loaded, besides those of its item.
-const LOADED_ELEMENT_BYTES: usize = size_of::<Element>() + MAX_ELEMENT_BYTES;
+const LOADED_ELEMENT_BYTES: usize = MAX_ELEMENT_BYTES;
 /// Bytes of the smallest block of most allocators.
 const ITEM_BLOCK_BYTES: usize = 16;
 
-/// What the stored forms hold. The shape is sound; the rest is as it was read.
-struct Parts {
+/// The sketch that was loaded. `random` is `None` if none was stored: the sketch then derives its random state from
+/// its content.
+///
+/// A heap may be out of order (see [`super::heap`]). If a random state was stored, the heap keeps its order, so that
+/// the loaded sketch and the saved one give the same replies. Otherwise the order is restored.
+///
+/// # Errors
+/// [`FormatError::Invalid`] if the bucket array does not fit the shape.
+fn finish(
     shape: Shape,
-    /// `None` where there is no state of ours.
-    random: Option<Random>,
     buckets: Buffer,
-    elements: Vec<Element>,
-}
-
-/// An element of the heap that holds an item.
-struct Element {
-    place: u32,
-    count: u32,
-    /// The item and a NUL.
-    terminated: Vec<u8>,
-}
-
-impl Parts {
-    /// The sketch that has these parts.
-    ///
-    /// Fingerprints are computed anew: where one differs from the item's (the peer cuts items at a NUL
-    /// after hashing them) the item could not be found. An item that comes twice keeps its larger
-    /// count. Allocates a third of the bytes of the stored heap.
-    ///
-    /// A heap need not be in order (see [`super::heap`]). Beside a random state of ours it stays as it is, so
-    /// that whoever loads it goes on as the one who saved it; without one it is brought in order.
-    fn validate(self) -> Result<TopK, FormatError> {
-        let shape = self.shape;
-        if Some(self.buckets.len() as u64) != shape.bucket_bytes() {
-            return Err(FormatError::Invalid(
-                "the bucket array has not width x depth buckets",
-            ));
-        }
-        let mut heap = Heap::new(shape.k)?;
-        let mut next_place = 0;
-        for element in self.elements {
-            let Element {
-                place,
-                count,
-                terminated,
-            } = element;
-            if place < next_place || place >= shape.k {
-                return Err(FormatError::Invalid("a heap element is out of place"));
-            }
-            // Below k, so this does not overflow.
-            next_place = place + 1;
-            let fingerprint = fingerprint_of(&terminated[..terminated.len() - 1]);
-            heap.put(place, terminated, fingerprint, count)?;
-        }
-        let buckets = Pairs::from(self.buckets);
-        if let Some(random) = self.random {
-            return Ok(TopK::assemble(shape, buckets, heap, random));
-        }
-        heap.restore_order();
-        let mut sketch = TopK::assemble(shape, buckets, heap, Random::from_seed(0));
-        sketch.random = seed_from(|feed| sketch.digest_content(feed));
-        Ok(sketch)
+    mut heap: Heap,
+    random: Option<Random>,
+) -> Result<TopK, FormatError> {
+    if Some(buckets.len() as u64) != shape.bucket_bytes() {
+        return Err(FormatError::Invalid(
+            "the bucket array has not width x depth buckets",
+        ));
     }
+    heap.trim()?;
+    let buckets = Pairs::from(buckets);
+    if let Some(random) = random {
+        return Ok(TopK::assemble(shape, buckets, heap, random));
+    }
+    heap.restore_order();
+    let mut sketch = TopK::assemble(shape, buckets, heap, Random::from_seed(0));
+    sketch.random = seed_from(|feed| sketch.digest_content(feed));
+    Ok(sketch)
 }
 
 /// The parameters of a stored sketch, checked.
@@ -124,14 +94,18 @@ impl Stored for TopK {
         ];
         let shape = shape_of(k, width, depth, source.read_double()?)?;
         let buckets = source.read_bytes()?;
-        let heap = source.read_bytes()?;
-        let (records, rest) = heap.as_chunks::<RECORD_BYTES>();
+        let stored_heap = source.read_bytes()?;
+        let (records, rest) = stored_heap.as_chunks::<RECORD_BYTES>();
         if records.len() as u64 != k || !rest.is_empty() {
             return Err(FormatError::Invalid("the heap has not k elements"));
         }
         let fingerprint_of_empty = fingerprint_of(b"");
         let mut random = None;
-        let mut elements = Vec::new();
+        let mut heap = Heap::new(shape.k)?;
+        // Elements without an item are zeros.
+        let is_empty = |record: &Record| record[..4] == [0; 4] && record[16..20] == [0; 4];
+        let max_items = records.iter().filter(|record| !is_empty(record)).count();
+        heap.reserve_items(max_items)?;
         for (place, record) in (0..shape.k).zip(records) {
             let mut fields = Fields::new(record);
             let (fingerprint, _length) = (fields.u32()?, fields.u32()?);
@@ -144,24 +118,13 @@ impl Stored for TopK {
             let Some((0, item)) = buffer.split_last() else {
                 return Err(FormatError::Invalid("an item does not end with a NUL"));
             };
+            // An element without an item is stored as an empty item with another fingerprint.
             if item.is_empty() && fingerprint != fingerprint_of_empty {
                 continue;
             }
-            let terminated = terminated_copy_of(item)?;
-            let element = Element {
-                place,
-                count,
-                terminated,
-            };
-            try_push(&mut elements, element)?;
+            heap.put(place, buffer.into(), count)?;
         }
-        Parts {
-            shape,
-            random,
-            buckets,
-            elements,
-        }
-        .validate()
+        finish(shape, buckets, heap, random)
     }
 
     /// Takes no memory.
@@ -231,25 +194,20 @@ impl Stored for TopK {
         }
         shape.ask_for_memory(budget)?;
         budget.request((count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
-        let mut elements = Vec::new();
-        reserve_exact(&mut elements, count)?;
+        let mut heap = Heap::new(shape.k)?;
+        heap.reserve_items(count)?;
+        let mut next_place = 0;
         for element in header_elements(fields) {
             let (place, count, item) = element?;
-            let terminated = terminated_copy_of(item)?;
-            elements.push(Element {
-                place,
-                count,
-                terminated,
-            });
+            if place < next_place || place >= shape.k {
+                return Err(FormatError::Invalid("a heap element is out of place"));
+            }
+            // Below k, so this does not overflow.
+            next_place = place + 1;
+            heap.put(place, terminated_copy_of(item)?, count)?;
         }
         let buckets = Buffer::zeroed(shape.bucket_bytes().unwrap_or(u64::MAX))?;
-        Parts {
-            shape,
-            random,
-            buckets,
-            elements,
-        }
-        .validate()
+        finish(shape, buckets, heap, random)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {

@@ -8,6 +8,7 @@ use crate::memory::Budget;
 use crate::memory::OutOfMemory;
 use crate::stored::Stored;
 use proptest::prelude::*;
+use roughly_dump::Value;
 use std::cell::Cell;
 use std::collections::HashSet;
 
@@ -218,6 +219,25 @@ fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
             }
         }
     }
+}
+
+/// A payload of three elements whose slots and index had room for more: one is a duplicate, one was lost.
+#[test]
+fn elements_dropped_by_a_load_take_no_memory() {
+    let mut six = sketch(6, 8, 3, 0.9);
+    for (item, increment) in (0..6u8).zip(1..) {
+        six.add(&[item], increment).unwrap();
+    }
+    let mut values = saved(&six);
+    values.values[7] = values.values[6].clone();
+    for lost in 8..11 {
+        values.values[lost] = Value::Bytes(vec![0]);
+    }
+    let loaded = TopK::load(&mut values, 0, &()).unwrap();
+    assert_eq!(loaded.items_held(), 2);
+    let again = TopK::load(&mut saved(&loaded), 0, &()).unwrap();
+    assert_eq!(bytes(&loaded), bytes(&again));
+    assert!(bytes(&loaded) < bytes(&six));
 }
 
 /// Items of all lengths, until all slots are taken and long after.

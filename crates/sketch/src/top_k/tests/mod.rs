@@ -1,6 +1,6 @@
 //! Tests of the sketch as a whole.
 
-mod chance;
+mod decay;
 mod golden;
 mod hostile;
 mod memory;

@@ -17,7 +17,7 @@ struct ModelElement {
     count: u32,
 }
 
-/// A list of buckets and a list of elements. Decay is the sketch's own, which `chance.rs` tests.
+/// A list of buckets and a list of elements. Decay is the sketch's own, which `decay.rs` tests.
 struct Model {
     width: u32,
     depth: u32,

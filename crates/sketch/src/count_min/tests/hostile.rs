@@ -1,10 +1,9 @@
 //! Stored forms from hands that mean harm: nothing panics, and what loads can be used in every way.
 
+use super::super::{CountMin, Weighted};
 use super::golden::payload;
 use crate::memory::Budget;
 use crate::stored::Stored;
-
-use super::{CountMin, Weighted};
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 

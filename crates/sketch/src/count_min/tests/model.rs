@@ -1,7 +1,7 @@
 //! The sketch as its spec page describes it, and the property that the real one does the same.
 
-use super::cell::ALL_SIZES;
-use super::{CellSize, CountMin, CountMinError, Weighted};
+use super::super::cell::ALL_SIZES;
+use super::super::{CellSize, CountMin, CountMinError, Weighted};
 use crate::hash::murmur2;
 use crate::memory::Budget;
 use crate::stored::Stored;

@@ -3,10 +3,9 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built holds the commands, one a line,
 //! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
 
+use super::super::{CellSize, CountMin, Weighted, dimensions_for};
 use crate::memory::Budget;
 use crate::stored::Stored;
-
-use super::{CellSize, CountMin, Weighted, dimensions_for};
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
 use roughly_dump::Values;
 use std::collections::HashMap;

@@ -1,0 +1,162 @@
+//! Merges.
+
+use super::*;
+
+fn counted(cell_size: CellSize, count: i64) -> CountMin {
+    let mut sketch = CountMin::new(300, 4, cell_size, Budget::UNLIMITED).unwrap();
+    sketch.increment(b"a", count).unwrap();
+    sketch
+}
+
+fn other(sketch: &CountMin, weight: i64) -> Weighted<'_> {
+    Weighted {
+        sketch: Some(sketch),
+        weight,
+    }
+}
+
+fn own(weight: i64) -> Weighted<'static> {
+    Weighted {
+        sketch: None,
+        weight,
+    }
+}
+
+#[test]
+fn the_old_counts_go_unless_they_are_a_source() {
+    for cell_size in ALL_SIZES {
+        let source = counted(cell_size, 3);
+        let mut sketch = counted(cell_size, 100);
+        assert_eq!(
+            sketch.merge(&[other(&source, 2), own(1), own(-1)]),
+            Ok(true)
+        );
+        assert_eq!((sketch.query(b"a"), sketch.total()), (6, 6));
+        assert_eq!(sketch.merge(&[other(&source, 5), own(1), own(2)]), Ok(true));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (33, 33));
+        assert_eq!(sketch.merge(&[other(&source, -11), own(2)]), Ok(false));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (33, 33));
+        assert_eq!(sketch.merge(&[own(0)]), Ok(true));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (0, 0));
+    }
+}
+
+#[test]
+fn sums_out_of_range_change_nothing() {
+    for cell_size in ALL_SIZES {
+        let max = cell_size.max_count().cast_signed();
+        let full = counted(cell_size, max);
+        let mut sketch = counted(cell_size, 7);
+        for sources in [
+            &[other(&full, 1), own(1)][..],
+            &[other(&full, 2)],
+            &[other(&full, i64::MAX)],
+            &[other(&full, i64::MIN)],
+            &[own(-1)],
+            // The end is in range, the way there is not.
+            &[other(&full, i64::MAX), other(&full, -i64::MAX), own(1)],
+        ] {
+            let merged = sketch.merge(sources);
+            assert_eq!(merged, Err(CountMinError::MergeOverflow));
+            assert_eq!(sketch, counted(cell_size, 7));
+        }
+        assert_eq!(sketch.merge(&[other(&full, 1)]), Ok(true));
+        assert_eq!(sketch, full);
+    }
+}
+
+#[test]
+fn the_last_cell_is_checked_before_the_first_is_written() {
+    // 1200 cells are more than two blocks.
+    let mut sketch = CountMin::new(1200, 1, CellSize::One, Budget::UNLIMITED).unwrap();
+    let last = (0..u32::MAX)
+        .map(u32::to_le_bytes)
+        .find(|item| {
+            let mut sketch = sketch.try_clone().unwrap();
+            sketch.increment(item, 1).unwrap();
+            sketch.cells.last() == Some(&1)
+        })
+        .unwrap();
+    sketch.increment(&last, 200).unwrap();
+    sketch.increment(b"a", 1).unwrap();
+    let before = sketch.try_clone().unwrap();
+    assert_eq!(sketch.merge(&[own(2)]), Err(CountMinError::MergeOverflow));
+    assert_eq!(sketch, before);
+}
+
+#[test]
+fn the_total_may_overflow_alone() {
+    // As 8.10 left sketches behind: a total that has nothing to do with the cells.
+    let mut sketch = counted(CellSize::Four, 1);
+    sketch.total = MAX_TOTAL;
+    let before = sketch.try_clone().unwrap();
+    assert_eq!(
+        sketch.merge(&[own(1), own(1)]),
+        Err(CountMinError::MergeOverflow)
+    );
+    assert_eq!(sketch, before);
+    assert_eq!(sketch.merge(&[own(1)]), Ok(false));
+}
+
+#[test]
+fn a_source_that_is_named_often_is_read_once_and_counted_as_often() {
+    for cell_size in ALL_SIZES {
+        let [first, second] = [1, 2].map(|count| counted(cell_size, count));
+        let bytes = first.cells.len() as u64;
+        let sources = [
+            other(&first, 1),
+            other(&second, -1),
+            own(1),
+            other(&second, 2),
+        ]
+        .repeat(10);
+        let mut sketch = counted(cell_size, 3);
+        let refused = sketch.merge_within(&sources, 3 * bytes - 1);
+        assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
+        assert_eq!(sketch, counted(cell_size, 3));
+        assert_eq!(sketch.merge_within(&sources, 3 * bytes), Ok(true));
+        assert_eq!((sketch.query(b"a"), sketch.total()), (60, 60));
+    }
+}
+
+#[test]
+fn a_source_is_read_as_often_as_it_is_named_where_partial_sums_may_overflow() {
+    let large = counted(CellSize::Eight, 1 << 62);
+    let small = counted(CellSize::Eight, 1);
+    let bytes = large.cells.len() as u64;
+    let pair = [other(&large, 1), other(&large, -1)];
+    let sources = [&pair.repeat(10)[..], &[other(&small, 5)]].concat();
+    let mut sketch = counted(CellSize::Eight, 7);
+    let refused = sketch.merge_within(&sources, 21 * bytes - 1);
+    assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
+    assert_eq!(sketch, counted(CellSize::Eight, 7));
+    assert_eq!(sketch.merge_within(&sources, 21 * bytes), Ok(true));
+    assert_eq!((sketch.query(b"a"), sketch.total()), (5, 5));
+}
+
+#[test]
+fn a_merge_of_two_sources_has_no_limit() {
+    let source = counted(CellSize::Four, 3);
+    let mut sketch = counted(CellSize::Four, 4);
+    assert_eq!(
+        sketch.merge_within(&[own(1), other(&source, 1)], 0),
+        Ok(true)
+    );
+    assert_eq!(sketch.query(b"a"), 7);
+}
+
+#[test]
+fn other_shapes_are_refused() {
+    let mut sketch = counted(CellSize::Two, 1);
+    let new = |width, depth, size| CountMin::new(width, depth, size, Budget::UNLIMITED).unwrap();
+    for (source, error) in [
+        (new(301, 4, CellSize::Two), CountMinError::OtherDimensions),
+        (new(300, 5, CellSize::Two), CountMinError::OtherDimensions),
+        (new(400, 3, CellSize::Two), CountMinError::OtherDimensions),
+        (new(301, 4, CellSize::One), CountMinError::OtherDimensions),
+        (new(300, 4, CellSize::Four), CountMinError::OtherCellSize),
+    ] {
+        assert_eq!(sketch.merge(&[own(1), other(&source, 1)]), Err(error));
+        assert_eq!(sketch, counted(CellSize::Two, 1));
+    }
+}

@@ -1,0 +1,208 @@
+//! Examples, properties against a naive model, statistical bounds, golden payloads, hostile bytes.
+
+mod accuracy;
+mod golden;
+mod hostile;
+mod merge;
+mod model;
+mod stored;
+
+use super::cell::ALL_SIZES;
+use super::*;
+use crate::blocks::{Addresses, MovesAll};
+use crate::stored::Stored;
+use std::cell::Cell;
+
+/// An empty sketch. Every allocation is allowed.
+pub(super) fn sketch(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
+    CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap()
+}
+
+#[test]
+fn the_allowance_is_asked_once_for_all_bytes() {
+    for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
+        let asked = Cell::new(Vec::new());
+        let answer = |allowed| {
+            CountMin::new(
+                300,
+                5,
+                cell_size,
+                Budget::new(&|bytes| {
+                    let mut all = asked.take();
+                    all.push(bytes);
+                    asked.set(all);
+                    allowed
+                }),
+            )
+        };
+        assert_eq!(answer(false), Err(OutOfMemory { bytes }.into()));
+        assert_eq!(answer(true).unwrap().cells.len() as u64, bytes);
+        assert_eq!(asked.take(), [bytes, bytes]);
+    }
+}
+
+#[test]
+fn impossible_sizes_are_out_of_memory() {
+    for width in [1 << 61, 1 << 62, i64::MAX as u64] {
+        let sketch = CountMin::new(width, 1, CellSize::Eight, Budget::UNLIMITED);
+        assert!(matches!(sketch, Err(CountMinError::OutOfMemory(_))));
+    }
+}
+
+#[test]
+fn a_copy_is_equal_and_apart() {
+    let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
+    sketch.increment(b"a", 5).unwrap();
+    let copy = sketch.try_clone().unwrap();
+    assert_eq!(copy, sketch);
+    sketch.increment(b"a", 1).unwrap();
+    assert_eq!((copy.query(b"a"), sketch.query(b"a")), (5, 6));
+    assert_ne!(copy, sketch);
+}
+
+#[test]
+fn the_digest_tells_states_apart() {
+    let digest = |sketch: &CountMin| {
+        let mut bytes = Vec::new();
+        sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
+        bytes
+    };
+    let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
+    let before = digest(&sketch);
+    sketch.increment(b"a", 5).unwrap();
+    assert_ne!(digest(&sketch), before);
+    assert_eq!(digest(&sketch.try_clone().unwrap()), digest(&sketch));
+    sketch.increment(b"a", -5).unwrap();
+    assert_eq!(digest(&sketch), before);
+    for (width, depth, cell_size) in [
+        (3, 10, CellSize::Two),
+        (10, 6, CellSize::One),
+        (30, 1, CellSize::Two),
+    ] {
+        let other = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
+        assert_ne!(digest(&other), before);
+    }
+}
+
+#[test]
+fn there_is_one_block() {
+    let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
+    sketch.increment(b"a", 5).unwrap();
+    let mut blocks = Addresses::default();
+    sketch.for_each_block(&mut blocks);
+    assert_eq!(blocks.0, [sketch.cells.as_ptr().addr()]);
+    let mut mover = MovesAll::default();
+    assert!(sketch.relocate_block(0, &mut mover) && !sketch.relocate_block(1, &mut mover));
+    assert_eq!((mover.moves, sketch.query(b"a")), (1, 5));
+}
+
+#[test]
+fn cells_count_to_their_maximum_and_no_further() {
+    for cell_size in ALL_SIZES {
+        for depth in [1, 5, 200] {
+            let max = cell_size.max_count();
+            let mut sketch = sketch(100, depth, cell_size);
+            let by = max.cast_signed();
+            assert_eq!(sketch.increment(b"a", by), Ok(max));
+            assert_eq!(sketch.increment(b"a", 1), Err(CountMinError::Overflow));
+            assert_eq!(
+                sketch.increment(b"a", i64::MAX),
+                Err(CountMinError::Overflow)
+            );
+            assert_eq!(sketch.increment(b"a", 0), Ok(max));
+            assert_eq!((sketch.query(b"a"), sketch.total()), (max, max));
+            assert_eq!(
+                sketch.increment(b"a", i64::MIN),
+                Err(CountMinError::Underflow)
+            );
+            assert_eq!(sketch.increment(b"a", -by), Ok(0));
+            assert_eq!(sketch.increment(b"a", -1), Err(CountMinError::Underflow));
+            assert_eq!(sketch.total(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_failed_item_changes_no_row() {
+    // Items that share some rows' cells with `a`, not all of them.
+    for depth in [4, 6, 9, 16, 17] {
+        fails_in_no_row(depth);
+    }
+}
+
+fn fails_in_no_row(depth: u64) {
+    let mut sketch = sketch(2, depth, CellSize::One);
+    assert_eq!(sketch.increment(b"a", 200), Ok(200));
+    let before = sketch.try_clone().unwrap();
+    let mut failed = 0;
+    for item in 0..100u8 {
+        // Together with another, which goes its own way.
+        let mut twin = before.try_clone().unwrap();
+        let mut answers = Vec::new();
+        let pair = [(&[item][..], 60), (&b"a"[..], 5)];
+        twin.increment_all(pair.into_iter(), |_, answer| answers.push(answer));
+        let one_by_one = [sketch.increment(&[item], 60), sketch.increment(b"a", 5)];
+        assert_eq!(answers, one_by_one);
+        assert_eq!(twin, sketch);
+        if one_by_one[1].is_ok() {
+            sketch.increment(b"a", -5).unwrap();
+        }
+        if one_by_one[0].is_ok() {
+            sketch.increment(&[item], -60).unwrap();
+        }
+        assert_eq!(sketch, before);
+        match sketch.increment(&[item], 60) {
+            Ok(_) => {
+                sketch.increment(&[item], -60).unwrap();
+            }
+            Err(error) => {
+                assert_eq!(error, CountMinError::Overflow);
+                failed += 1;
+            }
+        }
+        assert_eq!(sketch, before);
+        if sketch.query(&[item]) == 0 {
+            assert_eq!(sketch.increment(&[item], -1), Err(CountMinError::Underflow));
+            assert_eq!(sketch, before);
+        }
+    }
+    assert!(failed > 50);
+}
+
+#[test]
+fn the_total_has_limits_of_its_own() {
+    let mut sketch = sketch(1000, 3, CellSize::Eight);
+    assert_eq!(sketch.increment(b"a", i64::MAX - 1), Ok(MAX_TOTAL - 1));
+    assert_eq!(sketch.increment(b"b", 2), Err(CountMinError::Overflow));
+    assert_eq!(sketch.increment(b"b", 1), Ok(1));
+    assert_eq!(sketch.increment(b"b", 1), Err(CountMinError::Overflow));
+    assert_eq!((sketch.query(b"b"), sketch.total()), (1, MAX_TOTAL));
+}
+
+#[test]
+fn items_of_a_block_see_those_before_them() {
+    for depth in [1, 4, 5, 8, 9, 16, 17, 100] {
+        let mut sketch = sketch(50, depth, CellSize::One);
+        let mut answers = Vec::new();
+        let items = (0..70).map(|i| (&b"twice"[..], if i % 2 == 0 { 9 } else { -4 }));
+        sketch.increment_all(items, |_, answer| answers.push(answer));
+        let mut count = 0u64;
+        for (i, answer) in answers.iter().enumerate() {
+            match (i % 2, count) {
+                (0, 0..=246) => count += 9,
+                (0, _) => {
+                    assert_eq!(*answer, Err(CountMinError::Overflow));
+                    continue;
+                }
+                _ => count -= 4,
+            }
+            assert_eq!(*answer, Ok(count));
+        }
+        assert_eq!(answers.len(), 70);
+        let mut estimates = Vec::new();
+        sketch.query_all([&b"twice"[..]; 33].into_iter(), |estimate| {
+            estimates.push(estimate)
+        });
+        assert_eq!(estimates, [count; 33]);
+    }
+}

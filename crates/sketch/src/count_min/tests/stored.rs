@@ -1,0 +1,209 @@
+//! The stored forms.
+
+use super::super::cell::Cell;
+use super::*;
+use crate::format::FormatError;
+use crate::format::chunks::ChunkError;
+use roughly_dump::{Value, Values};
+
+fn stream(numbers: &[u64], cells: &[u8]) -> Values {
+    let numbers = numbers.iter().map(|&number| Value::Integer(number));
+    Values {
+        values: numbers.chain([Value::Bytes(cells.to_vec())]).collect(),
+    }
+}
+
+fn load(numbers: &[u64], cells: &[u8]) -> Result<CountMin, FormatError> {
+    let version = u16::from(numbers.len() == 4);
+    CountMin::load(&mut stream(numbers, cells), version, &())
+}
+
+/// A sketch with something in every cell that items 0 to 99 have.
+fn counted(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
+    let mut sketch = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
+    for item in 0..100u8 {
+        sketch.increment(&[item], i64::from(item % 3)).unwrap();
+    }
+    sketch
+}
+
+#[test]
+fn the_cell_size_follows_from_the_length() {
+    for cell_size in ALL_SIZES {
+        let sketch = counted(7, 3, cell_size);
+        let mut values = Values::default();
+        sketch.save(&mut values);
+        assert_eq!(CountMin::load(&mut values, 0, &()), Ok(sketch));
+    }
+}
+
+#[test]
+fn version_1_has_the_total_and_the_cell_size_in_either_order() {
+    for (bytes, cell_size) in [1, 2, 4, 8].into_iter().zip(ALL_SIZES) {
+        let cells = vec![1; 6 * bytes as usize];
+        for total in [0, 1, 2, 3, 4, 8, 77] {
+            let sketch = load(&[3, 2, total, bytes], &cells).unwrap();
+            assert_eq!(load(&[3, 2, bytes, total], &cells).as_ref(), Ok(&sketch));
+            assert_eq!(
+                (sketch.total(), sketch.shape().cell_size()),
+                (total, cell_size)
+            );
+        }
+        assert!(load(&[3, 2, bytes + 1, 16], &cells).is_err());
+    }
+    assert!(CountMin::load(&mut stream(&[3, 2, 0, 4], &[0; 24]), 2, &()).is_err());
+}
+
+#[test]
+fn a_wrapped_total_is_the_greatest_one() {
+    let total = |total| load(&[1, 1, total], &[0; 4]).unwrap().total();
+    for wrapped in [1 << 63, u64::MAX] {
+        assert_eq!(total(wrapped), MAX_TOTAL);
+    }
+    assert_eq!(total(MAX_TOTAL - 1), MAX_TOTAL - 1);
+    let mut header = [1, 1, u64::MAX].map(u64::to_le_bytes).concat();
+    let sketch = CountMin::from_header(&header, Budget::UNLIMITED).unwrap();
+    assert_eq!(sketch.total(), MAX_TOTAL);
+    header.truncate(23);
+    assert_eq!(
+        CountMin::from_header(&header, Budget::UNLIMITED),
+        Err(FormatError::Truncated)
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let greatest = i64::MAX as u64;
+    for (numbers, len) in [
+        ([0, 1, 0], 0),
+        ([1, 0, 0], 0),
+        ([1, 0, 0], 4),
+        ([0, 0, 0], 4),
+        ([1, 1, 0], 0),
+        ([1, 1, 0], 3),
+        ([1, 1, 0], 16),
+        ([2, 3, 0], 23),
+        ([2, 3, 0], 25),
+        ([1 << 32, 1 << 32, 0], 0),
+        ([1 << 62, 4, 0], 4),
+        ([greatest, 1, 0], 8),
+        ([greatest, 2, 0], 8),
+        ([u64::MAX, 1, 0], 8),
+        ([u64::MAX, u64::MAX, 0], 1),
+    ] {
+        let refused = load(&numbers, &vec![0; len]);
+        assert!(
+            matches!(refused, Err(FormatError::Invalid(_))),
+            "{numbers:?} {len}"
+        );
+    }
+    assert_eq!(
+        load(&[1, 2, 0], &[[0xff; 8], [0; 8]].concat()),
+        Err(FormatError::Invalid("a cell above its maximum"))
+    );
+    assert!(load(&[1, 2, 0], &[0xff; 8]).is_ok());
+}
+
+#[test]
+fn headers_are_24_bytes_or_name_another_cell_size() {
+    for cell_size in ALL_SIZES {
+        let header = counted(7, 3, cell_size).header().unwrap();
+        let fields: Vec<u64> = header
+            .as_chunks()
+            .0
+            .iter()
+            .map(|field| u64::from_le_bytes(*field))
+            .collect();
+        match cell_size {
+            CellSize::Four => assert_eq!(fields, [7, 3, 99]),
+            other => assert_eq!(fields, [7, 3, 99, other.bytes()]),
+        }
+        let longer = [header.as_slice(), &[0]].concat();
+        assert!(CountMin::from_header(&longer, Budget::UNLIMITED).is_err());
+        assert!(CountMin::from_header(&header[..header.len() - 1], Budget::UNLIMITED).is_err());
+    }
+    let header = [7, 3, 99, 4].map(u64::to_le_bytes).concat();
+    assert!(CountMin::from_header(&header, Budget::UNLIMITED).is_ok());
+    let header = [7, 3, 99, 3].map(u64::to_le_bytes).concat();
+    assert!(CountMin::from_header(&header, Budget::UNLIMITED).is_err());
+}
+
+#[test]
+fn headers_ask_before_they_take_memory() {
+    let header = |width| [width, 1, 0].map(u64::to_le_bytes).concat();
+    let refused = |bytes| Err(FormatError::OutOfMemory(OutOfMemory { bytes }));
+    let no = &|bytes| bytes < 4_000_000_000;
+    assert_eq!(
+        CountMin::from_header(&header(1 << 30), Budget::new(no)),
+        refused(1 << 32)
+    );
+    assert_eq!(
+        CountMin::from_header(&header(1 << 62), Budget::UNLIMITED),
+        refused(u64::MAX)
+    );
+    assert!(CountMin::from_header(&header(10), Budget::new(no)).is_ok());
+}
+
+#[test]
+fn chunks_make_the_same_sketch() {
+    for cell_size in ALL_SIZES {
+        let sketch = counted(101, 3, cell_size);
+        for chunk_bytes in [1, 5, 64, 1 << 24] {
+            let mut copy =
+                CountMin::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
+            let mut iterator = 1;
+            while let Some((next, chunk)) = sketch.chunk(iterator, chunk_bytes) {
+                copy.load_chunk(next, chunk).unwrap();
+                iterator = next;
+            }
+            assert_eq!(copy, sketch);
+        }
+        assert_eq!(sketch.chunk(0, 9), None);
+        assert_eq!(sketch.chunk(-1, 9), None);
+    }
+}
+
+#[test]
+fn misplaced_chunks_change_nothing() {
+    let mut sketch = counted(10, 2, CellSize::Two);
+    let before = sketch.try_clone().unwrap();
+    for (iterator, len, error) in [
+        (0, 1, ChunkError::BadIterator),
+        (3, 4, ChunkError::BadIterator),
+        (4, 4, ChunkError::NoArray),
+        (99, 4, ChunkError::NoArray),
+        (42, 41, ChunkError::TooLong),
+    ] {
+        assert_eq!(sketch.load_chunk(iterator, &vec![9; len]), Err(error));
+    }
+    assert_eq!(sketch.load_chunk(7, &[]), Ok(()));
+    assert_eq!(sketch, before);
+}
+
+#[test]
+fn chunks_take_no_cell_above_its_maximum() {
+    let mut sketch = counted(10, 2, CellSize::Eight);
+    let before = sketch.try_clone().unwrap();
+    // Chunks of 1 to 20 bytes from every start, all of ones: refused where a last byte is in them.
+    for start in 0..24 {
+        for len in 1..=20 {
+            let chunk = vec![0xff; len];
+            let refused = (start..start + len).any(|byte| byte % 8 == 7);
+            let iterator = (start + len + 1) as i64;
+            match sketch.load_chunk(iterator, &chunk) {
+                Ok(()) => assert!(!refused),
+                Err(error) => {
+                    assert_eq!(error, ChunkError::Invalid("a cell above its maximum"));
+                    assert!(refused);
+                }
+            }
+        }
+    }
+    let counts = u64::all(&sketch.cells);
+    assert!(counts.iter().all(|&cell| u64::count(cell) <= MAX_TOTAL));
+    assert_eq!(
+        sketch.increment(b"a", i64::MAX),
+        Err(CountMinError::Overflow)
+    );
+    assert_ne!(sketch, before);
+}

@@ -1,0 +1,65 @@
+//! Merges.
+
+use super::*;
+
+#[test]
+fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
+    let left = digest_of(50, &Uniform(1).take(1000).collect::<Vec<_>>());
+    let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
+    right.compressed().unwrap();
+    let before = [fed(&left), fed(&right)];
+    let merged = TDigest::merge(20, &[&left, &right, &left], Budget::UNLIMITED).unwrap();
+    assert_eq!([fed(&left), fed(&right)], before);
+    assert_eq!(merged.observations(), 2070);
+    assert_eq!(merged.min(), left.min().min(right.min()));
+    assert_eq!(merged.figures().total_compressions, 2);
+}
+
+#[test]
+fn a_merge_with_empty_digests_is_that_of_the_others() {
+    let one = digest_of(100, &[1.0, 2.0, 3.0]);
+    let empty = digest(100);
+    let merged = TDigest::merge(100, &[&empty, &one, &empty], Budget::UNLIMITED).unwrap();
+    assert_eq!(answers(&merged), answers(&one));
+    let nothing = TDigest::merge(100, &[&empty, &empty], Budget::UNLIMITED).unwrap();
+    assert_eq!(nothing, empty);
+}
+
+#[test]
+fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
+    let mut uniform = Uniform(11);
+    let [left, right] = [400, 700]
+        .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
+    let copies: Vec<_> = (0..10).map(|_| left.try_clone().unwrap()).collect();
+    let apart = copies.iter().flat_map(|copy| [copy, &right]);
+    let expected = TDigest::merge(30, &apart.collect::<Vec<_>>(), Budget::UNLIMITED).unwrap();
+    let asked = std::cell::Cell::new(0);
+    let allows = |_| {
+        asked.set(asked.get() + 1);
+        true
+    };
+    let merged = TDigest::merge(30, &[&left, &right].repeat(10), Budget::new(&allows)).unwrap();
+    assert_eq!(merged, expected);
+    assert_eq!(merged.figures(), expected.figures());
+    assert_eq!(merged.observations(), 11_000);
+    // For the result, and for the compressed forms of both.
+    assert_eq!(asked.get(), 3);
+    assert!(!left.is_compressed() && !right.is_compressed());
+    let refused = TDigest::merge(30, &[&left, &left], Budget::new(&|bytes| bytes > 1000));
+    assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
+}
+
+#[test]
+fn a_merge_that_passes_over_too_many_nodes_is_refused() {
+    let one = digest_of(20, &[1.0, 2.0, 3.0]);
+    let merge = |operands: &[&TDigest], max_bytes| {
+        TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)
+            .map(|merged| merged.observations())
+    };
+    // Three nodes of each operand, and 0, 3 and 6 before it.
+    let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
+    assert_eq!(merge(&[&one; 3], bytes), Ok(9));
+    let refused = merge(&[&one; 3], bytes - 1);
+    assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
+    assert_eq!(merge(&[&one; 2], 0), Ok(6));
+}
