@@ -1,5 +1,4 @@
-//! What holds for every type: it is saved, replicated, copied, counted, freed and watched like a
-//! built-in one.
+//! Every type is saved, replicated, copied, counted, freed and watched like a built-in one.
 
 use crate::families::{FAMILIES, run_on};
 use crate::support::abilities::record;
@@ -344,7 +343,7 @@ fn huge_reservations_take_address_space_only() {
         assert!(taken < 16 << 20, "{}: {taken} bytes", family.type_name);
         assert_eq!(connection.call("UNLINK huge"), Reply::Integer(1));
         server.wait_until("the memory to be freed", |server| {
-            family.info(&server, "bytes") == 0
+            family.info(server, "bytes") == 0
         });
     }
 }
