@@ -1,7 +1,7 @@
 //! Active defragmentation under real fragmentation: `make test-defrag`, on a server that can.
 //!
-//! A server moves blocks that lie in sparse slabs of its allocator. So each test fills many keys and lets
-//! go of most of them, or of every other block of a large one.
+//! A server moves blocks in sparse slabs of its allocator. So each test fills many keys and deletes most of them, or
+//! every other block of a large one.
 
 #[path = "server/families/mod.rs"]
 #[allow(dead_code)] // Not all of it is used here; so below.
@@ -59,7 +59,7 @@ fn run(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-/// Fills the server with keys of a type, and lets go of three of four.
+/// Fills the server with keys of a type, and deletes three of four.
 fn fragment(connection: &mut Connection, of: &Family) {
     for n in 0..KEYS {
         for command in (of.defrag.create)(&format!("key:{n}"), n) {
@@ -71,7 +71,7 @@ fn fragment(connection: &mut Connection, of: &Family) {
     }
 }
 
-/// Waits until less than half of the fragmentation is left, and tells what is.
+/// Waits until less than half of the fragmentation is left, and returns it.
 fn wait_for_defragmentation(server: &mut Server, fragmented: f64) -> f64 {
     server.wait_until("fragmentation to go down", |server| {
         fragmentation(server) - 1.0 < (fragmented - 1.0) / 2.0
@@ -79,8 +79,8 @@ fn wait_for_defragmentation(server: &mut Server, fragmented: f64) -> f64 {
     fragmentation(server)
 }
 
-/// Fragmentation goes down by half and more, and nothing that can be seen of a key changes; a replica that
-/// never moves anything has the same after writes that went on meanwhile.
+/// Fragmentation decreases by at least half, and keys stay unchanged; a replica without defragmentation has the same
+/// data after writes in the meantime.
 #[test]
 fn keys_of_every_type_move_and_stay_the_same() {
     for of in FAMILIES {
@@ -89,7 +89,7 @@ fn keys_of_every_type_move_and_stay_the_same() {
         let mut connection = server.resp2();
         fragment(&mut connection, of);
         let before = State::of(&mut connection);
-        // The server looks at it now and then.
+        // The server updates the ratio periodically.
         server.wait_until("fragmentation", |server| fragmentation(server) > 1.3);
         let fragmented = fragmentation(&server);
         let figures = server.call("INFO bf_stats");

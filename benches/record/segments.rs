@@ -1,4 +1,4 @@
-//! Times that bear a busy machine: many short segments are timed, and the middle one is told. A segment
+//! Times that tolerate a busy machine: many short segments are timed, and the median is reported. A segment
 //! that the system interrupts is long, and is as if it were any long one.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Filters of ours and of others behind one face, so that one loop measures all.
+//! Filters of Roughly and of others behind one trait, so that one loop measures all.
 
 use crate::leveldb::LevelDb;
 use crate::plain_cuckoo::PlainCuckoo;

@@ -1,4 +1,4 @@
-//! Our t-digest beside the crate tdigests: the cost of a sample and of a quantile, and how far off the
+//! Roughly's t-digest compared with the crate tdigests: the cost of a sample and of a quantile, and how far off the
 //! quantiles are.
 //!
 //! That crate has no buffer: a sample is added by merging a digest made of a batch, and compressing. It

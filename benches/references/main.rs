@@ -1,4 +1,4 @@
-//! Our filters and digests beside reference points: other crates, LevelDB's Bloom filter, the plain cuckoo
+//! Roughly's filters and digests compared with other crates, LevelDB's Bloom filter, the plain cuckoo
 //! filter of the paper. Same items, same sizes, same loop.
 //!
 //! `cargo bench --bench references` measures all sizes and writes target/bench/references.json; `--quick`

@@ -1,7 +1,7 @@
 //! Writes docs/performance.md's tables, between their markers, and its pictures, from what the benches left
 //! in target/bench. `make bench-report`.
 //!
-//! A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the text around is written by
+//! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the text around is written by
 //! hand.
 
 #[path = "../record/mod.rs"]

@@ -1,4 +1,4 @@
-//! What is measured over the server: commands of each family, built-in ones beside them, and commands that
+//! What is measured over the server: commands of each family, built-in ones for comparison, and commands that
 //! do nothing, which tell what the server takes for itself.
 
 use crate::load::Load;
@@ -65,7 +65,7 @@ pub const UNIT: &str = "EXISTS, no such key";
 const SINGLE: usize = 300_000;
 const MANY: usize = 6_000;
 
-/// A range in which no number comes twice within a bench, but for a few.
+/// A range in which few numbers occur twice within a benchmark.
 const WIDE: u64 = 1_000_000_000;
 
 const ONE: &[&str] = &["BF.EXISTS, no such key"];
@@ -108,7 +108,7 @@ pub fn all() -> Vec<Case> {
     all
 }
 
-/// Commands that find no key, built-in ones and ours.
+/// Commands on a missing key, built-in ones and those of the module.
 fn nothing() -> Vec<Case> {
     vec![
         Case::new(UNIT, &[], single("EXISTS nokey", 1)),

@@ -22,7 +22,7 @@ pub struct Point {
     pub prefill: Load,
     /// What is measured, once a round.
     pub load: Load,
-    /// Items in one command: times are told for each.
+    /// Items in one command: times are reported per item.
     pub items: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::stream::Numbers;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// Connections, as many as `redis-benchmark` is often told to use.
+/// Connections.
 const CONNECTIONS: usize = 8;
 /// Commands sent ahead on a connection.
 const DEPTH: usize = 64;
@@ -29,7 +29,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The command, its words separated by spaces; each `#` becomes twelve digits of a number in
+    /// The command, its arguments separated by spaces; each `#` becomes twelve digits of a number in
     /// `0..range`.
     pub fn new(command: &str, commands: usize, range: u64) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Load {
         }
     }
 
-    /// With some more words, repeated.
+    /// With some more arguments, repeated.
     pub fn with(mut self, times: usize, words: &str) -> Self {
         for _ in 0..times {
             self.words.extend(words.split(' ').map(str::to_owned));
@@ -47,7 +47,7 @@ impl Load {
         self
     }
 
-    /// The first word.
+    /// The first argument.
     pub fn command(&self) -> &str {
         &self.words[0]
     }

@@ -1,10 +1,10 @@
 //! The module in a server: the server's own CPU time for a command, under pipelined load.
 //!
-//! `cargo bench --bench server` measures all and writes target/bench/server.json; words after `--` choose
+//! `cargo bench --bench server` measures all and writes target/bench/server.json; arguments after `--` choose
 //! cases by their names, `--quick` makes one short round of each. The server is the one that
 //! `ROUGHLY_SERVER` names, else that of the PATH; the module is target/release/libroughly.so.
 //!
-//! Each round measures `EXISTS nokey` and then the case; what is told is the smallest time of the rounds,
+//! Each round measures `EXISTS nokey` and then the case; the reported time is the smallest of the rounds,
 //! of both, and their quotient. The CPU time is that of the whole process (INFO: user and system), so that
 //! it holds what reading, writing and answering cost, and not the time for which the machine did something
 //! else.

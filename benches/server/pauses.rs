@@ -117,7 +117,7 @@ fn ok(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-/// The longest time of a command in the entries of SLOWLOG: number, when, microseconds, words.
+/// The longest time of a command in the entries of SLOWLOG: number, when, microseconds, arguments.
 fn longest(log: &Reply, command: &str) -> i64 {
     let of_entry = |entry: &Reply| {
         let fields = entry.items()?;

@@ -264,7 +264,7 @@ pub fn top_k() -> Measured {
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
-            // Several items may share the last place: whoever has its count counts as found.
+            // Several items may share the last place: each item with its count counts as found.
             let least = counts[by_count[k - 1]];
             let listed: Vec<_> = sketch
                 .list()

@@ -36,7 +36,7 @@ pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
         .collect()
 }
 
-/// How often each item comes.
+/// How often each item occurs.
 pub fn counts(universe: usize, stream: &[u32]) -> Vec<u64> {
     let mut counts = vec![0; universe];
     for &item in stream {

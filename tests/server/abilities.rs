@@ -30,8 +30,8 @@ fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     tables
 }
 
-/// Every ability stands in the table with what it means, every server has a column, and no cell says less
-/// than "all five".
+/// The table has a row for every ability, with its meaning, and a column for every server, and every cell is "all
+/// five".
 #[test]
 fn the_table_of_abilities_is_complete() {
     let text = fs::read_to_string(root().join("docs/abilities.md")).expect("the table");
@@ -65,7 +65,7 @@ fn the_table_of_abilities_is_complete() {
     }
 }
 
-/// The types that the script looks for are those that there are.
+/// The script's list of types is complete.
 #[test]
 fn the_table_of_abilities_lists_all_types() {
     let script = fs::read_to_string(root().join("scripts/abilities.sh")).expect("the script");

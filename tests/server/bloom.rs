@@ -1,4 +1,4 @@
-//! Bloom filters on a real server: what the recordings do not show.
+//! Bloom filters on a real server, beyond the recordings.
 
 mod merge;
 

@@ -1,4 +1,4 @@
-//! Clusters: every command goes to the node of its keys, slots move and primaries die without a loss.
+//! Clusters: commands are routed by their keys; slot migration and failover lose no data.
 
 mod client;
 pub mod nodes;
@@ -91,13 +91,13 @@ fn every_command_is_routed_by_its_keys() {
 /// The commands that a client had answered, to be given to the model.
 fn write_through(
     nodes: &Nodes,
-    traffic: &mut Workload,
+    workload: &mut Workload,
     stop: &AtomicBool,
 ) -> (Vec<(Unit, Reply)>, u64) {
     let mut client = Client::new(nodes);
     let mut answered = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let command = traffic.write();
+        let command = workload.write();
         let reply = client.send(&command);
         answered.push((Unit::Single(command), reply));
     }
@@ -113,7 +113,7 @@ fn state(nodes: &Nodes) -> State {
     state
 }
 
-/// Holds each replica against its primary.
+/// Compares each replica with its primary.
 fn assert_replicas_same(nodes: &Nodes, when: &str) {
     for node in nodes.primaries() {
         let (primary, replica) = (&nodes.servers[node], &nodes.servers[nodes.partner(node)]);
@@ -159,12 +159,12 @@ fn slot_migration_during_writes_loses_no_data() {
             family.create_filled(&mut server.resp2(), &mut random, create, &key);
         }
     }
-    let mut traffic: Vec<_> = (0..tags.len())
+    let mut workload: Vec<_> = (0..tags.len())
         .map(|n| Workload::new(50 + n as u64, &format!("{{{}}}", tags[n]), 6))
         .collect();
     let mut client = Client::new(&nodes);
-    for traffic in &mut traffic {
-        for command in traffic.creations() {
+    for workload in &mut workload {
+        for command in workload.creations() {
             let reply = client.send(&command);
             assert_eq!(model.resp2().send(&command), reply);
         }
@@ -174,9 +174,9 @@ fn slot_migration_during_writes_loses_no_data() {
         let stop = AtomicBool::new(false);
         let answered: Vec<_> = thread::scope(|scope| {
             let _end = SetOnDrop(&stop);
-            let writers: Vec<_> = traffic
+            let writers: Vec<_> = workload
                 .iter_mut()
-                .map(|traffic| scope.spawn(|| write_through(&nodes, traffic, &stop)))
+                .map(|workload| scope.spawn(|| write_through(&nodes, workload, &stop)))
                 .collect();
             for tag in &tags {
                 let slot = slot(tag.as_bytes());
@@ -231,7 +231,7 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
         ),
     );
     nodes.wait("the migration", |nodes| {
-        // While it changes hands nobody may claim it.
+        // During the change of owner no node may claim it.
         let claims = |node: usize| {
             let reply = nodes.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
             reply.integer() > Some(0)
@@ -241,8 +241,8 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
     nodes.wait_until_ok();
 }
 
-/// A primary is killed while clients write; its replica takes over; the old one comes back as a replica
-/// and takes its slots back. Every number that a replica had confirmed answers afterwards.
+/// A primary is killed during writes; its replica takes over; the old primary returns as a replica and takes its slots
+/// back. Every number that a replica had confirmed is still present.
 #[test]
 fn failover_after_a_kill_loses_no_confirmed_write() {
     let mut nodes = Nodes::start(3, true);

@@ -1,5 +1,5 @@
-//! What a server tells of each command (COMMAND INFO, DOCS, GETKEYSANDFLAGS), and who may use it: access
-//! lists, scripts, functions, full servers.
+//! What the server reports about each command (COMMAND INFO, DOCS, GETKEYSANDFLAGS), and who may run it: ACLs, scripts,
+//! functions, servers at maxmemory.
 
 use crate::families::{FAMILIES, Family, READ};
 use crate::golden::recorded;
@@ -93,7 +93,7 @@ fn every_command_is_described() {
                 .iter()
                 .for_each(|argument| check_argument(&name, argument));
 
-            // The least words that the arity asks for are as many as arguments must be there.
+            // The arity is at least the number of required arguments.
             let info = command_info(&mut connection, &name);
             let arity = info[1].integer().expect("an arity");
             let is_optional = |argument: &&Reply| {
@@ -105,7 +105,7 @@ fn every_command_is_described() {
                 .filter(|argument| !is_optional(argument))
                 .count() as i64;
             if name != "cf.compact" {
-                // A token and its value are two words, a block of two also.
+                // A token and its value are two arguments, a block of two also.
                 assert!(
                     needed < arity.abs(),
                     "{name}: {needed} arguments, arity {arity}"
@@ -238,8 +238,8 @@ fn a_write_returns_stored_data_only_if_the_servers_comparable_command_does() {
     }
 }
 
-/// The reply to the same write is the same whatever is stored, unless the command needs permission to read or, like
-/// SADD and SREM, says whether an item was there.
+/// The reply to a write does not depend on what is stored, unless the command needs permission to read or, like
+/// SADD and SREM, reports whether an item was present.
 #[test]
 fn a_write_without_access_does_not_return_stored_data() {
     let server = Server::start();
@@ -268,7 +268,7 @@ fn a_write_without_access_does_not_return_stored_data() {
             }
         }
     }
-    // What the test looks for does occur.
+    // Such replies do occur.
     for name in ["bf.add", "cf.del", "cms.incrby", "topk.incrby"] {
         assert!(differing.iter().any(|one| one == name), "{differing:?}");
     }
@@ -288,7 +288,7 @@ fn is_denied(reply: &Reply) -> bool {
 }
 
 /// Every command needs the key permissions that its flags stand for, and no others: `%R` for ACCESS, `%W` for INSERT,
-/// UPDATE and DELETE. The server refuses a call as ACL DRYRUN says.
+/// UPDATE and DELETE. ACL DRYRUN and a real call agree.
 #[test]
 fn every_command_needs_the_key_permissions_of_its_flags() {
     let server = Server::start();
@@ -401,7 +401,7 @@ const LIBRARY: &str = "#!lua name=lib\n\
     redis.register_function{function_name='look', callback=run, flags={'no-writes'}}\n\
     redis.register_function{function_name='change', callback=run}";
 
-/// Who says that it does not write may read only; who says nothing may write.
+/// Scripts and functions declared as `no-writes` can only read; others can write.
 #[test]
 fn no_writes_scripts_and_functions_cannot_write() {
     let server = Server::start();
@@ -441,7 +441,7 @@ fn no_writes_scripts_and_functions_cannot_write() {
     }
 }
 
-/// A full server lets only those scripts write that say they may exceed its memory.
+/// At maxmemory only scripts declared as `allow-oom` can write.
 #[test]
 fn at_maxmemory_only_allow_oom_scripts_can_write() {
     let server = Server::start();
@@ -563,7 +563,7 @@ fn surplus_arguments_are_refused_or_logged() {
             let is_repeated = last
                 .field("flags")
                 .is_some_and(|flags| flags.to_string().contains("multiple"));
-            // CF.RESERVE takes pairs only, and TDIGEST.MERGE ignores arguments beside one that it knows.
+            // CF.RESERVE takes pairs only, and TDIGEST.MERGE ignores unknown arguments after a known one.
             let surplus = format!("surplus-{name}");
             for more in ["", &surplus, "OVERRIDE"] {
                 let key = if write.is_some() { "new" } else { "built" };

@@ -1,5 +1,4 @@
-//! Count-min sketches on a real server, what the recordings do not show: commands. Stored forms are in
-//! [`super::count_min_stored`].
+//! Count-min sketches on a real server, beyond the recordings.
 
 mod stored;
 
@@ -289,7 +288,7 @@ fn a_merge_can_include_the_destination_and_weights() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     let mut connection = primary.resp2();
-    // A key may be called as the word is.
+    // A key may have the name of an option.
     sketches(&mut connection, &["d", "s", "WEIGHTS"]);
     replica.replicate(&primary);
     assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));

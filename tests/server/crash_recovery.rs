@@ -1,4 +1,4 @@
-//! kill -9 at any moment: what was acknowledged is there afterwards, and nothing else.
+//! kill -9 at any moment: afterwards the server has all acknowledged writes and nothing else.
 //!
 //! A kill ends the process, not the machine: what the server had handed to the operating system is kept.
 //! `appendfsync always` hands it to the disk as well before it answers.
@@ -37,7 +37,7 @@ fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
     families.filter_map(|family| Some((family, family.numbers?)))
 }
 
-/// A unit of the traffic, or a number for the set of the family with this prefix.
+/// A unit of the workload, or a number for the set of the family with this prefix.
 #[derive(Debug, Clone)]
 enum Write {
     Unit(Unit),
@@ -63,7 +63,7 @@ fn set_key(prefix: &str) -> String {
 /// One client: what it wrote so far, and what it will write.
 struct Writer {
     db: u32,
-    traffic: Workload,
+    workload: Workload,
     random: Random,
     /// The highest number added to the set of each family.
     added: BTreeMap<&'static str, u64>,
@@ -75,7 +75,7 @@ impl Writer {
     fn new(seed: u64, db: u32) -> Self {
         Self {
             db,
-            traffic: Workload::new(seed, "", KEYS),
+            workload: Workload::new(seed, "", KEYS),
             random: Random::new(seed ^ 0xabcd),
             added: sets().map(|(family, _)| (family.prefix, 0)).collect(),
             acknowledged: Vec::new(),
@@ -85,14 +85,14 @@ impl Writer {
 
     fn next(&mut self) -> Write {
         if self.random.one_in(2) {
-            return Write::Unit(self.traffic.unit());
+            return Write::Unit(self.workload.unit());
         }
         let prefixes: Vec<_> = self.added.keys().copied().collect();
         let prefix = self.random.pick(&prefixes);
         Write::Add(prefix, self.added[prefix] + 1)
     }
 
-    /// Writes until the connection breaks, or it is told to stop. A number that may or may not be noted is not sent again, as
+    /// Writes until the connection breaks or the flag is set. A number that may or may not be stored is not sent again, as
     /// some families would count it twice; see [`Writer::verify`].
     fn run(&mut self, mut connection: Connection, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
@@ -115,8 +115,8 @@ impl Writer {
         self.acknowledged.push((write, reply));
     }
 
-    /// After a restart: brings the model to where the last acknowledgement was, and holds the server
-    /// against it. What was in flight may have happened or not, but wholly.
+    /// After a restart: runs the acknowledged writes on the model and compares the server with it. A write in
+    /// flight may have been applied or not, but not partly.
     fn verify(&mut self, server: &mut Connection, model: &mut Connection, counts: &mut Counts) {
         select(model, self.db);
         for (write, reply) in std::mem::take(&mut self.acknowledged) {
@@ -152,7 +152,7 @@ impl Writer {
         self.check_numbers(server, counts);
     }
 
-    /// Every number that was noted answers, and there are no more than that.
+    /// Every number that was added is present, and there are no others.
     fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
         for (&prefix, &last) in &self.added {
             let set = Family::of(prefix).numbers.expect("a set of numbers");
@@ -252,7 +252,7 @@ fn acknowledged_writes_survive_a_kill() {
         let mut commands: Vec<_> = sets
             .flat_map(|(set, key)| set.creation(&key).collect::<Vec<_>>())
             .collect();
-        commands.extend(writer.traffic.creations());
+        commands.extend(writer.workload.creations());
         for command in commands {
             let unit = Unit::Single(command);
             let reply = unit.send(&mut connection).expect("a reply");
@@ -307,9 +307,9 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
     let mut random = Random::new(seed);
     let mut counts = Counts::default();
     let mut server = Server::start();
-    let mut traffic = Workload::new(seed, "", 30);
+    let mut workload = Workload::new(seed, "", 30);
     let mut connection = server.resp2();
-    for command in traffic.creations() {
+    for command in workload.creations() {
         connection.send(&command);
     }
     assert!(connection.call("SAVE").is_ok());
@@ -318,7 +318,7 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
         let mut connection = server.resp2();
         let db = (kill % 3) as u32;
         select(&mut connection, db);
-        traffic.run(&mut connection, 200);
+        workload.run(&mut connection, 200);
         counts.acknowledged += 200;
         let now = State::of(&mut connection);
         let delay = random.pick(&[0, 50, 500]);

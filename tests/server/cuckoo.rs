@@ -1,10 +1,10 @@
-//! Cuckoo filters on a real server: what the recordings do not show.
+//! Cuckoo filters on a real server, beyond the recordings.
 
 use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-/// `head`, then so many words made of numbers.
+/// `head`, then an item for each number.
 fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
     let head = head.iter().map(ToString::to_string);
     head.chain((from..to).map(|i| format!("item:{i}")))
@@ -149,7 +149,7 @@ fn the_deprecated_load_argument_is_accepted_and_logged() {
     assert!(server.log().contains("CF_MAX_EXPANSIONS is deprecated"));
 }
 
-/// The limit is looked at once a command. A replica and the AOF obey whatever their own limit is.
+/// The limit is checked once per command. Replicas and the AOF are not limited.
 #[test]
 fn max_expansions_limits_clients_but_not_replication_and_loading() {
     let mut primary = Options::new()

@@ -1,6 +1,6 @@
-//! README.md and docs/: whatever they show is done, as written, and must come out as they say.
+//! README.md and docs/: every example runs and must print what the page shows.
 //!
-//! A fenced block says in its first word what it is. `redis` blocks are typed into the command line
+//! The first word of a fenced block is its kind. `redis` blocks are input of the command line
 //! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is
 //! compared; `sh` and `python` blocks are run, must succeed, and print what comments behind two blanks say;
 //! `make` blocks name targets of the Makefile; `conf` blocks start a server. `text` is not run, nor is
@@ -15,7 +15,7 @@ mod reference;
 use environment::Environment;
 use page::Page;
 
-/// Runs every block of a page and says what did not come out as written.
+/// Runs every block of a page and returns the differences.
 fn faults(page: &Page) -> Vec<String> {
     let mut environment = Environment::default();
     let faults = page.blocks.iter().filter_map(|block| {
@@ -37,7 +37,7 @@ fn examples_print_the_documented_output() {
     }
 }
 
-/// What the test above leans on: a block that does not come out as written is found.
+/// Checks the test above: it finds a block with wrong output.
 #[test]
 fn a_wrong_example_is_found() {
     for (text, wrong) in [
@@ -69,7 +69,7 @@ fn a_wrong_example_is_found() {
     }
 }
 
-/// Links to files of ours lead somewhere, and so do those to headings.
+/// Links to files and headings of this repository have targets.
 #[test]
 fn links_have_targets() {
     let mut links = 0;

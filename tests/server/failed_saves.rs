@@ -58,7 +58,7 @@ fn is_error(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(_))
 }
 
-/// Runs BGSAVE to its end; says whether it succeeded.
+/// Runs BGSAVE to its end; whether it succeeded.
 fn save_in_background(server: &mut Server) -> bool {
     let reply = server.call("BGSAVE");
     assert!(!is_error(&reply), "{reply}");

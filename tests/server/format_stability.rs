@@ -1,8 +1,8 @@
-//! What this version wrote, later versions read and write: DUMPs and chunks of every family, frozen in
-//! `tests/golden/roughly` with the commands that made them. A format that changes fails here; it then
-//! needs an encoding version of its own, and these files stay as they are.
+//! Every version reads and writes the formats of Roughly 0.1.0: DUMPs and chunks of every family, recorded in
+//! `tests/golden/roughly` with the commands that created them. A changed format fails here; it needs a new encoding
+//! version, and these files stay unchanged.
 //!
-//! A family without a file gets one by `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
+//! To record the file of a new family: `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
 
 use crate::families::{FAMILIES, Family};
 use crate::golden::recorded;
@@ -71,9 +71,9 @@ fn make(connection: &mut Connection, commands: &[Command]) {
 /// Writes the file of a family that has none.
 fn freeze(family: &'static Family) {
     let seed = u64::from_be_bytes(*b"Roughly!");
-    let mut traffic = Workload::new(seed, "", KEYS).of(family);
-    let mut commands = traffic.creations();
-    commands.extend((0..WRITES).map(|_| traffic.write()));
+    let mut workload = Workload::new(seed, "", KEYS).of(family);
+    let mut commands = workload.creations();
+    commands.extend((0..WRITES).map(|_| workload.write()));
     let server = start();
     let mut connection = server.resp2();
     make(&mut connection, &commands);
@@ -119,9 +119,9 @@ fn recorded_keys_load_and_save_unchanged() {
         assert!(commands.len() > 100 && keys.len() > 5);
         assert!(connection.call("FLUSHALL SYNC").is_ok());
         make(&mut connection, &commands);
-        for (key, frozen) in keys {
-            let dump = base64(&frozen["dump"]);
-            let frozen_chunks: Vec<_> = list(&frozen["chunks"])
+        for (key, recorded) in keys {
+            let dump = base64(&recorded["dump"]);
+            let recorded_chunks: Vec<_> = list(&recorded["chunks"])
                 .iter()
                 .map(|chunk| (chunk[0].as_i64().expect("a number"), base64(&chunk[1])))
                 .collect();
@@ -131,7 +131,7 @@ fn recorded_keys_load_and_save_unchanged() {
                 "{key} is made otherwise"
             );
             assert!(
-                family.chunks(&mut connection, key) == frozen_chunks,
+                family.chunks(&mut connection, key) == recorded_chunks,
                 "chunks of {key}"
             );
             // Restored, and from chunks.
@@ -145,12 +145,12 @@ fn recorded_keys_load_and_save_unchanged() {
                 "{key} after RESTORE"
             );
             connection.call("DEL loaded");
-            for (position, data) in &frozen_chunks {
+            for (position, data) in &recorded_chunks {
                 let reply = family.load(&mut connection, "loaded", position, data);
                 assert!(reply.is_ok(), "{key}: {reply}");
             }
-            assert!(!frozen_chunks.is_empty() || family.has_no_chunks_when_empty);
-            if !frozen_chunks.is_empty() {
+            assert!(!recorded_chunks.is_empty() || family.has_no_chunks_when_empty);
+            if !recorded_chunks.is_empty() {
                 assert!(body(&mut connection, "loaded") == dump, "{key} from chunks");
             }
         }

@@ -1,5 +1,5 @@
-//! Keys that RedisBloom made: its DUMPs and chunks load, answer the same, and come out again the same;
-//! and the commands that made them make the same bytes here.
+//! Keys that RedisBloom created: its DUMPs and chunks load, have the same replies, and are saved unchanged; and the
+//! same commands create the same bytes.
 
 use crate::families::{Comparison, FAMILIES, Family};
 use crate::golden::compare::{clear_pointers, is_close, is_same};
@@ -96,8 +96,7 @@ impl Key {
         self.family.recorded == Some(Comparison::ExactExceptPointers)
     }
 
-    /// Whether some cells hold the most that they can. 8.10 counts further items in the other rows, we
-    /// refuse them as 8.12 does.
+    /// Whether some cells have their maximum. 8.10 counts further items in the other rows, 8.12 and Roughly refuse them.
     pub fn is_saturated(&self) -> bool {
         self.name == "cms-saturated"
     }
@@ -110,7 +109,7 @@ impl Key {
         let (id, mut got) = values(&payload);
         let (expected_id, mut expected) = values(&self.payload);
         if self.has_pointers() {
-            // Where the peer has a pointer we have the random state.
+            // RedisBloom has a pointer where Roughly has the random state.
             clear_pointers(&mut expected);
             clear_pointers(&mut got);
         }
@@ -196,7 +195,7 @@ fn check(folder: &'static str, family: &'static Family) {
         golden.each(protocol, |key, connection| {
             key.restore(connection);
             key.assert_dump(connection);
-            // A DUMP counts as a read for the peer's t-digest, so the reads get a fresh copy.
+            // A DUMP counts as a read for RedisBloom's t-digest, so the reads run on a new copy.
             assert_eq!(connection.send(&["DEL", &key.name]), Reply::Integer(1));
             key.restore(connection);
             key.assert_reads(connection, protocol);

@@ -1,6 +1,6 @@
-//! Replays what RedisBloom was asked, and wants its answers.
+//! Replays the recorded commands of RedisBloom and compares the replies.
 //!
-//! Each transcript goes to a fresh server over RESP2, and to another over RESP3.
+//! Each transcript runs on a new server over RESP2, and on another over RESP3.
 
 use crate::golden::compare::is_same;
 use crate::golden::differences::{self, Effect, Listed};

@@ -1,6 +1,5 @@
-//! What comes from hands that mean harm: damaged payloads behind sound footers, chunks in any order and
-//! of any size, numbers at the edges, a machine without memory. The server answers, whatever comes, and
-//! is the same process afterwards.
+//! Hostile input: damaged payloads with valid footers, chunks in any order and of any size, extreme numbers, a system
+//! without memory. The server replies to everything and stays the same process.
 
 mod edges;
 mod payloads;
@@ -19,7 +18,7 @@ fn use_key(connection: &mut Connection, family: &Family) {
     connection.call("MEMORY USAGE K");
     connection.call("DEBUG DIGEST-VALUE K");
     connection.call("COPY K copy REPLACE");
-    // What any of this made can be saved and comes back.
+    // The result can be saved and restored.
     if let Reply::Bulk(payload) = connection.call("DUMP K") {
         let restored = connection.send(&[b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"]);
         assert!(restored.is_ok(), "{}: {restored}", family.prefix);

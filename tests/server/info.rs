@@ -1,4 +1,4 @@
-//! What a server lets its own types do, ours can: access lists by key, eviction, limits, figures.
+//! Keys and bytes of each family in INFO.
 
 use crate::families::{FAMILIES, Family};
 use crate::support::abilities::record;
@@ -95,7 +95,7 @@ fn evicted_keys_are_no_longer_counted() {
         for i in 0..20 {
             let key = format!("large:{i}");
             for command in family.build_large {
-                // Refused while others are still being freed in the background: that is no fault.
+                // May be refused while the server still frees others in the background.
                 connection.call(&command.replace("KEY", &key));
             }
         }
@@ -105,7 +105,7 @@ fn evicted_keys_are_no_longer_counted() {
             "{}: {keys} keys of 4 MiB in 24 MiB",
             family.type_name
         );
-        // The server goes on evicting by itself until it is below its limit.
+        // The server keeps evicting in the background until it is below its limit.
         server.wait_until("the figures to follow", |server| {
             Some(figures(server, family).0) == server.call("DBSIZE").integer()
         });

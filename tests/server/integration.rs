@@ -1,5 +1,4 @@
-//! What holds for every type: it is saved, replicated, copied, counted, freed and watched like a
-//! built-in one.
+//! Every type is saved, replicated, copied, counted, freed and watched like a built-in one.
 
 use crate::families::{FAMILIES, run_on};
 use crate::support::abilities::record;

@@ -1,5 +1,4 @@
-//! `sketch-max-key-bytes`: no command of a client makes a key hold more, on a primary; whatever must be
-//! obeyed is.
+//! `sketch-max-key-bytes`: on a primary no client command makes a key larger; replication and loading are not limited.
 
 use crate::families::{FAMILIES, Family, Refusal, dump, run_on};
 use crate::support::abilities::record;
@@ -18,8 +17,8 @@ fn error(bytes: i64) -> String {
     format!("-ERR the key would hold more bytes than {NAME} allows ({bytes})")
 }
 
-/// The limit is what INFO counts of the key: with that many bytes it is made, with one less it is not,
-/// nothing is there, nothing is replicated, and the refusal is counted.
+/// The limit applies to the bytes that INFO counts. With that limit the key is created; with one byte less it is not,
+/// nothing is replicated, and the refusal is counted.
 #[test]
 fn no_command_creates_a_key_beyond_the_limit() {
     let server = Server::start();
@@ -60,7 +59,7 @@ fn no_command_creates_a_key_beyond_the_limit() {
     }
 }
 
-/// The chunk that begins a copy makes the key, and is refused where that would hold too much.
+/// The header creates the key, and is refused if the key would be larger than the limit.
 #[test]
 fn no_chunk_creates_a_key_beyond_the_limit() {
     let server = Server::start();
@@ -80,8 +79,7 @@ fn no_chunk_creates_a_key_beyond_the_limit() {
 
 const LIMIT: i64 = 10_000;
 
-/// Keys grow up to the limit and not beyond. What refuses changes nothing; once the limit is lifted the
-/// same command goes through.
+/// Keys grow up to the limit. A refused command changes nothing; without the limit the same command succeeds.
 #[test]
 fn no_command_makes_a_key_grow_beyond_the_limit() {
     let server = Server::start();
@@ -101,7 +99,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
             let numbers = next..next + growth.items;
             let items: Vec<_> = numbers.clone().map(|n| n.to_string()).collect();
             let pairs: Vec<_> = numbers.map(|n| format!("{n} {}", n + 1)).collect();
-            // The last word stands for the items; CF.INSERT has a word ITEMS of its own before it.
+            // The last argument stands for the items; CF.INSERT has an argument ITEMS before it.
             let command = match name.strip_suffix("PAIRS") {
                 Some(head) => format!("{head}{}", pairs.join(" ")),
                 None => format!("{}{}", name.strip_suffix("ITEMS").unwrap(), items.join(" ")),
@@ -153,7 +151,7 @@ fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
     }
 }
 
-/// A merge makes its destination anew: what counts is what it holds then.
+/// A merge replaces its destination: the limit applies to the new size.
 #[test]
 fn merges_of_digests_must_stay_within_the_limit() {
     let server = Server::start();

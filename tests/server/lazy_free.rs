@@ -1,4 +1,4 @@
-//! Large keys are let go of in the background: the command that does it returns at once, whatever the size.
+//! Large keys are freed in the background: the command that removes one returns at once, whatever the size.
 
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::abilities::record;
@@ -7,15 +7,15 @@ use crate::support::server::{Options, Server};
 use std::thread;
 use std::time::Duration;
 
-/// What a command may take, as the server measures it.
+/// The maximum for a command, as the server measures it.
 const MAX_MICROSECONDS: u64 = 1000;
-/// The server's clock runs on while a busy machine does something else. To free a gibibyte in the command
-/// itself takes tens of milliseconds each time, so one good round out of these says enough.
+/// The server measures wall-clock time, which includes other work of a busy machine. Freeing a gibibyte in the command
+/// itself takes tens of milliseconds every time, so one fast round is sufficient.
 const ROUNDS: usize = 10;
 /// Bytes of a chunk of the families that are copied in chunks.
 const CHUNK: usize = 16 << 20;
 
-/// Makes a large key whose pages are all in use, and tells its bytes.
+/// Creates a large key whose pages are all in use, and returns its bytes.
 fn make(connection: &mut Connection, family: &Family) -> u64 {
     if let Some((reserve, chunks)) = family.reserve_huge {
         run_on(connection, "large", &[reserve]);
@@ -42,7 +42,7 @@ fn microseconds(server: &Server, command: &str) -> u64 {
     usec.and_then(|usec| usec.parse().ok()).expect("a number")
 }
 
-/// The command that lets go of the key, whose time counts.
+/// The commands that remove the key.
 const WAYS: &[(&str, &str)] = &[
     ("UNLINK", "UNLINK large"),
     ("FLUSHALL ASYNC", "FLUSHALL ASYNC"),

@@ -1,4 +1,4 @@
-//! `maxmemory` bounds what one command takes in all, however small its steps are.
+//! `maxmemory` limits the memory that one command takes in total, however small its steps are.
 
 use crate::families::FAMILIES;
 use crate::support::abilities::record;
@@ -315,7 +315,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     );
 }
 
-/// At the limit writes that may grow a key are refused, reads go on, and nothing is half done.
+/// At the limit, writes that may grow a key are refused without effect, and reads work.
 #[test]
 fn at_maxmemory_writes_are_refused_and_reads_work() {
     let server = Server::start();

@@ -71,7 +71,7 @@ fn usage_of_all(connection: &mut Connection) -> Usage {
     .collect()
 }
 
-/// One byte of the name says what is expected, so that all names have the same length: the server's own share of
+/// One byte of the name encodes what is expected, so that all names have the same length: the server's own share of
 /// MEMORY USAGE depends on it.
 fn name(prefix: char, number: usize, after: families::Usage) -> String {
     let after = if after == Equal { 'e' } else { 'a' };
@@ -211,7 +211,7 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     assert_none(&wrong, &cases);
 }
 
-/// Once with the commands as they were sent, once rewritten with and once without an RDB preamble.
+/// Once with the commands as sent, once rewritten with and once without an RDB preamble.
 #[test]
 fn a_restart_from_aof_leaves_no_key_with_more_memory() {
     let cases = cases();
@@ -238,13 +238,13 @@ fn a_restart_from_aof_leaves_no_key_with_more_memory() {
 fn a_reload_adds_no_memory_to_keys_with_a_random_history() {
     let mut server = Server::start();
     let mut connection = server.resp2();
-    let mut traffic = Workload::new(15, "", 40);
-    for command in traffic.creations() {
+    let mut workload = Workload::new(15, "", 40);
+    for command in workload.creations() {
         connection.send(&command);
     }
     let mut random = Random::new(15);
     for round in 0..4 {
-        traffic.run(&mut connection, 4000);
+        workload.run(&mut connection, 4000);
         let before = usage_of_all(&mut connection);
         assert!(before.len() > 150, "{} keys", before.len());
         if random.one_in(2) {

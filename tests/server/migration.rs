@@ -1,4 +1,4 @@
-//! From RedisBloom to here and back, each way that docs/migration.md names. The evidence is what
+//! Migration from RedisBloom and back, in each way that docs/migration.md names, with data that
 //! RedisBloom itself wrote (`tests/golden/dumps`): as an RDB file, as an append-only file, and as what a
 //! primary sends. Keys one by one are in golden_dumps.rs, encoding versions in encoding_versions.rs.
 
@@ -178,7 +178,7 @@ fn names(file: &[u8]) -> BTreeSet<String> {
         if head.is_empty() {
             return names;
         }
-        // Redis notes times between commands, if it is told to.
+        // Redis can write timestamps between commands.
         if head.starts_with('#') {
             continue;
         }
@@ -193,7 +193,7 @@ fn names(file: &[u8]) -> BTreeSet<String> {
     }
 }
 
-/// The way back: what we write is of the types, encoding versions and commands that RedisBloom has.
+/// Types, encoding versions and logged commands are those of RedisBloom.
 #[test]
 fn redisbloom_can_read_saved_keys_and_logged_commands() {
     let mut server = Options::new()
@@ -210,11 +210,11 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
         let wanted = type_id(name, family.encoding_version);
         assert_eq!(id, wanted, "{}", family.type_name);
     }
-    let mut traffic = Workload::new(60, "", 20);
-    for command in traffic.creations() {
+    let mut workload = Workload::new(60, "", 20);
+    for command in workload.creations() {
         connection.send(&command);
     }
-    traffic.run(&mut connection, 2000);
+    workload.run(&mut connection, 2000);
     let wanted = State::of(&mut connection);
     let read_all = |server: &Server| {
         let dir = fs::read_dir(server.dir().join("appendonlydir")).expect("the parts");
@@ -225,7 +225,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
             .collect::<BTreeSet<_>>()
     };
     let mut written = read_all(&server);
-    // The one write that the peer lacks is logged as it came; a rewrite leaves what it made.
+    // The one write that RedisBloom lacks is logged as sent; after a rewrite its result is logged.
     assert!(written.remove("BF.MERGE"), "{written:?}");
     assert!(server.rewrite_aof());
     written.extend(read_all(&server));
@@ -246,11 +246,11 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
 fn dump_and_migrate_copy_keys_with_their_time_to_live() {
     let (from, to) = (Server::start(), Server::start());
     let (mut source, mut target) = (from.resp2(), to.resp2());
-    let mut traffic = Workload::new(61, "", 10);
-    for command in traffic.creations() {
+    let mut workload = Workload::new(61, "", 10);
+    for command in workload.creations() {
         source.send(&command);
     }
-    traffic.run(&mut source, 1000);
+    workload.run(&mut source, 1000);
     let wanted = State::of(&mut source);
     let keys = source.call("KEYS *");
     for (number, key) in keys.items().expect("keys").iter().enumerate() {

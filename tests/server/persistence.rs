@@ -1,5 +1,5 @@
-//! What is saved is loaded: every way to an RDB file, every kind of append-only file, 2,000 keys of all
-//! families in several databases, some with a time to live.
+//! Every kind of RDB save and append-only file restores 2,000 keys of all families in several databases, some with a
+//! time to live.
 
 use crate::families::FAMILIES;
 use crate::support::resp::Connection;
@@ -16,9 +16,9 @@ fn fill(connection: &mut Connection, seed: u64) -> State {
     let share = KEYS / FAMILIES.len() as u64 / DATABASES.len() as u64 + 1;
     for db in DATABASES {
         select(connection, db);
-        let mut traffic = Workload::new(seed + u64::from(db), "", share);
-        let mut commands = traffic.creations();
-        commands.extend((0..3 * share).map(|_| traffic.write()));
+        let mut workload = Workload::new(seed + u64::from(db), "", share);
+        let mut commands = workload.creations();
+        commands.extend((0..3 * share).map(|_| workload.write()));
         let mut expiry = Random::new(seed);
         for command in &commands {
             connection.write(command).expect("a command");
@@ -86,19 +86,19 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
             server.restart();
             State::of(&mut server.resp2()).assert_same(&sent, &when);
 
-            // A rewrite that takes long enough for writes to go on beside it.
+            // A rewrite that takes long enough for writes during it.
             let mut connection = server.resp2();
             assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
             server.call("BGREWRITEAOF");
-            let mut traffic = Workload::new(seed as u64, "", 20);
+            let mut workload = Workload::new(seed as u64, "", 20);
             let mut beside = 0;
             while server.info_number("aof_rewrite_in_progress") == 1 {
-                traffic.run(&mut connection, 20);
+                workload.run(&mut connection, 20);
                 beside += 20;
             }
             assert!(beside > 20, "{beside} writes during the rewrite");
             assert!(server.wait_for_rewrite());
-            traffic.run(&mut connection, 20);
+            workload.run(&mut connection, 20);
             let written = State::of(&mut connection);
             server.restart();
             State::of(&mut server.resp2()).assert_same(&written, &when);
@@ -121,16 +121,16 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
         let mut connection = server.resp2();
         fill(&mut connection, 20);
         assert!(server.rewrite_aof());
-        let mut traffic = Workload::new(21, "", 20);
-        traffic.run(&mut connection, 200);
-        // Ten seconds a thousand keys: longer than this test looks at it.
+        let mut workload = Workload::new(21, "", 20);
+        workload.run(&mut connection, 200);
+        // Ten seconds per thousand keys: longer than this test runs.
         assert!(
             connection
                 .call("CONFIG SET rdb-key-save-delay 10000")
                 .is_ok()
         );
         server.call("BGREWRITEAOF");
-        traffic.run(&mut connection, 200);
+        workload.run(&mut connection, 200);
         assert_eq!(server.info_number("aof_rewrite_in_progress"), 1);
         let wanted = State::of(&mut connection);
         server.kill_and_restart();

@@ -1,4 +1,4 @@
-//! Replicas hold what their primary holds, however they came to it.
+//! Replicas have the same data as their primary, whatever the kind of synchronization.
 
 use crate::families::{Family, dump};
 use crate::integration::odd_settings;
@@ -16,7 +16,7 @@ const KEYS: u64 = 20;
 /// How long nodes may take to agree.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits until the nodes have applied all that the primary sent, and holds them against it.
+/// Waits until the replicas have applied all that the primary sent, and compares their data.
 fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     let start = Instant::now();
     for replica in replicas {
@@ -44,33 +44,33 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     }
 }
 
-fn create(connection: &mut Connection, traffic: &mut Workload) {
-    for command in traffic.creations() {
+fn create(connection: &mut Connection, workload: &mut Workload) {
+    for command in workload.creations() {
         connection.send(&command);
     }
 }
 
-/// Writes until it is told to stop.
-fn write_until(stop: &AtomicBool, connection: &mut Connection, traffic: &mut Workload) -> u64 {
+/// Writes until the flag is set.
+fn write_until(stop: &AtomicBool, connection: &mut Connection, workload: &mut Workload) -> u64 {
     let mut units = 0;
     while !stop.load(Ordering::Relaxed) {
-        traffic.run(connection, 1);
+        workload.run(connection, 1);
         units += 1;
     }
     units
 }
 
-/// Over a file and over the socket, loaded from a file and from the socket, beside the old data or
-/// after flushing them, while writes go on.
+/// Sent from a file or over the socket, loaded from a file or from the socket, before or after removing the old data,
+/// during writes.
 #[test]
 fn a_full_synchronization_during_writes_copies_everything() {
     let primary = Server::start();
-    let mut traffic = Workload::new(1, "", KEYS);
+    let mut workload = Workload::new(1, "", KEYS);
     for db in [0, 2] {
         let mut connection = primary.resp2();
         select(&mut connection, db);
-        create(&mut connection, &mut traffic);
-        traffic.run(&mut connection, 500);
+        create(&mut connection, &mut workload);
+        workload.run(&mut connection, 500);
     }
     for diskless in ["yes", "no"] {
         primary.call(&format!("CONFIG SET repl-diskless-sync {diskless}"));
@@ -87,7 +87,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
                 let _end = SetOnDrop(&stop);
                 let writer = scope.spawn(|| {
                     let mut connection = primary.resp2();
-                    write_until(&stop, &mut connection, &mut traffic)
+                    write_until(&stop, &mut connection, &mut workload)
                 });
                 replica.replicate(&primary);
                 stop.store(true, Ordering::Relaxed);
@@ -109,16 +109,16 @@ fn a_full_synchronization_during_writes_copies_everything() {
     }
 }
 
-/// The link breaks again and again; what was missed comes out of the backlog.
+/// The link breaks repeatedly; the primary sends missed writes from its backlog.
 #[test]
 fn a_partial_synchronization_sends_missed_writes() {
     let mut primary = Options::new()
         .arguments(&["--repl-backlog-size", "64mb"])
         .start();
     let mut replica = odd_settings().start();
-    let mut traffic = Workload::new(2, "", KEYS);
+    let mut workload = Workload::new(2, "", KEYS);
     let mut connection = primary.resp2();
-    create(&mut connection, &mut traffic);
+    create(&mut connection, &mut workload);
     replica.replicate(&primary);
     let full = primary.info_number("sync_full");
     for round in 0..5 {
@@ -126,7 +126,7 @@ fn a_partial_synchronization_sends_missed_writes() {
         let dropped = primary.call("CLIENT KILL TYPE replica");
         assert_eq!(dropped, Reply::Integer(1));
         select(&mut connection, round % 3);
-        traffic.run(&mut connection, 200);
+        workload.run(&mut connection, 200);
         primary.wait_until("a partial synchronization", |primary| {
             primary.info_number("sync_partial_ok") > partial
         });
@@ -148,15 +148,15 @@ fn chained_replicas_with_other_settings_have_the_same_data() {
         .module_arguments(&["bf-expansion-factor", "7", "bf-initial-size", "3"])
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
         .start();
-    let mut traffic = Workload::new(3, "", KEYS);
+    let mut workload = Workload::new(3, "", KEYS);
     let mut connection = primary.resp2();
-    create(&mut connection, &mut traffic);
+    create(&mut connection, &mut workload);
     middle.replicate(&primary);
-    traffic.run(&mut connection, 300);
+    workload.run(&mut connection, 300);
     last.replicate(&middle);
     for db in [0, 5] {
         select(&mut connection, db);
-        traffic.run(&mut connection, 700);
+        workload.run(&mut connection, 700);
     }
     assert_same(&primary, &[&middle, &last], "the chain");
     // What the last one wrote to its file on the way is the same too.
@@ -168,14 +168,14 @@ fn chained_replicas_with_other_settings_have_the_same_data() {
     State::of(&mut last.resp2()).assert_same(&wanted, "the file of the last");
 }
 
-/// Fails over to a replica and back while clients write; each new primary goes on from the same state.
+/// Fails over to a replica and back while clients write; each new primary continues from the same state.
 #[test]
 fn failovers_lose_no_data() {
     let mut one = Server::start();
     let mut two = odd_settings().start();
     let mut three = Server::start();
-    let mut traffic = Workload::new(4, "", KEYS);
-    create(&mut one.resp2(), &mut traffic);
+    let mut workload = Workload::new(4, "", KEYS);
+    create(&mut one.resp2(), &mut workload);
     two.replicate(&one);
     three.replicate(&one);
     for round in 0..4 {
@@ -184,7 +184,7 @@ fn failovers_lose_no_data() {
         } else {
             (&mut two, &mut one)
         };
-        traffic.run(&mut from.resp2(), 300);
+        workload.run(&mut from.resp2(), 300);
         let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port()));
         assert!(reply.is_ok(), "{reply}");
         // Writes that come in between wait until it is over, and are then refused.
@@ -195,7 +195,7 @@ fn failovers_lose_no_data() {
             from.info("role").as_deref() == Some("slave")
                 && from.info("master_link_status").as_deref() == Some("up")
         });
-        traffic.run(&mut to.resp2(), 300);
+        workload.run(&mut to.resp2(), 300);
         three.replicate(to);
         assert_same(to, &[from, &three], &format!("fail-over {round}"));
     }
@@ -211,11 +211,11 @@ fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     let primary = Server::start();
     let mut replica = odd_settings().start();
     replica.replicate(&primary);
-    let mut traffic = Workload::new(5, "", KEYS);
+    let mut workload = Workload::new(5, "", KEYS);
     let mut random = Random::new(5);
     let mut connection = primary.resp2();
     for _ in 0..2000 {
-        let command = traffic.write();
+        let command = workload.write();
         connection.send(&command);
         if random.one_in(4) {
             let life = (random.below(5) + 1).to_string();
@@ -242,9 +242,9 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     let source = Server::start();
     let mut from = source.resp2();
     let mut to = primary.resp2();
-    let mut traffic = Workload::new(7, "", KEYS);
-    create(&mut from, &mut traffic);
-    traffic.run(&mut from, 2000);
+    let mut workload = Workload::new(7, "", KEYS);
+    create(&mut from, &mut workload);
+    workload.run(&mut from, 2000);
     // A filter with several chunks of several sub-filters.
     from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
     let mut beside = Workload::new(8, "beside:", KEYS);
@@ -280,28 +280,28 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     }
 }
 
-/// What a replica gets is the effect, whoever asks for it and over which protocol.
+/// A replica receives the effects of scripts and functions, over either protocol.
 #[test]
 fn transactions_scripts_and_functions_replicate_in_both_protocols() {
     let primary = Server::start();
     let mut replica = odd_settings().start();
     replica.replicate(&primary);
-    let library = "#!lua name=traffic\n\
+    let library = "#!lua name=workload\n\
         redis.register_function('run', function(keys, words) return redis.pcall(unpack(words)) end)";
     let loaded = primary.resp2().send(&["FUNCTION", "LOAD", library]);
-    assert_eq!(loaded.text(), Some(&b"traffic"[..]));
+    assert_eq!(loaded.text(), Some(&b"workload"[..]));
     for (seed, protocol) in Protocol::BOTH.into_iter().enumerate() {
         let mut connection = primary.connect(protocol);
-        let mut traffic = Workload::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
-        for command in traffic.creations() {
+        let mut workload = Workload::new(30 + seed as u64, &format!("{protocol:?}:"), 10);
+        for command in workload.creations() {
             let mut call = words("FCALL run 0");
             call.extend(command);
             connection.send(&call);
         }
-        traffic.run(&mut connection, 1500);
+        workload.run(&mut connection, 1500);
         for _ in 0..300 {
             let mut call = words("FCALL run 0");
-            call.extend(traffic.write());
+            call.extend(workload.write());
             connection.send(&call);
         }
     }

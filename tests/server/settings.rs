@@ -1,4 +1,4 @@
-//! All settings of the module: what a server shows, takes, refuses, writes into its file and reads again.
+//! All settings of the module: defaults, CONFIG GET, SET and REWRITE, load arguments.
 
 use crate::families::{FAMILIES, Setting, setting};
 use crate::support::resp::{Connection, Reply};
@@ -19,7 +19,7 @@ fn get(connection: &mut Connection, name: &str) -> String {
     String::from_utf8(value.text().expect("a text").to_vec()).expect("UTF-8")
 }
 
-/// The table is complete: the server knows no other setting of the module's.
+/// The server has no other setting of the module.
 #[test]
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
@@ -77,7 +77,7 @@ fn every_setting_can_be_a_load_argument() {
     }
 }
 
-/// What CONFIG REWRITE writes is what the next start reads, and it wins over the load line.
+/// The next start reads what CONFIG REWRITE wrote, which takes precedence over the load arguments.
 #[test]
 fn every_setting_survives_a_rewritten_configuration_file() {
     let mut server = Options::new()
@@ -105,7 +105,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     }
 }
 
-/// A change of a setting never changes a key that is there.
+/// A changed setting does not affect existing keys.
 #[test]
 fn changed_settings_do_not_affect_existing_keys() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! Mixed traffic of all families from 50 clients that come and go, while settings change, files are
+//! Mixed workload of all families from 50 clients that connect and disconnect, while settings change, files are
 //! written and a replica is lost and found again. It ends with a primary, a replica and a restart from the
 //! AOF that agree bit for bit, and with all memory given back.
 //!
@@ -26,7 +26,7 @@ const MAX_THINK_TIME: Duration = Duration::from_millis(8);
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
 /// One in so many commands is the last of its connection: its reply is not waited for.
 const DISCONNECT_ONE_IN: usize = 300;
-/// What may be in use beyond the beginning once all keys are gone: buffers, the backlog, fragments of the
+/// Memory that may be in use, beyond that at the start, after all keys are removed: buffers, the backlog, fragments of the
 /// server's own.
 const LEFT_BYTES: i64 = 24 << 20;
 
@@ -41,7 +41,7 @@ const ANY_KEY: &[&str] = &[
 /// One in so many commands is of [`ANY_KEY`].
 const ANY_KEY_ONE_IN: usize = 25;
 
-/// Errors that this traffic must meet, or may.
+/// Errors that this workload must meet, or may.
 const EXPECTED_ERRORS: &[&str] = &[
     "source and destination objects are the same",
     "item exists",
@@ -104,7 +104,7 @@ impl Latencies {
     }
 }
 
-/// The words of a random command, with its key first known.
+/// The arguments of a random command.
 fn command(numbers: &mut Numbers) -> Vec<String> {
     let family = &FAMILIES[numbers.below(FAMILIES.len())];
     let template = match numbers.below(ANY_KEY_ONE_IN) {
@@ -131,7 +131,7 @@ fn complain(complaints: &Complaints, what: String) {
     }
 }
 
-/// A client until the end, which comes and goes; the times of its commands.
+/// Runs a client that connects and disconnects until the end; returns the times of its commands.
 fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaints) -> Latencies {
     let mut numbers = Numbers(number * 0x9e37_79b9 + 1);
     let mut latencies = Latencies::default();

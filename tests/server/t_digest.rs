@@ -1,4 +1,4 @@
-//! t-digests on a real server: what the recordings do not show.
+//! t-digests on a real server, beyond the recordings.
 
 mod merge;
 
@@ -102,7 +102,7 @@ fn reads_do_not_affect_later_state() {
     }
 }
 
-/// Reads on either side, and merges whose compression nobody says, leave primary and replica equal.
+/// Reads on either side, and merges without a specified compression, leave primary and replica equal.
 #[test]
 fn reads_on_a_replica_do_not_change_its_state() {
     let mut primary = Server::start();
@@ -299,7 +299,7 @@ fn a_digest_is_copied_in_one_chunk() {
     assert_eq!(dump(&mut replica.resp2(), "to"), expected);
 }
 
-/// A payload above 64 MiB goes into a rewritten AOF as a chunk.
+/// A payload above 64 MiB is written to a rewritten AOF as a chunk.
 #[test]
 fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];

@@ -1,4 +1,4 @@
-//! The harness itself, on servers without the module: what the other tests lean on holds.
+//! Tests of tests/support itself, on servers without the module.
 
 use crate::support::resp::{Protocol, Reply};
 use crate::support::server::{Options, Server};

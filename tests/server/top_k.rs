@@ -1,5 +1,5 @@
-//! Top-k on real servers: what the recordings and the tests of all types do not show. Above all that
-//! whoever has seen the same commands holds the same bytes, although decay is random.
+//! Top-k on real servers, beyond the recordings and the tests of all families. Above all: the same commands result in
+//! the same bytes, although decay is random.
 
 use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Protocol, Reply};
@@ -7,7 +7,7 @@ use crate::support::server::{Options, Server};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A sketch that is far too small for [`Stream`]: nearly all its buckets are fought for.
+/// A sketch that is far too small for [`Stream`]: nearly all buckets decay.
 const RESERVE: &str = "TOPK.RESERVE k 50 100 5 0.9";
 /// Items of one command.
 const BATCH: usize = 500;
@@ -428,7 +428,7 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
     assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
 }
 
-/// INFO's count is kept block by block as items come and go: it stays what a look at all blocks says.
+/// INFO's bytes are updated as items enter and leave, and stay equal to the sum over all blocks.
 #[test]
 fn memory_usage_and_info_agree_as_items_change() {
     let mut server = Server::start();

@@ -1,13 +1,13 @@
-//! Seeded streams of writes of every family, for the tests that compare servers afterwards.
+//! Seeded random writes of every family, for the tests that compare servers afterwards.
 //!
-//! A stream is a function of its seed: what a command is does not depend on what was answered. Some of
-//! its commands fail (a name that is taken, a sketch of another size); that too must be alike everywhere.
+//! The commands are a function of the seed and do not depend on replies. Some of them fail (the key exists, sketches of
+//! different sizes), and must fail on every server alike.
 
 use crate::families::{FAMILIES, Family};
 use crate::support::resp::{Connection, Reply};
 use std::io;
 
-/// A command, word by word.
+/// A command: its name and arguments.
 pub type Command = Vec<Vec<u8>>;
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
@@ -50,7 +50,7 @@ impl Random {
     }
 }
 
-/// The words of a command without blanks in them.
+/// The arguments of a command, separated by spaces.
 pub fn words(text: &str) -> Command {
     text.split(' ')
         .map(|word| word.as_bytes().to_vec())
@@ -99,7 +99,7 @@ pub enum Unit {
     Script(Vec<Command>),
 }
 
-/// ARGV has each command as the number of its words and its words.
+/// ARGV has for each command the number of its arguments and the arguments.
 const RUN_ALL: &str = "local replies, at = {}, 1 \
     while at <= #ARGV do \
       local count, words = tonumber(ARGV[at]), {} \
@@ -134,7 +134,7 @@ impl Unit {
     /// Sends it; the reply is that of the command, of EXEC, or of the script.
     ///
     /// # Errors
-    /// What the connection says: then nobody knows whether it happened.
+    /// The error of the connection; the commands may or may not have run.
     pub fn send(&self, connection: &mut Connection) -> io::Result<Reply> {
         let sent = self.sent();
         for command in &sent {

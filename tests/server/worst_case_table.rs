@@ -1,6 +1,6 @@
 //! The table docs/worst-cases.md: every command on a large key, measured by the server itself.
 //!
-//! `cargo test --test server worst_case_table -- --nocapture` prints the table anew.
+//! `cargo test --test server worst_case_table -- --nocapture` prints the table.
 
 use crate::families::{FAMILIES, Family, Row};
 use crate::support::resp::{Connection, Reply};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What a command may take here, on a busy machine.
+/// The maximum for a command, on a busy machine.
 const MAX_MICROSECONDS: u64 = 3_000_000;
 const CHUNK: usize = 16 << 20;
 /// Arguments of a command that fills a key.
@@ -23,7 +23,7 @@ fn send(connection: &mut Connection, command: &[Vec<u8>]) -> Reply {
     reply
 }
 
-/// The arguments that an argument stands for, in groups that belong together: `A..B` for the numbers from A to B - 1,
+/// Expands an argument of a template, into groups that must stay together: `A..B` for the numbers from A to B - 1,
 /// `shuffled:A..B` for the same in no order, `A..B=C` for each of them followed by C or, if that is `?`, by a number
 /// up to 1,000; `equal*N` for the same item N times, `key:*N` for the keys `key:0` to `key:N-1`, `fractions*N` for
 /// numbers from 0 to 1, and `chunk:KEY` for the first chunk of a key with its iterator.
@@ -81,7 +81,7 @@ fn arguments(connection: &mut Connection, family: &Family, command: &str) -> Vec
         .collect()
 }
 
-/// Runs a command that is not measured, with at most [`BATCH`] of the groups that its last argument stands for at once,
+/// Runs a command that is not measured, with at most [`BATCH`] groups of its last argument at once,
 /// or, with `each:` before it, once for each of them. With `repeat:N ` before it, the command runs N times; `#` is the
 /// number of the run.
 fn prepare(connection: &mut Connection, family: &Family, command: &str) {
@@ -126,7 +126,7 @@ fn fill(connection: &mut Connection) {
     }
 }
 
-/// What stands in the table under "on": the key, and what else there is to say.
+/// The column "on" of the table: the key and the note.
 fn on(family: &Family, row: &Row) -> String {
     let name = row.key.or_else(|| row.command.split(' ').nth(1));
     let keys = family.worst_cases.keys;
@@ -178,7 +178,7 @@ fn microseconds(server: &Server, connection: &mut Connection, command: &[Vec<u8>
     usec.min(processor_time)
 }
 
-/// Runs every command in its worst case, holds it to a time, and the table to what was run.
+/// Runs every command in its worst case within a maximum time, and compares the table with the rows.
 #[test]
 fn every_command_is_in_the_table_and_within_its_time() {
     let server = Server::start();

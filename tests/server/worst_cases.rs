@@ -1,14 +1,14 @@
-//! Input that makes a command do the most work it can. Each test states the bound of its algorithm, and
-//! holds the command to a time that a busy machine keeps.
+//! Input that makes a command do as much work as possible. Each test states the bound of its algorithm, and checks a
+//! maximum time that a busy machine can keep.
 
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::time::{Duration, Instant};
 
-/// What a command may take here.
+/// The maximum for a command.
 const MAX_DURATION: Duration = Duration::from_secs(3);
 
-/// Sends a command and holds it to [`MAX_DURATION`].
+/// Sends a command, which must take less than [`MAX_DURATION`].
 fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
     let start = Instant::now();
     let reply = connection.send(words);
@@ -21,7 +21,7 @@ fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
     reply
 }
 
-/// An insertion that fails has kicked out and put back `MAXITERATIONS` fingerprints, at most 65,535:
+/// An insertion that fails has evicted and put back `MAXITERATIONS` fingerprints, at most 65,535:
 /// 131,070 steps.
 #[test]
 fn failed_insertions_with_the_most_evictions() {
@@ -40,7 +40,7 @@ fn failed_insertions_with_the_most_evictions() {
 }
 
 /// Equal items fill two buckets of each sub-filter, and an item costs a look into two buckets of each and
-/// the kicks of the newest. `cf-max-expansions` ends it, but is looked at once a command, as the peer does:
+/// the evictions of the newest. `cf-max-expansions` ends it, but is checked once per command, as in RedisBloom:
 /// one command adds up to 4,096 sub-filters, and refuses its further items. 10,000 equal items into
 /// buckets of one.
 #[test]
@@ -91,7 +91,7 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
 
 /// The longest chain that loads has 2,048 filters (a chain cannot grow to more), each of at most 1,075
 /// probes (what the smallest error rate asks for): 2.2 million probes an item at the very most. Here all
-/// bits but one in each filter are set, so that a question goes on to that one.
+/// bits but one in each filter are set, so that a lookup continues to that one.
 #[test]
 fn the_longest_chain_of_filters() {
     let server = Server::start();

@@ -1,10 +1,10 @@
-//! What was proved of which type. The tests of abilities record it where `ROUGHLY_ABILITIES` names a file;
-//! scripts/test-matrix.sh lets them, and scripts/abilities.sh makes docs/abilities.md of the records.
+//! Which type has which ability. Tests record it in the file that `ROUGHLY_ABILITIES` names, if it is set;
+//! scripts/test-matrix.sh sets it, and scripts/abilities.sh makes docs/abilities.md of the records.
 
 use std::fs::File;
 use std::io::Write;
 
-/// A line for each ability: its name, a tabulator, what it means.
+/// A line for each ability: its name, a tab, its meaning.
 pub const ABILITIES: &str = include_str!("abilities.tsv");
 
 /// The same of the tests of active defragmentation, which run on a server of their own.
@@ -13,7 +13,7 @@ pub const OF_DEFRAGMENTATION: &str = include_str!("abilities-defrag.tsv");
 /// Records that a type has an ability on the server under test. To be called when all was checked.
 ///
 /// # Panics
-/// If the table knows no such ability.
+/// If the table has no such ability.
 pub fn record(ability: &str, type_name: &str) {
     let lines = ABILITIES.lines().chain(OF_DEFRAGMENTATION.lines());
     let mut names = lines.filter_map(|line| line.split('\t').next());

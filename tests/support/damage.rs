@@ -69,7 +69,7 @@ impl Numbers {
     }
 }
 
-/// One fault in a string of bytes: an edge number, a flipped bit, a piece gone or twice, another end.
+/// One fault in a string of bytes: an extreme number, a flipped bit, a part removed or repeated, another end.
 pub fn damage_bytes(bytes: &mut Vec<u8>, at: usize, numbers: &mut Numbers) {
     let end = bytes.len().min(at + 1 + numbers.below(64));
     match numbers.below(10) {

@@ -1,5 +1,4 @@
-//! What the tests that speak to a real server stand on: the server itself, and a connection that shows
-//! replies exactly as they came.
+//! Support for tests with real servers: the server itself, and a connection that returns replies exactly as sent.
 
 #![allow(dead_code)] // Not every program that includes this uses all of it.
 

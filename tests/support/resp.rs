@@ -1,7 +1,7 @@
 //! A RESP client that keeps the type of every reply, in RESP2 and RESP3.
 //!
 //! Client libraries turn replies into values of their own, so that `0`, `false` and a bulk string `0`
-//! may look the same. Here nothing is converted: tests compare what came over the wire.
+//! may look the same. Here nothing is converted: tests compare what the server sent.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -25,7 +25,7 @@ impl Protocol {
     pub const BOTH: [Self; 2] = [Self::Resp2, Self::Resp3];
 }
 
-/// A reply as it came. Texts are bytes: nothing says that they are UTF-8.
+/// A reply as sent. Texts are bytes, not necessarily UTF-8.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// `+`
@@ -157,10 +157,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to a port of this machine; with RESP3 it says HELLO first.
+    /// Connects to a port of this machine; with RESP3 it sends HELLO first.
     ///
     /// # Errors
-    /// What the socket says, or [`io::ErrorKind::InvalidData`] if the server refuses the protocol.
+    /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the server refuses the protocol.
     pub fn open(port: u16, protocol: Protocol) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -188,15 +188,15 @@ impl Connection {
     /// Sends bytes as they are.
     ///
     /// # Errors
-    /// What the socket says.
+    /// Any error of the socket.
     pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Sends one command, its words separated by spaces, and waits for its reply.
+    /// Sends one command, its arguments separated by spaces, and waits for its reply.
     ///
     /// # Panics
-    /// If the connection breaks or no reply comes in time; so for [`Connection::send`].
+    /// If the connection breaks or no reply arrives in time; so for [`Connection::send`].
     pub fn call(&mut self, command: &str) -> Reply {
         self.send(&command.split(' ').collect::<Vec<_>>())
     }
@@ -209,10 +209,10 @@ impl Connection {
         })
     }
 
-    /// As [`Connection::send`], for commands after which the server may be gone.
+    /// As [`Connection::send`], for commands that may end the server.
     ///
     /// # Errors
-    /// What the socket says, or [`io::ErrorKind::InvalidData`] if the reply is not RESP.
+    /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the reply is not RESP.
     pub fn try_send(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         self.write(arguments)?;
         self.read()
@@ -221,7 +221,7 @@ impl Connection {
     /// Sends one command without waiting for its reply.
     ///
     /// # Errors
-    /// What the socket says.
+    /// Any error of the socket.
     pub fn write(&mut self, arguments: &[impl AsRef<[u8]>]) -> io::Result<()> {
         self.write_raw(&request(arguments))
     }
@@ -285,7 +285,7 @@ impl Connection {
     }
 }
 
-/// A command as it is sent, and as it stands in an append-only file.
+/// A command as it is sent, and as an append-only file has it.
 pub fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
     for argument in arguments {

@@ -1,4 +1,4 @@
-//! Real servers for tests: each on a port and in a directory of its own, gone when dropped.
+//! Real servers for tests: each on its own port and in its own directory, removed when dropped.
 //!
 //! The program is `ROUGHLY_SERVER`, else `redis-server` or `valkey-server` of the PATH; the module is
 //! `ROUGHLY_MODULE`, else `target/release/libroughly.so`. `make test` sees to both.
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server may take to shut down, or a replica to catch up.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Between two looks at something that is waited for.
+/// Interval between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How often another port is tried when someone else takes the one that was free.
 const PORT_ATTEMPTS: usize = 5;
@@ -60,8 +60,8 @@ impl Options {
         self
     }
 
-    /// Limits the address space of the server (`ulimit -v`), in bytes: what goes beyond is refused by the
-    /// system, whatever the server would allow.
+    /// Limits the address space of the server (`ulimit -v`), in bytes. The system refuses
+    /// more, whatever the server would allow.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
         self
@@ -181,7 +181,7 @@ impl Server {
         .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
     }
 
-    /// Sends one command over a connection of its own, in RESP2; words are separated by spaces.
+    /// Sends one command over a new connection, in RESP2; arguments are separated by spaces.
     pub fn call(&self, command: &str) -> Reply {
         self.resp2().call(command)
     }
@@ -216,8 +216,13 @@ impl Server {
     /// # Panics
     /// If the server refuses.
     pub fn rewrite_aof(&mut self) -> bool {
-        let reply = self.call("BGREWRITEAOF");
-        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        // The server may be rewriting a file that grew.
+        self.wait_until("the rewrite to start", |server| {
+            let reply = server.call("BGREWRITEAOF");
+            let is_busy = reply.to_string().contains("already in progress");
+            assert!(is_busy || !matches!(reply, Reply::Error(_)), "{reply}");
+            !is_busy
+        });
         self.wait_for_rewrite()
     }
 
@@ -290,7 +295,7 @@ impl Server {
     /// stays, for [`Server::relaunch`].
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // An error means that it is gone already.
+            // An error means that it has ended already.
             let _ = process.kill();
             let _ = process.wait();
             self.kill_children();
@@ -386,7 +391,7 @@ impl Server {
     /// Waits for a condition of this server.
     ///
     /// # Panics
-    /// If it does not come true in time; the message says what was waited for, and the end of the log.
+    /// If it does not become true in time; the message has `what` and the end of the log.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sets a flag when it goes, by whatever way: a scope waits for its threads also after a failure in it,
+/// Sets a flag when dropped, also by a panic: a scope waits for its threads also after a failure in it,
 /// and threads that run until the flag is set would never end.
 #[derive(Debug)]
 pub struct SetOnDrop<'a>(pub &'a AtomicBool);

@@ -1,4 +1,4 @@
-//! All that a server holds, to be compared with what another holds, or the same one later.
+//! The dataset of a server, to compare it with that of another server, or with a later one.
 
 use crate::support::resp::{Connection, Reply, Text};
 use std::collections::BTreeMap;

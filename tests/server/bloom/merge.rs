@@ -1,4 +1,4 @@
-//! BF.MERGE on a real server: what it answers, makes and tells others.
+//! BF.MERGE on a real server: replies, results, replication, keyspace events.
 
 use crate::count_min::assert_answers;
 use crate::families::dump;
@@ -100,7 +100,7 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
     assert_answers(
         &mut connection,
         &[
-            // A source may stand twice, and be the destination.
+            // A source may be given twice, and be the destination.
             ("BF.MERGE new 3 a b a", "+OK"),
             ("EXPIRE a 1000", ":1"),
             ("BF.MERGE a 2 c a", "+OK"),

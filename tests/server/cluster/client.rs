@@ -51,7 +51,7 @@ impl Client {
         reply
     }
 
-    /// Sends a command whose first word after its name is a key, follows redirections, and waits while
+    /// Sends a command whose first argument is a key, follows redirections, and waits while
     /// the cluster has no answer. After a broken connection the command is sent again: it may have
     /// run before, so that callers who meet dead nodes send only what does the same a second time.
     pub fn send(&mut self, command: &[Vec<u8>]) -> Reply {

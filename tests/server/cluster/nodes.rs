@@ -96,7 +96,7 @@ impl Nodes {
         assert!(reply.is_ok(), "node {node}: {command}: {reply}");
     }
 
-    /// Tells a node about a slot. Valkey asks its replicas first, and says so when one is not in step just
+    /// Assigns a slot on a node. Valkey asks its replicas first, and says so when one is not in step just
     /// then; it is asked again.
     fn set_slot(&self, node: usize, command: &str) {
         let command = format!("CLUSTER SETSLOT {command}");
@@ -171,7 +171,7 @@ impl Nodes {
     /// Which primary has a slot, as the primaries themselves see it.
     pub fn owner(&self, slot: u16) -> usize {
         let owns = |node: &usize| {
-            // The ranges of slots stand at the end of a node's line, behind eight other words.
+            // The ranges of slots are at the end of a node's line, after eight other fields.
             let reply = self.servers[*node].call("CLUSTER NODES");
             let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
             let line = text

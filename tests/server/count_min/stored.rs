@@ -1,4 +1,4 @@
-//! Count-min sketches on a real server, what the recordings do not show: payloads, chunks, the AOF.
+//! Stored count-min sketches on a real server, beyond the recordings: payloads, chunks, the AOF.
 
 use crate::count_min::{assert_answers, sketches};
 use crate::families::{Family, dump};

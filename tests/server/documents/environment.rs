@@ -1,5 +1,5 @@
-//! Where the blocks of a page are run: a server, if they need it a second one and a cluster, and programs
-//! that find them under the ports that the page names.
+//! The environment in which the blocks of a page run: a server, a second one and a cluster if needed, and a client
+//! program that connects to them under the ports that the page names.
 
 use super::page::Block;
 use crate::cluster::nodes::Nodes;
@@ -27,7 +27,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Runs a block; the error says what came out otherwise than written.
+    /// Runs a block; the error is the difference between its output and the page.
     pub fn run(&mut self, block: &Block) -> Result<(), String> {
         let text = block.lines.join("\n");
         match block.language.as_str() {
@@ -65,7 +65,7 @@ impl Environment {
         }
     }
 
-    /// Types the commands of a block into the client, which must show what stands below them.
+    /// Runs the commands of a block in the client, which must print the lines below them.
     fn type_in(&mut self, block: &Block, options: &[&str]) -> Result<(), String> {
         let (typed, shown): (Vec<_>, Vec<_>) = block
             .lines
@@ -111,7 +111,7 @@ impl Environment {
         text
     }
 
-    /// A directory with a `redis-cli` that speaks to the page's server where no port is said.
+    /// A directory with a `redis-cli` that connects to the page's server by default.
     fn programs(&mut self) -> &TempDir {
         let port = self.port("6379");
         self.programs.get_or_insert_with(|| {
@@ -151,7 +151,7 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     }
 }
 
-/// Every word of lines that call make is a target of the Makefile, or sets a variable.
+/// Every argument of make is a target of the Makefile, or sets a variable.
 fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), String> {
     let makefile = fs::read_to_string("Makefile").expect("the Makefile");
     let commands = lines.filter_map(|line| line.split('#').next());
@@ -165,7 +165,7 @@ fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), Stri
     Ok(())
 }
 
-/// A script's line that ends with a comment behind two blanks prints what the comment says.
+/// A line of a script that ends with a comment after two spaces prints that comment.
 fn promised(block: &Block, printed: &str) -> Result<(), String> {
     let mut rest = printed.lines();
     for line in &block.lines {

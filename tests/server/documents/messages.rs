@@ -1,5 +1,5 @@
-//! What the module can say (errors and log lines) is gathered from the sources, and docs/troubleshooting.md
-//! has to have all of it. The errors of a family are on its own page too.
+//! docs/troubleshooting.md has all errors and log lines of the module, which are collected from the sources. The errors
+//! of a family are on its page too.
 
 use crate::families::FAMILIES;
 use std::fs;

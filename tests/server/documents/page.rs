@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A fenced block.
 #[derive(Debug)]
 pub struct Block {
-    /// What stands behind the opening fence.
+    /// The text after the opening fence.
     pub language: String,
     /// Number of the opening fence's line.
     pub line: usize,

@@ -1,4 +1,4 @@
-//! The command reference: what each family's page says of a command is what the server says.
+//! The command reference: each family's page describes its commands as the server does.
 
 use super::page::Page;
 use crate::families::FAMILIES;
@@ -50,7 +50,7 @@ fn argument(reply: &Reply) -> String {
     written
 }
 
-/// The lines of a page about a command that follow from what the server says of it.
+/// The lines of a page about a command that are derived from COMMAND DOCS.
 fn lines(name: &str, docs: &Reply) -> [String; 3] {
     let fields = fields(docs);
     let field = |name: &str| text(fields[name]);

@@ -38,11 +38,11 @@ enum Change {
 pub enum Effect {
     /// Nothing: only the reply differs.
     ReplyOnly,
-    /// The peer has the key now and we do not: later replies may be that it is not found.
+    /// RedisBloom has the key now and we do not: later replies may be that it is not found.
     KeyIsMissing,
-    /// We have the key now and the peer does not: it is deleted, and all is the same again.
+    /// We have the key now and RedisBloom does not: it is deleted, and all is the same again.
     KeyIsExtra,
-    /// The key holds something else than the peer's: of later replies only the type is compared.
+    /// The key holds something else than RedisBloom's: of later replies only the type is compared.
     KeyDiffers,
 }
 

@@ -1,7 +1,7 @@
 //! Keys whose later replies differ from the recording on purpose.
 //!
 //! Two of the wanted differences change what a key holds, so that everything read from it later may
-//! differ too: reading a t-digest compresses the peer's and leaves ours as it is, and count-min
+//! differ too: reading a t-digest compresses RedisBloom's and leaves ours as it is, and count-min
 //! sketches follow RedisBloom 8.12 where the recorded 8.10 and 2.8 do otherwise. So do some of the
 //! single differences in [`super::differences`]. Such keys are followed here, through renames, copies, dumps and merges, and of their
 //! replies only the type is compared.
@@ -15,9 +15,9 @@ use std::collections::{HashMap, HashSet};
 /// What a key is known to be.
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
-    /// A t-digest that was read: the peer compressed it at that moment, we did not.
+    /// A t-digest that was read: RedisBloom compressed it at that moment, we did not.
     is_read: bool,
-    /// Its content differs from the peer's.
+    /// Its content differs from RedisBloom's.
     is_off: bool,
 }
 
@@ -26,7 +26,7 @@ struct State {
 pub struct Wanted {
     read: HashSet<Vec<u8>>,
     off: HashSet<Vec<u8>>,
-    /// Keys that the peer has and we do not.
+    /// Keys that RedisBloom has and we do not.
     missing: HashSet<Vec<u8>>,
     /// Of each DUMP and SCANDUMP, by the command's number: the state of the key.
     dumped: HashMap<usize, State>,
@@ -140,7 +140,7 @@ impl Wanted {
                 self.off.insert(key);
                 true
             }
-            // The peer applied what 8.12 refuses, or the other way round.
+            // RedisBloom applied what 8.12 refuses, or the other way round.
             "CMS.INCRBY"
                 if mentions(recorded, "INCRBY overflow")
                     || mentions(recorded, "cannot be negative") =>
@@ -183,7 +183,7 @@ impl Wanted {
         if !self.merges_agree || arguments.iter().any(differs) {
             self.off.insert(key.to_vec());
         }
-        // The peer compresses what it merges from.
+        // RedisBloom compresses what it merges from.
         self.read.extend(arguments.iter().cloned());
         self.off.contains(key) && is_same_type(recorded, got)
     }
@@ -223,7 +223,7 @@ impl Wanted {
     }
 }
 
-/// Commands that make the peer compress a digest.
+/// Commands that make RedisBloom compress a digest.
 fn reads_digest(command: &str) -> bool {
     matches!(
         command,
@@ -237,7 +237,7 @@ fn reads_digest(command: &str) -> bool {
     )
 }
 
-/// Whether a script has a command in it that makes the peer compress a digest.
+/// Whether a script has a command in it that makes RedisBloom compress a digest.
 fn script_reads_digest(script: &[u8]) -> bool {
     let script = String::from_utf8_lossy(script);
     script.split('\'').any(reads_digest)

@@ -15,7 +15,7 @@ pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// A command and what the peer answered.
+/// A command and what RedisBloom answered.
 #[derive(Debug)]
 pub struct Step {
     /// The arguments in their JSON form; see [`argument`].

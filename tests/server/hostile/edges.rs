@@ -25,7 +25,7 @@ const EDGES: [&str; 10] = [
 /// Values of a payload that have sizes and parameters among them; what follows is items.
 const FRONT: usize = 40;
 
-/// Whatever one number says, a payload that is taken makes a key in proportion to its length.
+/// With any one number replaced, a payload that is accepted creates a key in proportion to its length.
 #[test]
 fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     let server = Options::new()
@@ -75,7 +75,7 @@ fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     }
 }
 
-/// What a header asks for is the user's to have, up to what the server has: each word of it, four and
+/// A header may request as much memory as the server allows. Each number of it is replaced, four and
 /// eight bytes wide.
 #[test]
 fn extreme_numbers_in_headers_are_refused_or_harmless() {
@@ -109,7 +109,7 @@ fn extreme_numbers_in_headers_are_refused_or_harmless() {
     }
 }
 
-/// Every size of every command at every edge: what is taken is in proportion, however large the number.
+/// Every size of every command at every edge: the memory taken stays within `max_bytes`.
 fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -117,7 +117,7 @@ fn edge_numbers(server: &Server, max_bytes: i64) {
             for edge in EDGES {
                 assert!(connection.call("FLUSHALL SYNC").is_ok());
                 let command = command.replace('*', edge);
-                // On a missing key, on one that is there, and again on what came of it.
+                // On a missing key, on an existing one, and again on the result.
                 connection.call(&command);
                 let taken = server.info_number("used_memory");
                 assert!(taken <= max_bytes, "{command} takes {taken}");
@@ -137,7 +137,7 @@ fn extreme_sizes_stay_within_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
-    // What is below a mebibyte is not looked at, and the server has buffers of its own.
+    // Less than a mebibyte is not checked, and the server has buffers of its own.
     edge_numbers(&server, 72 << 20);
     // Nothing but address space was taken, and that was given back.
     assert!(server.info_number("used_memory_rss") < 256 << 20);
@@ -145,7 +145,7 @@ fn extreme_sizes_stay_within_maxmemory() {
 
 #[test]
 fn extreme_sizes_are_refused_when_the_system_has_no_memory() {
-    // No maxmemory: the system alone says no.
+    // Without maxmemory only the system refuses.
     let server = Options::new().address_space(1 << 30).start();
     edge_numbers(&server, 1 << 30);
 }
@@ -244,7 +244,7 @@ fn log_lines_about_refused_input_have_a_maximum_rate() {
             .filter(|line| line.contains("<bf>"))
     };
     assert!((1..=most).contains(&ours().count()), "{}", ours().count());
-    // What comes later tells of it.
+    // A later line has the number of suppressed lines.
     std::thread::sleep(Duration::from_secs(1));
     connection.call("BF.RESERVE late 0.5 10");
     assert!(server.log().contains("such lines were held back"));

@@ -1,4 +1,4 @@
-//! Files as a server with RedisBloom leaves them, put together from recorded payloads.
+//! RDB and append-only files as a server with RedisBloom writes them, assembled from recorded payloads.
 
 use crate::support::resp::request;
 use crate::workload::Command;
@@ -20,8 +20,8 @@ fn string(file: &mut Vec<u8>, text: &[u8]) {
     file.extend_from_slice(text);
 }
 
-/// An RDB file: a header, a few words about the server, the databases, the CRC64 of it all. A module's
-/// value stands in it as in its DUMP: the type byte, then, after the key's name, the value.
+/// An RDB file: a header, some fields about the server, the databases, the CRC64 of all that. A module's
+/// value has the same bytes as in its DUMP: the type byte, then, after the key's name, the value.
 pub fn rdb(databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
     let mut file = b"REDIS0009".to_vec();
     for (name, value) in [("redis-ver", "6.2.14"), ("redis-bits", "64")] {

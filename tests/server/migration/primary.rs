@@ -1,4 +1,4 @@
-//! A primary that says what it is told to say: a full synchronization, then a stream of commands.
+//! A simulated primary: a full synchronization, then a fixed stream of commands.
 
 use crate::support::resp::{Connection, Reply};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 #[derive(Debug)]
 pub struct Primary {
     pub port: u16,
-    /// How many bytes of commands it sends: the offset that the replica comes to.
+    /// How many bytes of commands it sends: the final offset of the replica.
     pub offset: usize,
     thread: JoinHandle<()>,
 }

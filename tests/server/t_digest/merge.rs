@@ -1,4 +1,4 @@
-//! TDIGEST.MERGE: its checks, its operands, what it leaves alone, who may call it.
+//! TDIGEST.MERGE: checks, operands, results.
 
 use super::{Uniform, add, ok};
 use crate::families::dump;

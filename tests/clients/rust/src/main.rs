@@ -8,7 +8,7 @@ mod raw;
 use redis::{Client, Connection, RedisResult};
 use std::collections::{HashMap, HashSet};
 
-/// A command of one line; words are separated by spaces.
+/// A command of one line; arguments are separated by spaces.
 pub fn cmd(line: &str) -> redis::Cmd {
     let mut words = line.split(' ');
     let mut command = redis::cmd(words.next().unwrap_or_default());

@@ -4,7 +4,7 @@ use crate::cmd;
 use redis::{Connection, RedisResult};
 use std::collections::HashMap;
 
-/// Copies a sketch piece by piece; the last reply has nothing, or an empty string.
+/// Copies a sketch chunk by chunk; the last reply has nothing, or an empty string.
 fn copy(connection: &mut Connection, family: &str, from: &str, to: &str) -> RedisResult<()> {
     let mut position = 0;
     loop {
@@ -39,7 +39,7 @@ pub fn cuckoo(connection: &mut Connection) -> RedisResult<()> {
     assert!(!cmd("CF.DEL cf z").query::<bool>(c)?);
     let added: Vec<bool> = cmd("CF.INSERT cf CAPACITY 100 ITEMS x y").query(c)?;
     assert_eq!(added, [true, true]);
-    // -1 says that the filter is full: numbers, also in RESP3.
+    // -1 means that the filter is full: numbers, also in RESP3.
     let added: Vec<i64> = cmd("CF.INSERTNX cf ITEMS x z").query(c)?;
     assert_eq!(added, [0, 1]);
     let info: HashMap<String, i64> = cmd("CF.INFO cf").query(c)?;
