@@ -25,8 +25,8 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 pub struct Handler {
     /// `None` in the templates of [`Command`] only.
     raw: Option<RawHandler>,
-    /// Whether it can be asked for the command's keys.
-    tells_keys: bool,
+    /// Whether the server can ask it for the command's keys.
+    reports_keys: bool,
 }
 
 /// Makes a handler callable by the server: with its arguments wrapped, its errors answered, and its
@@ -42,19 +42,20 @@ where
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
         raw: Some(shim::<H>),
-        tells_keys: false,
+        reports_keys: false,
     }
 }
 
-/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]: it can be asked for them, which costs each call a question.
+/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server can ask it for the keys, so each call checks
+/// whether the server asks.
 #[must_use]
-pub const fn handler_telling_keys<H>(handler: H) -> Handler
+pub const fn merge_handler<H>(handler: H) -> Handler
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
     let mut handler = self::handler(handler);
-    handler.raw = Some(shim_telling_keys::<H>);
-    handler.tells_keys = true;
+    handler.raw = Some(merge_shim::<H>);
+    handler.reports_keys = true;
     handler
 }
 
@@ -96,7 +97,7 @@ where
     raw::REDISMODULE_OK as c_int
 }
 
-unsafe extern "C" fn shim_telling_keys<H>(
+unsafe extern "C" fn merge_shim<H>(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
@@ -105,7 +106,7 @@ where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
     // SAFETY: the pointers are those of the command that the server runs, or asks about, now.
-    if unsafe { tell_keys(ctx, argv, argc) } {
+    if unsafe { report_keys(ctx, argv, argc) } {
         return raw::REDISMODULE_OK as c_int;
     }
     // SAFETY: as above; and it runs the command.
@@ -113,11 +114,11 @@ where
 }
 
 /// Reports the positions of a command's keys, if the server asks for them instead of running the command. It asks for
-/// commands with [`GETKEYS`] only, see [`handler_telling_keys`].
+/// commands with [`GETKEYS`] only, see [`merge_handler`].
 ///
 /// # Safety
 /// The pointers must be those of a command that the server runs or asks about.
-unsafe fn tell_keys(
+unsafe fn report_keys(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
@@ -127,16 +128,16 @@ unsafe fn tell_keys(
         if api!(RedisModule_IsKeysPositionRequest)(ctx) == 0 {
             return false;
         }
-        let tell = api!(RedisModule_KeyAtPosWithFlags);
+        let report = api!(RedisModule_KeyAtPosWithFlags);
         let [destination, sources] = KeySpec::MERGE;
-        tell(ctx, 1, destination.flags as c_int);
+        report(ctx, 1, destination.flags as c_int);
         let mut count = 0;
         let ok = raw::REDISMODULE_OK as c_int;
         if argc > 3 && api!(RedisModule_StringToLongLong)(*argv.add(2), &raw mut count) == ok {
             // The command itself replies with an error to a wrong number.
             let count = c_int::try_from(count).unwrap_or(0).clamp(0, argc - 3);
             for source in 3..3 + count {
-                tell(ctx, source, sources.flags as c_int);
+                report(ctx, source, sources.flags as c_int);
             }
         }
         true
@@ -394,7 +395,7 @@ impl Command {
         name: c"",
         handler: Handler {
             raw: None,
-            tells_keys: false,
+            reports_keys: false,
         },
         flags: c"readonly",
         acl: c"read",
@@ -528,7 +529,7 @@ pub(super) unsafe fn register(
             command.name
         );
         let mut flags = command.flags.to_bytes().to_vec();
-        if command.handler.tells_keys {
+        if command.handler.reports_keys {
             flags.extend_from_slice(GETKEYS);
         }
         flags.push(0);

@@ -1,4 +1,4 @@
-//! Commands that add items: counting, replication and keyspace events, also where some items are refused.
+//! The effects of commands that add items: statistics, replication and keyspace events.
 
 use super::argument::Argument;
 use super::call::Call;

@@ -2,7 +2,7 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, handler, handler_telling_keys};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, handler, merge_handler};
 use roughly_sketch::bloom::Chain;
 
 const EXPANSION: Arg = Arg::integer(c"expansion").token(c"EXPANSION").optional();
@@ -92,7 +92,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         summary: c"Adds to a Bloom filter all items of others that were made with the same parameters",
         complexity: c"O(b * n), b the bytes of a filter, n the number of filters",
         since: Some(c"0.1.0"),

@@ -2,9 +2,7 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{
-    Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler, handler_telling_keys,
-};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler, merge_handler};
 use roughly_sketch::count_min::CountMin;
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
@@ -67,7 +65,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         summary: c"Makes a count-min sketch the weighted sum of others",
         complexity: c"O(c * n), c the number of cells of a sketch, n the number of sources",
         args: &[

@@ -2,7 +2,7 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, handler_telling_keys};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, merge_handler};
 use roughly_sketch::t_digest::TDigest;
 
 const VALUES: Arg = Arg::double(c"value").multiple();
@@ -50,7 +50,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.merge",
-        handler: handler_telling_keys(merge::merge),
+        handler: merge_handler(merge::merge),
         summary: c"Merges t-digests into one, which is created if it does not exist",
         complexity: c"O(n * c * log c), n the number of sources, c the largest compression",
         args: &[
