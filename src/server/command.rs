@@ -46,8 +46,8 @@ where
     }
 }
 
-/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server can ask it for the keys, so each call checks
-/// whether the server asks.
+/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server can ask it for the keys, which every call
+/// checks.
 #[must_use]
 pub const fn merge_handler<H>(handler: H) -> Handler
 where
