@@ -13,7 +13,6 @@
 //!
 //! Error texts of commands are defined in this layer only.
 
-mod arguments;
 pub mod bloom;
 mod chunks;
 pub mod count_min;

@@ -1,4 +1,4 @@
-//! Commands that add items: counting, replication and keyspace events, also where some items are refused.
+//! The effects of commands that add items: statistics, replication and keyspace events.
 
 use super::argument::Argument;
 use super::call::Call;
@@ -52,14 +52,14 @@ impl<'a> Outcome<'a> {
         Self::new(c"", 0)
     }
 
-    /// With this argument between key and items, where not the whole command is replicated.
+    /// With this argument between key and items, if only a part of the items is replicated.
     #[must_use]
     pub fn keyword(mut self, keyword: &'static CStr) -> Self {
         self.keyword = Some(keyword);
         self
     }
 
-    /// Replicates the items without the options before them.
+    /// Never replicates the options before the items.
     #[must_use]
     pub fn without_options(mut self) -> Self {
         self.verbatim = false;

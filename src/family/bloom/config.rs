@@ -1,4 +1,4 @@
-//! The settings `bf-*`: how a filter is made that nobody reserved (spec: server.md, "Configuration").
+//! The settings `bf-*`: parameters of auto-created filters (spec: server.md, "Configuration").
 
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, store_integer};
@@ -7,14 +7,14 @@ use roughly_sketch::bloom::{MAX_ERROR_RATE, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Capacities that may be asked for.
+/// Valid capacities.
 pub const CAPACITIES: RangeInclusive<i64> = 1..=1 << 30;
-/// Growth factors that may be asked for; 0 stands for a filter that does not grow.
+/// Valid growth factors; 0 stands for a non-scaling filter.
 pub const EXPANSIONS: RangeInclusive<i64> = 0..=32768;
 
 const DEFAULT_ERROR_RATE: f64 = 0.01;
 const DEFAULT_CAPACITY: i64 = 100;
-/// The growth factor where nothing else is said.
+/// The default growth factor.
 pub const DEFAULT_EXPANSION: u32 = 2;
 
 /// Bits of the error rate as a double.
@@ -22,7 +22,7 @@ static ERROR_RATE: AtomicU64 = AtomicU64::new(DEFAULT_ERROR_RATE.to_bits());
 static CAPACITY: AtomicI64 = AtomicI64::new(DEFAULT_CAPACITY);
 static EXPANSION: AtomicI64 = AtomicI64::new(DEFAULT_EXPANSION as i64);
 
-/// The settings, for the server.
+/// The settings.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: c"bf-error-rate",
@@ -60,7 +60,7 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
     })
 }
 
-/// An error rate in (0, 1), at most [`MAX_ERROR_RATE`]; a cap is logged, once a second at most.
+/// An error rate in (0, 1), reduced to [`MAX_ERROR_RATE`] with a warning in the log, at most once a second.
 pub fn capped(rate: f64) -> f64 {
     if rate > MAX_ERROR_RATE {
         log::warning_of_input(&format!(
@@ -70,12 +70,12 @@ pub fn capped(rate: f64) -> f64 {
     rate.min(MAX_ERROR_RATE)
 }
 
-/// The configured growth factor; 0 stands for a filter that does not grow.
+/// The configured growth factor; 0 stands for a non-scaling filter.
 pub fn expansion() -> u32 {
     u32::try_from(EXPANSION.load(Ordering::Relaxed)).unwrap_or(DEFAULT_EXPANSION)
 }
 
-/// How a filter is made that nobody reserved.
+/// The parameters of auto-created filters.
 pub fn defaults() -> Parameters {
     let expansion = expansion();
     Parameters {

@@ -1,16 +1,15 @@
-//! Making filters: BF.RESERVE, and what BF.ADD, BF.MADD and BF.INSERT make of a missing key.
+//! BF.RESERVE, and the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT.
 
 use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Slot, WriteKey};
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::memory::Budget;
-
 use roughly_sketch::bloom::{self, Chain, Parameters};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
-/// A filter needs memory that cannot be had.
+/// Not enough memory for a filter.
 pub const NO_MEMORY: &CStr = c"ERR Insufficient memory to create filter";
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING]
@@ -25,7 +24,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(c"ERR item exists".into()),
     }
-    let mut entry = key.create(make(call, &parameters)?)?;
+    let mut entry = key.create(new_filter(call, &parameters)?)?;
     replicate(call, entry.value(), &parameters);
     entry.store();
     call.signal_changed(1, c"bf.reserve");
@@ -67,8 +66,8 @@ fn reserve_parameters(call: &Call<'_>) -> Result<Parameters, Error> {
     })
 }
 
-/// The growth factor that a filter stores which was made without one: the configured one. A filter
-/// that a primary made without growth stores 2, whatever is configured here: see [`replicate`].
+/// The growth factor that a filter stores if none is specified: the configured one. A non-scaling filter of a primary
+/// stores 2, whatever is configured here: see [`replicate`].
 fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     if nonscaling && call.must_obey() {
         DEFAULT_EXPANSION
@@ -77,7 +76,7 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     }
 }
 
-fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
+fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
     let chain = Chain::new(parameters, Budget::new(&|bytes| call.allows_bytes(bytes)));
     chain.map_err(|error| match error {
         bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
@@ -85,22 +84,22 @@ fn make(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
     })
 }
 
-/// The filter at the key, or a new one where there is none, whose creation is replicated.
+/// The filter at the key; a missing one is created, and its creation replicated.
 pub fn find_or_create(
     call: &mut Call<'_>,
     key: WriteKey<Chain>,
     parameters: &Parameters,
 ) -> Result<Entry<Chain>, Error> {
-    let mut entry = key.find_or_create(call, || make(call, parameters))?;
+    let mut entry = key.find_or_create(call, || new_filter(call, parameters))?;
     if entry.is_new() {
         replicate(call, entry.value(), parameters);
     }
     Ok(entry)
 }
 
-/// Replicates the creation with every parameter spelled out, since the settings of who receives it may
-/// differ. A filter without growth has no way to say what growth factor it stores, which has no
-/// meaning but is stored: 2 goes without saying, any other goes as the header of an empty filter.
+/// Replicates the creation with all parameters, because the settings of replicas may differ. A non-scaling filter
+/// stores a growth factor that it does not use and that BF.RESERVE cannot specify. If it is not 2, the header of an
+/// empty filter is replicated.
 fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
     let key = call.arg(1).bytes();
     if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
@@ -110,26 +109,26 @@ fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
     let expansion = parameters.expansion.to_string();
-    let mut words = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
+    let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
     if parameters.scaling {
-        words.extend([&b"EXPANSION"[..], expansion.as_bytes()]);
+        arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]);
     } else {
-        words.push(b"NONSCALING");
+        arguments.push(b"NONSCALING");
     }
-    call.replicate(c"BF.RESERVE", &words);
+    call.replicate(c"BF.RESERVE", &arguments);
 }
 
-/// What BF.INSERT says before its items.
+/// The options of BF.INSERT.
 pub struct InsertOptions {
-    /// How to make a missing filter.
+    /// Parameters of a missing filter.
     pub parameters: Parameters,
-    /// Whether to make it at all.
+    /// Whether a missing filter is created.
     pub create: bool,
-    /// The word where the items start.
+    /// The argument of the first item.
     pub first_item: usize,
 }
 
-/// Reads BF.INSERT's options: known by their first letters, whatever follows (as the peer does).
+/// Parses BF.INSERT's options. Their first letters are enough, as in RedisBloom.
 pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut parameters = config::defaults();
     let mut nonscaling = false;
@@ -143,9 +142,9 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
         }
     };
     while index < call.len() {
-        let mut word = call.arg(index).bytes().iter().map(u8::to_ascii_lowercase);
+        let mut letters = call.arg(index).bytes().iter().map(u8::to_ascii_lowercase);
         index += 1;
-        match (word.next(), word.next(), word.next()) {
+        match (letters.next(), letters.next(), letters.next()) {
             (Some(b'i'), ..) if index == call.len() => return Err(Error::WrongArity),
             (Some(b'i'), ..) => {
                 parameters.scaling = !nonscaling && parameters.expansion != 0;

@@ -1,4 +1,4 @@
-//! What a filter is: BF.CARD, BF.INFO, BF.DEBUG.
+//! BF.CARD, BF.INFO and BF.DEBUG.
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
@@ -14,41 +14,41 @@ pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The size that clients' tests assert: what the peer's structures take beside the bits.
+/// The size as RedisBloom computes it, with its structures beside the bits. Clients' tests assert it.
 fn reported_size(chain: &Chain) -> u64 {
     32 + 64 * chain.filters().len() as u64 + chain.bit_bytes()
 }
 
-/// A field of BF.INFO: the word that asks for it, its name in the reply, its value (none: null).
+/// A field of BF.INFO: the argument that selects it, its name in the reply, and its value (`None` for null).
 struct Field {
-    word: &'static str,
+    argument: &'static str,
     name: &'static CStr,
     value: fn(&Chain) -> Option<u64>,
 }
 
 const FIELDS: [Field; 5] = [
     Field {
-        word: "CAPACITY",
+        argument: "CAPACITY",
         name: c"Capacity",
         value: |chain| Some(chain.capacity()),
     },
     Field {
-        word: "SIZE",
+        argument: "SIZE",
         name: c"Size",
         value: |chain| Some(reported_size(chain)),
     },
     Field {
-        word: "FILTERS",
+        argument: "FILTERS",
         name: c"Number of filters",
         value: |chain| Some(chain.filters().len() as u64),
     },
     Field {
-        word: "ITEMS",
+        argument: "ITEMS",
         name: c"Number of items inserted",
         value: |chain| Some(chain.items()),
     },
     Field {
-        word: "EXPANSION",
+        argument: "EXPANSION",
         name: c"Expansion rate",
         value: |chain| chain.is_scaling().then_some(u64::from(chain.expansion())),
     },
@@ -76,10 +76,10 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
         }
         return Ok(());
     }
-    let word = call.arg(2);
+    let argument = call.arg(2);
     let field = FIELDS
         .iter()
-        .find(|field| word.is(field.word))
+        .find(|field| argument.is(field.argument))
         .ok_or(c"Invalid information value")?;
     if call.is_resp3() {
         call.reply_map(1);
@@ -114,8 +114,8 @@ pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, an exponent
-/// where it is below -4 or above 5.
+/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, and an exponent if it is below
+/// -4 or above 5.
 fn six_digits(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else {

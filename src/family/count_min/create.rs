@@ -1,4 +1,4 @@
-//! Making sketches: CMS.INITBYDIM and CMS.INITBYPROB.
+//! CMS.INITBYDIM and CMS.INITBYPROB.
 
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
@@ -6,8 +6,8 @@ use roughly_sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_fo
 use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
-/// The words without and with a cell size.
-const WORDS: [usize; 2] = [4, 6];
+/// The number of arguments without and with a cell size.
+const ARGUMENTS: [usize; 2] = [4, 6];
 
 /// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8]
 pub fn initbydim(call: &mut Call<'_>) -> Result<(), Error> {
@@ -19,7 +19,7 @@ pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
     create(call, c"cms.initbyprob", bounds)
 }
 
-/// The dimensions as they were given.
+/// The dimensions of CMS.INITBYDIM.
 fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
     let positive = |index: usize| {
         let given = call.arg(index).integer().filter(|&given| given > 0);
@@ -30,7 +30,7 @@ fn dimensions(call: &Call<'_>) -> Result<Dimensions, Error> {
     Ok(Ok((width, depth)))
 }
 
-/// The dimensions for an error and its probability.
+/// The dimensions of CMS.INITBYPROB.
 fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
     let fraction = |index: usize| {
         let given = call.arg(index).double();
@@ -41,19 +41,19 @@ fn bounds(call: &Call<'_>) -> Result<Dimensions, Error> {
     Ok(dimensions_for(error, probability))
 }
 
-/// Width and depth, or why there are none.
+/// Width and depth, or the error for their calculation.
 type Dimensions = Result<(u64, u64), CountMinError>;
 
-/// Makes a sketch of the dimensions that `read` finds in words 2 and 3.
+/// Creates a sketch of the dimensions that `read` parses from arguments 2 and 3.
 ///
-/// It is replicated by its dimensions: releases of RedisBloom differ in the depth that they make of
-/// some probabilities.
+/// The dimensions are replicated: releases of RedisBloom differ in the depth that they calculate for some
+/// probabilities.
 fn create(
     call: &mut Call<'_>,
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    if !WORDS.contains(&call.len()) {
+    if !ARGUMENTS.contains(&call.len()) {
         return Err(Error::WrongArity);
     }
     let mut key = call.write::<CountMin>(1);
@@ -77,10 +77,10 @@ fn create(
     Ok(())
 }
 
-/// The size that words 4 and 5 name, where there are such words.
+/// The cell size of the arguments 4 and 5, if there are any.
 fn cell_size(call: &Call<'_>) -> Result<CellSize, Error> {
     const INVALID: &CStr = c"CMS: invalid cell size";
-    if call.len() == WORDS[0] {
+    if call.len() == ARGUMENTS[0] {
         return Ok(CellSize::default());
     }
     if !call.arg(4).is("CELL_SIZE") {
@@ -105,10 +105,10 @@ fn error_text(error: CountMinError) -> Error {
 fn replicate(call: &mut Call<'_>, width: u64, depth: u64, cell_size: CellSize) {
     let key = call.arg(1).bytes();
     let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
-    let mut words = vec![key, width.as_bytes(), depth.as_bytes()];
-    // Unsaid where it can be: RedisBloom up to 8.10 does not know the word.
+    let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
+    // RedisBloom up to 8.10 does not accept the keyword.
     if cell_size != CellSize::default() {
-        words.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
+        arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
     }
-    call.replicate(c"CMS.INITBYDIM", &words);
+    call.replicate(c"CMS.INITBYDIM", &arguments);
 }

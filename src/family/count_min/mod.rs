@@ -52,8 +52,8 @@ impl Chunked for CountMin {
 
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each item has `args_per_item`
-/// arguments. Commands of a primary or an AOF are not refused.
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]. Each item has
+/// `args_per_item` arguments. Commands of a primary or an AOF are not refused.
 fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
     let items = call
         .args_from(2)

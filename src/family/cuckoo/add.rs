@@ -112,18 +112,18 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let InsertOptions {
-        creation,
+        reserve,
         create,
-        is_taken_anywhere,
+        accepted_everywhere,
         first_item,
     } = insert_options(call)?;
     let mut key = call.write::<CuckooFilter>(1);
     if !create {
         key.get().or_missing(NOT_FOUND)?;
     }
-    let mut entry = create::find_or_create(call, key, &creation)?;
+    let mut entry = create::find_or_create(call, key, &reserve)?;
     let mut outcome = Outcome::new(name, first_item).keyword(c"ITEMS");
-    if !is_taken_anywhere {
+    if !accepted_everywhere {
         outcome = outcome.without_options();
     }
     let filter = entry.value();
@@ -205,21 +205,10 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
 
 /// CF.DEL key item
 pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<CuckooFilter>(1);
-    let filter = key.get().found().ok_or(c"Not found")?;
-    let sub_filters = filter.num_sub_filters();
-    let deleted = filter.delete(
-        call.arg(2).bytes(),
-        Budget::new(&|bytes| call.allows_temporary(bytes)),
-    );
-    if filter.num_sub_filters() != sub_filters {
-        key.recount();
-    }
-    drop(key);
-    if deleted {
-        call.replicate_verbatim();
-        call.signal_changed(1, c"cf.del");
-    }
+    let item = call.arg(2).bytes();
+    let deleted = change(call, c"Not found", c"cf.del", |filter, budget| {
+        filter.delete(item, budget)
+    })?;
     call.reply_boolean(deleted);
     Ok(())
 }
@@ -229,18 +218,30 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() != 2 {
         return Err(Error::WrongArity);
     }
+    let missing = c"Cuckoo filter was not found";
+    change(call, missing, c"cf.compact", CuckooFilter::compact)?;
+    call.reply_ok();
+    Ok(())
+}
+
+/// Runs `change`, which may remove sub-filters and returns whether it changed the filter.
+fn change(
+    call: &mut Call<'_>,
+    missing: &'static CStr,
+    event: &CStr,
+    change: impl FnOnce(&mut CuckooFilter, Budget<'_>) -> bool,
+) -> Result<bool, Error> {
     let mut key = call.write::<CuckooFilter>(1);
-    let filter = (key.get().found()).ok_or(c"Cuckoo filter was not found")?;
+    let filter = key.get().found().ok_or(missing)?;
     let sub_filters = filter.num_sub_filters();
-    let changed = filter.compact(Budget::new(&|bytes| call.allows_temporary(bytes)));
+    let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }
     drop(key);
     if changed {
         call.replicate_verbatim();
-        call.signal_changed(1, c"cf.compact");
+        call.signal_changed(1, event);
     }
-    call.reply_ok();
-    Ok(())
+    Ok(changed)
 }

@@ -1,23 +1,23 @@
-//! The settings `cf-*`: how a filter is made that nobody reserved, and how far filters may grow (spec:
-//! server.md, "Configuration").
+//! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (spec: server.md,
+//! "Configuration").
 
-use super::create::Creation;
+use super::create::ReserveOptions;
 use crate::server::config::{Setting, integer_in, store_integer};
 use roughly_sketch::cuckoo::{MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The largest capacity that may be asked for.
+/// The largest valid capacity.
 pub const MAX_CAPACITY: i64 = 1 << 30;
 /// The smallest value of `cf-initial-size`, whatever the bucket size.
 const MIN_INITIAL_SIZE: i64 = 4;
-/// Bucket sizes that may be asked for.
+/// Valid bucket sizes.
 pub const BUCKET_SIZES: RangeInclusive<i64> = 1..=255;
-/// Numbers of kick-outs that may be asked for.
+/// Valid maximums of evictions per insertion.
 pub const ITERATIONS: RangeInclusive<i64> = 1..=65535;
-/// Growth factors that may be asked for; 0 stands for a filter that does not grow.
+/// Valid growth factors; 0 stands for a filter that does not grow.
 pub const EXPANSIONS: RangeInclusive<i64> = 0..=MAX_EXPANSION as i64;
-/// What a limit of sub-filters may be set to.
+/// Valid limits of sub-filters.
 const LIMITS: RangeInclusive<i64> = 1..=65536;
 
 static BUCKET_SIZE: AtomicI64 = AtomicI64::new(2);
@@ -26,7 +26,7 @@ static MAX_ITERATIONS: AtomicI64 = AtomicI64::new(20);
 static EXPANSION: AtomicI64 = AtomicI64::new(1);
 static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(32);
 
-/// The settings, for the server.
+/// The settings.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: c"cf-bucket-size",
@@ -73,22 +73,22 @@ pub fn smallest_capacity(bucket_size: i64) -> i64 {
     2 * bucket_size
 }
 
-/// The largest bucket of which two go into the configured capacity.
+/// The largest bucket size with two buckets in the configured capacity.
 fn largest_bucket() -> i64 {
     (*BUCKET_SIZES.end()).min(CAPACITY.load(Ordering::Relaxed) / 2)
 }
 
-/// How a filter is made that nobody reserved.
-pub fn defaults() -> Creation {
-    Creation {
+/// The options of auto-created filters.
+pub fn defaults() -> ReserveOptions {
+    ReserveOptions {
         capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
         parameters: parameters(),
     }
 }
 
 /// The configured parameters, apart from the capacity.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // kept in their ranges by `set`
 pub fn parameters() -> Parameters {
+    // The settings are in their ranges, so that no cast truncates.
     Parameters {
         bucket_size: BUCKET_SIZE.load(Ordering::Relaxed) as u8,
         max_iterations: MAX_ITERATIONS.load(Ordering::Relaxed) as u16,
@@ -96,7 +96,7 @@ pub fn parameters() -> Parameters {
     }
 }
 
-/// Sub-filters from which on a filter takes no more items.
+/// The number of sub-filters from which on a filter accepts no more items.
 pub fn max_sub_filters() -> u64 {
     MAX_SUB_FILTERS.load(Ordering::Relaxed).unsigned_abs()
 }

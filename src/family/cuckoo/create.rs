@@ -1,4 +1,4 @@
-//! Making filters: CF.RESERVE, and what insertions make of a missing key.
+//! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::{EXISTS, stats};
@@ -11,16 +11,16 @@ use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
-/// How to make a filter.
+/// The options of CF.RESERVE.
 #[derive(Debug, Clone, Copy)]
-pub struct Creation {
-    /// Items that it shall have room for, about.
+pub struct ReserveOptions {
+    /// The approximate capacity in items.
     pub capacity: u64,
-    /// The rest.
+    /// The other parameters.
     pub parameters: Parameters,
 }
 
-/// An option of CF.RESERVE: its range, and what is said of a value that is no integer or out of the range.
+/// The range of an option, and the errors for a value that is not an integer or out of range.
 struct Range {
     range: RangeInclusive<i64>,
     unparsable: &'static CStr,
@@ -58,25 +58,25 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 3 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let creation = reserve_options(call)?;
+    let options = reserve_options(call)?;
     let mut key = call.write::<CuckooFilter>(1);
     match key.get() {
         Slot::Missing => {}
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(EXISTS.into()),
     }
-    let mut entry = key.create(make(call, &creation)?)?;
-    replicate(call, entry.value(), creation.capacity);
+    let mut entry = key.create(new_filter(call, &options)?)?;
+    replicate(call, entry.value(), options.capacity);
     entry.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
 }
 
-fn reserve_options(call: &Call<'_>) -> Result<Creation, Error> {
+fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let mut options = Options::new(call, 3);
     let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
-    // All are looked up before one is parsed: a missing value is found before an invalid one.
+    // All are looked up before one is parsed: a missing value is reported before an invalid one.
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
@@ -96,15 +96,15 @@ fn reserve_options(call: &Call<'_>) -> Result<Creation, Error> {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
     options.warn_of_ignored();
-    Ok(Creation {
+    Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
         parameters,
     })
 }
 
-fn make(call: &Call<'_>, creation: &Creation) -> Result<CuckooFilter, Error> {
+fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter, Error> {
     let allows = |bytes| call.allows_bytes(bytes);
-    let filter = CuckooFilter::new(creation.capacity, creation.parameters, Budget::new(&allows));
+    let filter = CuckooFilter::new(options.capacity, options.parameters, Budget::new(&allows));
     filter.map_err(|error| match error {
         CuckooError::OutOfMemory(_) => {
             stats().count_refusals(1);
@@ -114,28 +114,27 @@ fn make(call: &Call<'_>, creation: &Creation) -> Result<CuckooFilter, Error> {
     })
 }
 
-/// The filter at the key, or a new one where there is none, whose creation is replicated.
+/// The filter at the key; a missing one is created, and its creation replicated.
 pub fn find_or_create(
     call: &mut Call<'_>,
     key: WriteKey<CuckooFilter>,
-    creation: &Creation,
+    options: &ReserveOptions,
 ) -> Result<Entry<CuckooFilter>, Error> {
-    let mut entry = key.find_or_create(call, || make(call, creation))?;
+    let mut entry = key.find_or_create(call, || new_filter(call, options))?;
     if entry.is_new() {
-        replicate(call, entry.value(), creation.capacity);
+        replicate(call, entry.value(), options.capacity);
     }
     Ok(entry)
 }
 
-/// Replicates the creation with every parameter spelled out, since the settings of who receives it may
-/// differ.
+/// Replicates the creation with all parameters, because the settings of replicas may differ.
 fn replicate(call: &mut Call<'_>, filter: &CuckooFilter, capacity: u64) {
     let Parameters {
         bucket_size,
         max_iterations,
         expansion,
     } = filter.parameters();
-    let words = [
+    let options = [
         capacity.to_string(),
         "BUCKETSIZE".to_owned(),
         bucket_size.to_string(),
@@ -144,53 +143,55 @@ fn replicate(call: &mut Call<'_>, filter: &CuckooFilter, capacity: u64) {
         "EXPANSION".to_owned(),
         expansion.to_string(),
     ];
-    let words = words.iter().map(String::as_bytes);
-    let words: Vec<_> = std::iter::once(call.arg(1).bytes()).chain(words).collect();
-    call.replicate(c"CF.RESERVE", &words);
+    let options = options.iter().map(String::as_bytes);
+    let arguments: Vec<_> = std::iter::once(call.arg(1).bytes())
+        .chain(options)
+        .collect();
+    call.replicate(c"CF.RESERVE", &arguments);
 }
 
-/// What CF.INSERT and CF.INSERTNX say before their items.
+/// The options of CF.INSERT and CF.INSERTNX.
 pub struct InsertOptions {
-    /// How to make a missing filter.
-    pub creation: Creation,
-    /// Whether to make it at all.
+    /// Options of a missing filter.
+    pub reserve: ReserveOptions,
+    /// Whether a missing filter is created.
     pub create: bool,
-    /// Whether a server with other settings takes the options: how small a capacity may be is a matter
-    /// of the bucket size that is set there, even if the key is there already.
-    pub is_taken_anywhere: bool,
-    /// The word where the items start.
+    /// Whether every server accepts the options: the smallest valid capacity depends on the bucket size that is
+    /// configured there, even if the key exists.
+    pub accepted_everywhere: bool,
+    /// The argument of the first item.
     pub first_item: usize,
 }
 
-/// Reads the options: known by their first letters, whatever follows (as the peer does).
+/// Parses the options. Their first letters are enough, as in RedisBloom.
 pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
-    let mut creation = config::defaults();
+    let mut reserve = config::defaults();
     let mut create = true;
-    let mut is_taken_anywhere = true;
+    let mut accepted_everywhere = true;
     let mut index = 2;
     if call.len() < 4 {
         return Err(Error::WrongArity);
     }
     while index < call.len() {
-        let word = call.arg(index).bytes();
+        let argument = call.arg(index).bytes();
         index += 1;
-        match word.first().map(u8::to_ascii_lowercase) {
+        match argument.first().map(u8::to_ascii_lowercase) {
             Some(b'i') if index == call.len() => return Err(Error::WrongArity),
             Some(b'i') => {
                 return Ok(InsertOptions {
-                    creation,
+                    reserve,
                     create,
-                    is_taken_anywhere,
+                    accepted_everywhere,
                     first_item: index,
                 });
             }
             Some(b'c') if index == call.len() => return Err(Error::WrongArity),
             Some(b'c') => {
                 let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
-                // Who sent a command that must be obeyed may have smaller buckets.
+                // The primary may have smaller buckets.
                 let bucket_size = match call.must_obey() {
                     true => *BUCKET_SIZES.start(),
-                    false => creation.parameters.bucket_size.into(),
+                    false => reserve.parameters.bucket_size.into(),
                 };
                 let smallest = config::smallest_capacity(bucket_size);
                 if !(smallest..=MAX_CAPACITY).contains(&capacity) {
@@ -198,8 +199,8 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                         c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into(),
                     );
                 }
-                creation.capacity = capacity.unsigned_abs();
-                is_taken_anywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
+                reserve.capacity = capacity.unsigned_abs();
+                accepted_everywhere &= capacity >= config::smallest_capacity(*BUCKET_SIZES.end());
                 index += 1;
             }
             Some(b'n') => create = false,

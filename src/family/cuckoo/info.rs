@@ -1,4 +1,4 @@
-//! What a filter is: CF.INFO and CF.DEBUG.
+//! CF.INFO and CF.DEBUG.
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};

@@ -1,7 +1,6 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, stats};
-use crate::family::arguments::parse_all;
+use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, parse_all, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Budget;
@@ -11,7 +10,7 @@ use roughly_sketch::t_digest::{DigestError, TDigest};
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let values = parse_all(call, 2, NO_MEMORY, sample)?;
+    let values = parse_all(call, 2, sample)?;
     let blocks = digest.block_bytes();
     let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
     if digest.block_bytes() != blocks {
@@ -32,8 +31,8 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn sample(word: Argument<'_>) -> Result<f64, Error> {
-    let value = word
+fn sample(argument: Argument<'_>) -> Result<f64, Error> {
+    let value = argument
         .double()
         .ok_or(c"ERR T-Digest: error parsing val parameter")?;
     if !value.is_finite() {
@@ -46,13 +45,13 @@ fn sample(word: Argument<'_>) -> Result<f64, Error> {
 pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = call.write::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let changes = !digest.is_new();
-    if changes {
+    let changed = !digest.is_new();
+    if changed {
         digest.reset();
         key.recount();
     }
     drop(key);
-    if changes {
+    if changed {
         call.replicate_verbatim();
         call.signal_changed(1, c"tdigest.reset");
     }

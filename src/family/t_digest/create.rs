@@ -1,4 +1,4 @@
-//! Making and emptying digests: TDIGEST.CREATE and TDIGEST.RESET.
+//! TDIGEST.CREATE.
 
 use super::{NO_MEMORY, WRONG_KEYWORD};
 use crate::server::argument::Argument;
@@ -8,8 +8,7 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
-/// The compression of a digest that is made without one. Not a setting, so that the command means the
-/// same on every server.
+/// The default compression. Not a setting, so that the command means the same on every server.
 const DEFAULT_COMPRESSION: i64 = 100;
 
 const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
@@ -30,7 +29,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else if call.arg(2).is("COMPRESSION") {
         compression(call.arg(3))?
     } else if call.arg(3).is("COMPRESSION") {
-        // The keyword is there, and no number behind it.
+        // The keyword has no number after it.
         return Err(BAD_COMPRESSION.into());
     } else {
         return Err(WRONG_KEYWORD.into());
@@ -44,10 +43,9 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A compression as users give it: a positive integer. What is too large is found out when a digest is
-/// made.
-pub fn compression(word: Argument<'_>) -> Result<i64, Error> {
-    let compression = word.integer().ok_or(BAD_COMPRESSION)?;
+/// Parses a compression: a positive integer. Its maximum is checked by [`TDigest::new`].
+pub fn compression(argument: Argument<'_>) -> Result<i64, Error> {
+    let compression = argument.integer().ok_or(BAD_COMPRESSION)?;
     if compression <= 0 {
         return Err(c"ERR T-Digest: compression parameter needs to be a positive integer".into());
     }

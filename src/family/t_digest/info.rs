@@ -1,4 +1,4 @@
-//! What a digest is: TDIGEST.INFO.
+//! TDIGEST.INFO.
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};

@@ -8,12 +8,15 @@ mod merge;
 mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::Stats;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::TDigest;
+use smallvec::SmallVec;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
@@ -59,4 +62,22 @@ impl Chunked for TDigest {
     fn chunk_error(_: ChunkError) -> &'static CStr {
         BAD_DATA
     }
+}
+
+/// Parses all arguments from number `first` on, because a command uses none of them unless all are valid. Up to 16
+/// need no allocation.
+fn parse_all<T>(
+    call: &Call<'_>,
+    first: usize,
+    parse: impl Fn(Argument<'_>) -> Result<T, Error>,
+) -> Result<SmallVec<[T; 16]>, Error> {
+    let arguments = call.args_from(first);
+    let mut parsed = SmallVec::new();
+    parsed
+        .try_reserve_exact(arguments.len())
+        .map_err(|_| NO_MEMORY)?;
+    for argument in arguments {
+        parsed.push(parse(argument)?);
+    }
+    Ok(parsed)
 }

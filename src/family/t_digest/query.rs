@@ -1,11 +1,9 @@
-//! Questions to a digest: TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and
-//! TRIMMED_MEAN.
+//! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and TRIMMED_MEAN.
 //!
-//! None of them changes what the digest is. The first after a write makes its compressed form, which is
-//! kept beside it until the next write and counts as its memory.
+//! None of them changes the state of the digest. The first one after a write creates the compressed form, which is
+//! kept until the next write and counts as memory of the key.
 
-use super::{NO_MEMORY, NOT_FOUND};
-use crate::family::arguments::parse_all;
+use super::{NO_MEMORY, NOT_FOUND, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;
@@ -32,50 +30,50 @@ fn extreme(call: &mut Call<'_>, of: impl Fn(&TDigest) -> f64) -> Result<(), Erro
 
 /// TDIGEST.QUANTILE key quantile [quantile …]
 pub fn quantile(call: &mut Call<'_>) -> Result<(), Error> {
-    let parse = |word: Argument<'_>| {
-        let quantile = double(word, c"ERR T-Digest: error parsing quantile")?;
+    let parse = |argument: Argument<'_>| {
+        let quantile = double(argument, c"ERR T-Digest: error parsing quantile")?;
         if !(0.0..=1.0).contains(&quantile) {
             return Err(c"ERR T-Digest: quantile should be in [0,1]".into());
         }
         Ok(quantile)
     };
-    answer_each(call, parse, |call, digest, quantile| {
+    reply_each(call, parse, |call, digest, quantile| {
         call.reply_double(digest.quantile(quantile));
     })
 }
 
 /// TDIGEST.CDF key value [value …]
 pub fn cdf(call: &mut Call<'_>) -> Result<(), Error> {
-    let parse = |word: Argument<'_>| double(word, c"ERR T-Digest: error parsing cdf");
-    answer_each(call, parse, |call, digest, value| {
+    let parse = |argument: Argument<'_>| double(argument, c"ERR T-Digest: error parsing cdf");
+    reply_each(call, parse, |call, digest, value| {
         call.reply_double(digest.cdf(value));
     })
 }
 
 /// TDIGEST.RANK key value [value …]
 pub fn rank(call: &mut Call<'_>) -> Result<(), Error> {
-    answer_each(call, value, |call, digest, value| {
+    reply_each(call, value_argument, |call, digest, value| {
         call.reply_integer(digest.rank(value));
     })
 }
 
 /// TDIGEST.REVRANK key value [value …]
 pub fn revrank(call: &mut Call<'_>) -> Result<(), Error> {
-    answer_each(call, value, |call, digest, value| {
+    reply_each(call, value_argument, |call, digest, value| {
         call.reply_integer(digest.revrank(value));
     })
 }
 
 /// TDIGEST.BYRANK key rank [rank …]
 pub fn byrank(call: &mut Call<'_>) -> Result<(), Error> {
-    answer_each(call, given_rank, |call, digest, rank| {
+    reply_each(call, rank_argument, |call, digest, rank| {
         call.reply_double(digest.by_rank(rank));
     })
 }
 
 /// TDIGEST.BYREVRANK key rank [rank …]
 pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
-    answer_each(call, given_rank, |call, digest, rank| {
+    reply_each(call, rank_argument, |call, digest, rank| {
         call.reply_double(digest.by_revrank(rank));
     })
 }
@@ -106,31 +104,33 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn double(word: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
-    word.double().ok_or(error.into())
+fn double(argument: Argument<'_>, error: &'static CStr) -> Result<f64, Error> {
+    argument.double().ok_or(error.into())
 }
 
-fn value(word: Argument<'_>) -> Result<f64, Error> {
-    double(word, c"ERR T-Digest: error parsing value")
+fn value_argument(argument: Argument<'_>) -> Result<f64, Error> {
+    double(argument, c"ERR T-Digest: error parsing value")
 }
 
-fn given_rank(word: Argument<'_>) -> Result<i64, Error> {
-    let rank = word.integer().ok_or(c"ERR T-Digest: error parsing rank")?;
+fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
+    let rank = argument
+        .integer()
+        .ok_or(c"ERR T-Digest: error parsing rank")?;
     if rank < 0 {
         return Err(c"ERR T-Digest: rank needs to be non negative".into());
     }
     Ok(rank)
 }
 
-/// Answers each number from word 2 on; all of them must be sound.
-fn answer_each<T: Copy + Default>(
+/// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
+fn reply_each<T: Copy + Default>(
     call: &mut Call<'_>,
     parse: impl Fn(Argument<'_>) -> Result<T, Error>,
     reply: impl Fn(&mut Call<'_>, &Compressed, T),
 ) -> Result<(), Error> {
     let key = call.read::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let numbers = parse_all(call, 2, NO_MEMORY, parse)?;
+    let numbers = parse_all(call, 2, parse)?;
     let compressed = compressed(&key, digest)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {
@@ -139,7 +139,7 @@ fn answer_each<T: Copy + Default>(
     Ok(())
 }
 
-/// The compressed form of the digest at `key`; where it is made now, its memory is counted.
+/// The compressed form of the digest at `key`. If it is created now, its memory is counted.
 fn compressed<'a>(key: &ReadKey<TDigest>, digest: &'a TDigest) -> Result<&'a Compressed, Error> {
     let is_kept = digest.is_compressed();
     let compressed = digest.compressed().map_err(|_| NO_MEMORY)?;

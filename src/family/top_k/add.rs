@@ -35,7 +35,8 @@ pub fn incrby(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// Adds the items of a command, and replies with an array of the items that were expelled.
 ///
-/// Each item has `args_per_item` arguments. `increment` parses the last of them; `None` is an error, and ends the command.
+/// Each item has `args_per_item` arguments. `increment` parses the last of them; `None` is an error and ends the
+/// command.
 fn add_all(
     call: &mut Call<'_>,
     name: &'static CStr,

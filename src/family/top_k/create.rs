@@ -1,4 +1,4 @@
-//! Making sketches: TOPK.RESERVE.
+//! TOPK.RESERVE.
 
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
@@ -15,9 +15,9 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if !matches!(key.get(), Slot::Missing) {
         return Err(c"TopK: key already exists".into());
     }
-    // The sketch says which of its parameters is out of range: so is what is no number.
-    let number = |word| {
-        let number = call.arg(word).integer();
+    // An invalid number is parsed as one that is out of range, for which the sketch has an error.
+    let number = |argument| {
+        let number = call.arg(argument).integer();
         number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
     };
     let (width, depth, decay) = if call.len() == 3 {

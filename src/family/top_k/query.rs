@@ -20,8 +20,8 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<TopK>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let works = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    check_work(call, sketch, works)?;
+    let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
+    check_work(call, sketch, items)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK];
@@ -59,10 +59,10 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a word is the beginning of a keyword, in any case (as the peer has it: the empty word is one).
-fn is_prefix(word: &[u8], keyword: &[u8]) -> bool {
-    let beginning = keyword.get(..word.len());
-    beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(word))
+/// Whether an argument is a prefix of a keyword, in any case. As in RedisBloom, the empty argument is one.
+fn is_prefix(argument: &[u8], keyword: &[u8]) -> bool {
+    let prefix = keyword.get(..argument.len());
+    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(argument))
 }
 
 #[cfg(test)]
@@ -70,12 +70,12 @@ mod tests {
     use super::is_prefix;
 
     #[test]
-    fn every_beginning_of_a_keyword_is_taken() {
-        for word in ["", "w", "WITH", "wIthCount", "WITHCOUNT"] {
-            assert!(is_prefix(word.as_bytes(), b"WITHCOUNT"), "{word}");
+    fn every_prefix_of_a_keyword_is_accepted() {
+        for argument in ["", "w", "WITH", "wIthCount", "WITHCOUNT"] {
+            assert!(is_prefix(argument.as_bytes(), b"WITHCOUNT"), "{argument}");
         }
-        for word in ["WITHCOUNTS", "ITH", "WX", "WITHCOUNT "] {
-            assert!(!is_prefix(word.as_bytes(), b"WITHCOUNT"), "{word}");
+        for argument in ["WITHCOUNTS", "ITH", "WX", "WITHCOUNT "] {
+            assert!(!is_prefix(argument.as_bytes(), b"WITHCOUNT"), "{argument}");
         }
     }
 }

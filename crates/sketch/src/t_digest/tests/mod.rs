@@ -1,9 +1,13 @@
 //! Tests of the whole digest. Numbers are made by a fixed generator, so every run sees the same
 //! ones and the statistical bounds below hold or fail for good; no correct program fails by chance.
 
+mod accuracy;
 mod golden;
 mod hostile;
+mod memory;
+mod merge;
 mod model;
+mod stored;
 
 use super::*;
 use crate::memory::Budget;
