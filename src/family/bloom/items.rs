@@ -7,7 +7,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
 use roughly_sketch::bloom::batch::Additions;
-use roughly_sketch::bloom::filter::{BLOCK, ItemHash};
+use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
@@ -98,7 +98,7 @@ fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<
     let filters = chain.filters().len();
     // The array ends at the first item that a full filter without growth refuses. The length is left
     // open only where that can happen, because an array of unknown length costs the server more.
-    let may_end_early = !chain.is_scaling() && (items as u64) > chain.room();
+    let may_end_early = !chain.is_scaling() && (items as u64) > chain.remaining_capacity();
     if may_end_early {
         call.reply_open_array();
     } else {
@@ -171,10 +171,10 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<Chain>(1);
     let chain = key.get().found();
     call.reply_array(call.len() - 2);
-    let mut hashes = [ItemHash::default(); BLOCK];
+    let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
     let mut start = 2;
     while start < call.len() {
-        let len = BLOCK.min(call.len() - start);
+        let len = BLOCK_ITEMS.min(call.len() - start);
         let found = chain.map_or(0, |chain| {
             for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
                 *hash = chain.hash(item.bytes());

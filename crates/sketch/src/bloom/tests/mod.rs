@@ -1,13 +1,17 @@
 //! Examples, properties against naive models, statistical bounds, golden payloads.
 
 mod accuracy;
+mod golden;
+mod hostile;
+mod merge;
 mod model;
-mod stored;
 
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
+use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
+use roughly_dump::Values;
 
 /// Every allocation is allowed.
 const ANY: Budget<'_> = Budget::UNLIMITED;
@@ -30,6 +34,37 @@ fn contains(chain: &Chain, item: &[u8]) -> bool {
     chain.contains(chain.hash(item))
 }
 
+fn saved(chain: &Chain) -> Values {
+    let mut values = Values::default();
+    chain.save(&mut values);
+    values
+}
+
+/// A chain of one filter as an old version wrote it: 100 entries at 1 %, five items of which are in.
+fn old_payload(version: u16) -> Values {
+    let bits_per_entry = 9.585_058_387_441_68;
+    let mut values = Values::default();
+    values.write_unsigned(0);
+    values.write_unsigned(1);
+    if version >= 2 {
+        values.write_unsigned(u64::from(options::HASH_64_BITS | options::NO_ROUNDING));
+    }
+    if version >= 4 {
+        values.write_unsigned(2);
+    }
+    values.write_unsigned(100);
+    values.write_double(0.01);
+    values.write_unsigned(7);
+    values.write_double(bits_per_entry);
+    if version >= 1 {
+        values.write_unsigned(if version >= 2 { 960 } else { 1024 });
+        values.write_unsigned(if version >= 2 { 0 } else { 10 });
+    }
+    values.write_bytes(&[0; 128]);
+    values.write_unsigned(0);
+    values
+}
+
 #[test]
 fn the_room_of_a_chain_is_what_its_newest_filter_takes() {
     let mut chain = chain(3, 0.01, 2);
@@ -37,13 +72,13 @@ fn the_room_of_a_chain_is_what_its_newest_filter_takes() {
         assert!(add(&mut chain, &[item]).unwrap());
     }
     // The first filter has 3 of 3 items, the second 1 of 6.
-    assert_eq!((chain.filters().len(), chain.room()), (2, 5));
+    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (2, 5));
     chain.options |= options::NONSCALING;
-    let room = chain.room();
+    let room = chain.remaining_capacity();
     for item in 0..room {
         assert_eq!(add(&mut chain, &item.to_be_bytes()), Ok(true));
     }
-    assert_eq!(chain.room(), 0);
+    assert_eq!(chain.remaining_capacity(), 0);
     assert_eq!(add(&mut chain, b"one more"), Err(Error::Full));
 }
 
@@ -156,4 +191,39 @@ fn every_block_is_shown_and_may_move() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert!((0..5u8).all(|i| contains(&chain, &[i])));
+}
+
+#[test]
+fn old_versions_load_and_answer_by_their_own_rules() {
+    for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
+        let mut chain = Chain::load(&mut old_payload(version), version, &()).unwrap();
+        assert_eq!(chain.hash_width(), width);
+        assert_eq!(chain.expansion(), 2);
+        assert_eq!(chain.filters()[0].shape().modulus(), modulus);
+        for item in 0..120u8 {
+            add(&mut chain, &[item]).unwrap();
+            assert!(contains(&chain, &[item]));
+        }
+        assert!(chain.filters().len() >= 2);
+        // What it has become is a version-4 payload that loads again.
+        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
+        assert_eq!(saved(&again), saved(&chain));
+    }
+    assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
+}
+
+#[test]
+fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
+    let chain = Chain::load(&mut old_payload(1), 1, &()).unwrap();
+    for item in 0..50u32 {
+        let item = item.to_le_bytes();
+        let a = murmur2(&item, 0x9747_b28c);
+        let b = murmur2(&item, a);
+        let hash = chain.hash(&item);
+        for i in 0..7u32 {
+            let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
+            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
+            assert_eq!(sum % 1024, u64::from(expected));
+        }
+    }
 }

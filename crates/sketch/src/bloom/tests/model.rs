@@ -2,7 +2,6 @@
 
 use super::batch::Additions;
 use super::*;
-use crate::stored::Stored;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -204,7 +203,7 @@ fn a_block_is_answered_as_its_items() {
             // The small ones of them are full at last.
             let _ = add(&mut chain, item);
         }
-        for block in items.chunks(BLOCK) {
+        for block in items.chunks(BLOCK_ITEMS) {
             let hashes: Vec<_> = block.iter().map(|item| chain.hash(item)).collect();
             let found = chain.contains_block(&hashes);
             for (n, item) in block.iter().enumerate() {

@@ -1,59 +1,10 @@
-//! Stored forms: golden payloads of the peer, old encodings, damaged ones.
+//! Invalid and damaged bytes: they are refused, or what they load is safe to use.
 
+use super::golden::golden;
 use super::*;
-use crate::format::FormatError;
-use crate::format::{Sink, Source};
-use crate::memory::Budget;
-use crate::stored::Stored;
-use crate::testing::{GOLDEN_VERSIONS, golden_path, golden_values};
+use crate::format::{FormatError, Source};
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
-
-fn golden() -> Vec<(String, Values)> {
-    let mut golden = Vec::new();
-    for version in GOLDEN_VERSIONS {
-        for entry in std::fs::read_dir(golden_path(version, "")).unwrap() {
-            let file = entry.unwrap().file_name().into_string().unwrap();
-            if let Some(name) = file
-                .strip_suffix(".dump")
-                .filter(|_| file.starts_with("bf-"))
-            {
-                let values = golden_values(version, name, b"MBbloom--", 4);
-                golden.push((format!("{version}/{name}"), values));
-            }
-        }
-    }
-    assert!(golden.len() >= 20);
-    golden
-}
-
-fn saved(chain: &Chain) -> Values {
-    let mut values = Values::default();
-    chain.save(&mut values);
-    values
-}
-
-#[test]
-fn golden_payloads_come_back_byte_for_byte() {
-    for (name, values) in golden() {
-        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
-        assert_eq!(saved(&chain), values, "{name}");
-    }
-}
-
-#[test]
-fn a_header_and_its_chunks_make_the_same_chain() {
-    for (name, values) in golden() {
-        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
-        let mut copy = Chain::from_header(&chain.header().unwrap(), ANY).unwrap();
-        let mut iterator = 1;
-        while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
-            copy.load_chunk(next, chunk).unwrap();
-            iterator = next;
-        }
-        assert_eq!(saved(&copy), values, "{name}");
-    }
-}
 
 #[test]
 fn a_header_of_any_other_length_is_refused() {
@@ -136,66 +87,6 @@ fn a_header_asks_for_its_memory_before_it_takes_it() {
     assert_eq!(asked.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }
 
-/// A chain of one filter as an old version wrote it: 100 entries at 1 %, five items of which are in.
-fn old_payload(version: u16) -> Values {
-    let bits_per_entry = 9.585_058_387_441_68;
-    let mut values = Values::default();
-    values.write_unsigned(0);
-    values.write_unsigned(1);
-    if version >= 2 {
-        values.write_unsigned(u64::from(options::HASH_64_BITS | options::NO_ROUNDING));
-    }
-    if version >= 4 {
-        values.write_unsigned(2);
-    }
-    values.write_unsigned(100);
-    values.write_double(0.01);
-    values.write_unsigned(7);
-    values.write_double(bits_per_entry);
-    if version >= 1 {
-        values.write_unsigned(if version >= 2 { 960 } else { 1024 });
-        values.write_unsigned(if version >= 2 { 0 } else { 10 });
-    }
-    values.write_bytes(&[0; 128]);
-    values.write_unsigned(0);
-    values
-}
-
-#[test]
-fn old_versions_load_and_answer_by_their_own_rules() {
-    for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
-        let mut chain = Chain::load(&mut old_payload(version), version, &()).unwrap();
-        assert_eq!(chain.hash_width(), width);
-        assert_eq!(chain.expansion(), 2);
-        assert_eq!(chain.filters()[0].shape().modulus(), modulus);
-        for item in 0..120u8 {
-            add(&mut chain, &[item]).unwrap();
-            assert!(contains(&chain, &[item]));
-        }
-        assert!(chain.filters().len() >= 2);
-        // What it has become is a version-4 payload that loads again.
-        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
-        assert_eq!(saved(&again), saved(&chain));
-    }
-    assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
-}
-
-#[test]
-fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
-    let chain = Chain::load(&mut old_payload(1), 1, &()).unwrap();
-    for item in 0..50u32 {
-        let item = item.to_le_bytes();
-        let a = murmur2(&item, 0x9747_b28c);
-        let b = murmur2(&item, a);
-        let hash = chain.hash(&item);
-        for i in 0..7u32 {
-            let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
-            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
-            assert_eq!(sum % 1024, u64::from(expected));
-        }
-    }
-}
-
 #[test]
 fn what_the_page_refuses_is_refused() {
     // Each case changes one value of a sound payload; the numbers are positions in it.
@@ -265,6 +156,7 @@ const EDGES: [u64; 10] = [
     1 << 63,
     u64::MAX,
 ];
+
 const DOUBLES: [f64; 9] = [
     0.0,
     -0.0,
