@@ -22,7 +22,7 @@ pub fn golden() -> Vec<(String, Values)> {
 }
 
 #[test]
-fn golden_payloads_come_back_byte_for_byte() {
+fn golden_payloads_are_saved_byte_for_byte() {
     for (name, values) in golden() {
         let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
         assert_eq!(saved(&chain), values, "{name}");
@@ -30,7 +30,7 @@ fn golden_payloads_come_back_byte_for_byte() {
 }
 
 #[test]
-fn a_header_and_its_chunks_make_the_same_chain() {
+fn a_header_and_its_chunks_restore_the_chain() {
     for (name, values) in golden() {
         let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
         let mut copy = Chain::from_header(&chain.header().unwrap(), ANY).unwrap();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 
 #[test]
-fn a_header_of_any_other_length_is_refused() {
+fn headers_of_a_wrong_length_are_refused() {
     let header = chain(10, 0.01, 2).header().unwrap();
     for len in 0..header.len() {
         assert!(Chain::from_header(&header[..len], ANY).is_err());
@@ -17,9 +17,9 @@ fn a_header_of_any_other_length_is_refused() {
     assert!(Chain::from_header(&header, ANY).is_ok());
 }
 
-/// A header's filters are searched by every item, so their number has an end.
+/// Every item is looked up in all filters, so their number is limited.
 #[test]
-fn more_filters_than_a_chain_can_grow_are_refused() {
+fn more_than_2048_filters_are_refused() {
     let header = |filters: u32| {
         let one = chain(1, 0.25, 1).header().unwrap();
         let mut header = one[..20].to_vec();
@@ -31,7 +31,7 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
     };
     assert!(Chain::from_header(&header(2048), ANY).is_ok());
     assert!(Chain::from_header(&header(2049), ANY).is_err());
-    // The longest chain that grows: each new filter halves the rate until it is 0.
+    // The longest chain that can grow: each new filter halves the rate until it is 0.
     let mut longest = chain(1, 0.25, 1);
     let mut item = 0u64;
     while longest.filters().len() < 2000 {
@@ -45,7 +45,7 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
 }
 
 #[test]
-fn a_chain_that_does_not_scale_has_one_filter() {
+fn several_filters_in_a_chain_that_does_not_scale_are_refused() {
     let mut two = chain(1, 0.01, 2);
     for item in 0..2u8 {
         add(&mut two, &[item]).unwrap();
@@ -58,9 +58,9 @@ fn a_chain_that_does_not_scale_has_one_filter() {
     assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }
 
-/// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
+/// A chain with the largest number of items refuses more, so that it can be loaded again.
 #[test]
-fn a_count_at_its_end_is_not_passed() {
+fn the_number_of_items_does_not_exceed_its_limit() {
     let mut values = old_payload(4);
     let end = i64::MAX as u64;
     values.values[0] = Value::Integer(end);
@@ -73,23 +73,23 @@ fn a_count_at_its_end_is_not_passed() {
 }
 
 #[test]
-fn a_header_asks_for_its_memory_before_it_takes_it() {
+fn memory_for_a_header_is_requested_before_it_is_allocated() {
     let header = chain(1 << 20, 0.01, 2).header().unwrap();
-    let asked = std::cell::Cell::new(0);
+    let requested = std::cell::Cell::new(0);
     let refused = Chain::from_header(
         &header,
         Budget::new(&|bytes| {
-            asked.set(bytes);
+            requested.set(bytes);
             false
         }),
     );
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    assert_eq!(asked.get(), chain(1 << 20, 0.01, 2).bit_bytes());
+    assert_eq!(requested.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }
 
 #[test]
-fn what_the_page_refuses_is_refused() {
-    // Each case changes one value of a sound payload; the numbers are positions in it.
+fn fields_that_the_spec_forbids_are_refused() {
+    // Each case replaces one value of a valid payload: the position and the new value.
     let cases: &[(usize, Value)] = &[
         (0, Value::Integer(1)),
         (1, Value::Integer(0)),
@@ -124,7 +124,7 @@ fn what_the_page_refuses_is_refused() {
     }
 }
 
-/// Does with a loaded chain all that a server could be asked to.
+/// Runs every operation on a loaded chain.
 fn exercise(mut chain: Chain) {
     for i in 0..40u8 {
         let _ = add(&mut chain, &[i]);
@@ -140,7 +140,7 @@ fn exercise(mut chain: Chain) {
         let _ = chain.chunk(iterator, 100);
         let _ = chain.load_chunk(iterator, b"xyz");
     }
-    // What was loaded and used can be saved and loaded again: nothing is lost at a restart.
+    // A chain that loads can be used, saved and loaded again.
     assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());
 }
 
@@ -172,7 +172,7 @@ const DOUBLES: [f64; 9] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn damaged_payloads_never_hurt(
+    fn damaged_payloads_are_refused_or_safe_to_use(
         which in 0usize..64,
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
         version in 0u16..5,
@@ -202,12 +202,12 @@ proptest! {
     }
 
     #[test]
-    fn damaged_headers_never_hurt(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
+    fn damaged_headers_are_refused_or_safe_to_use(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
         let mut header = chain(10, 0.01, 2).header().unwrap();
         let start = position.index(header.len());
         let end = header.len().min(start + width);
         header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
-        // A mebibyte is all that may be asked for here.
+        // The budget of one mebibyte keeps the test fast.
         if let Ok(chain) = Chain::from_header(&header, Budget::new(&|bytes| bytes <= 1 << 20)) {
             exercise(chain);
         }

@@ -24,12 +24,12 @@ fn with_items(parameters: &Parameters, items: impl Iterator<Item = u32>) -> Chai
     chain
 }
 
-fn holds(chain: &Chain, item: u32) -> bool {
+fn contains_number(chain: &Chain, item: u32) -> bool {
     chain.contains(chain.hash(&item.to_le_bytes()))
 }
 
 #[test]
-fn the_union_of_single_filters_is_the_filter_of_all_items() {
+fn a_merge_of_single_filters_has_the_bits_of_all_items() {
     let parameters = Parameters {
         capacity: 1000,
         scaling: false,
@@ -40,7 +40,7 @@ fn the_union_of_single_filters_is_the_filter_of_all_items() {
     let all = with_items(&parameters, 0..500);
     assert_eq!(first.merge(&[&second], Budget::UNLIMITED), Ok(true));
     assert_eq!(first.filters()[0].bits(), all.filters()[0].bits());
-    // The items are fixed, and so is the estimate; among all sets of 500 it deviates by 4.
+    // The estimate is deterministic. Over all sets of 500 items its standard deviation is 4.
     let items = first.items();
     assert!((490..=510).contains(&items), "{items}");
     assert_eq!(first.filters()[0].items(), items);
@@ -49,7 +49,7 @@ fn the_union_of_single_filters_is_the_filter_of_all_items() {
 }
 
 #[test]
-fn counts_are_exact_where_nothing_is_to_be_estimated() {
+fn the_number_of_items_is_exact_if_one_operand_contains_the_others() {
     let some = with_items(&SMALL, 0..100);
     let mut empty = chain(&SMALL);
     assert_eq!(empty.merge(&[&some, &some], Budget::UNLIMITED), Ok(true));
@@ -68,12 +68,12 @@ fn counts_are_exact_where_nothing_is_to_be_estimated() {
 
 fn parts_of(chain: &Chain) -> Vec<u8> {
     let mut bytes = Vec::new();
-    chain.digest(&mut |piece| bytes.extend_from_slice(piece));
+    chain.digest(&mut |part| bytes.extend_from_slice(part));
     bytes
 }
 
 #[test]
-fn what_differs_is_named_and_nothing_changes() {
+fn a_failed_merge_names_the_parameter_and_changes_nothing() {
     let mut first = with_items(&SMALL, 0..10);
     let before = parts_of(&first);
     let good = with_items(&SMALL, 50..150);
@@ -119,11 +119,11 @@ fn what_differs_is_named_and_nothing_changes() {
 }
 
 #[test]
-fn a_chain_that_is_named_often_is_read_once() {
+fn an_operand_that_occurs_several_times_is_read_once() {
     let [first, second] = [0..30, 20..90].map(|items| with_items(&SMALL, items));
-    let mut union = with_items(&SMALL, 80..100);
-    let mut often = union.try_clone().unwrap();
-    union.merge(&[&first, &second], Budget::UNLIMITED).unwrap();
+    let mut merged = with_items(&SMALL, 80..100);
+    let mut often = merged.try_clone().unwrap();
+    merged.merge(&[&first, &second], Budget::UNLIMITED).unwrap();
     let bytes = often.bit_bytes() + first.bit_bytes() + second.bit_bytes();
     let before = parts_of(&often);
     let others = [&first, &second, &second].repeat(10);
@@ -134,8 +134,8 @@ fn a_chain_that_is_named_often_is_read_once() {
         often.merge_within(&others, Budget::UNLIMITED, bytes),
         Ok(true)
     );
-    assert_eq!(parts_of(&often), parts_of(&union));
-    // Two chains may always be united.
+    assert_eq!(parts_of(&often), parts_of(&merged));
+    // The limit does not apply to two chains.
     assert_eq!(
         often.merge_within(&[&first; 10], Budget::UNLIMITED, 0),
         Ok(false)
@@ -143,7 +143,7 @@ fn a_chain_that_is_named_often_is_read_once() {
 }
 
 #[test]
-fn a_full_filter_counts_no_more_than_went_in() {
+fn the_estimate_is_at_most_the_sum_of_the_operands() {
     let parameters = Parameters {
         capacity: 5,
         scaling: false,
@@ -161,7 +161,7 @@ fn a_full_filter_counts_no_more_than_went_in() {
 
 proptest! {
     #[test]
-    fn every_item_of_an_operand_is_in_the_union(
+    fn the_merge_contains_every_item_of_its_operands(
         sizes in prop::collection::vec(0u32..300, 1..5),
         expansion in 1u32..4,
     ) {
@@ -171,20 +171,20 @@ proptest! {
             .zip((0u32..).step_by(150))
             .map(|(&size, start)| with_items(&parameters, start..start + size))
             .collect();
-        let mut union = chains[0].try_clone().unwrap();
+        let mut merged = chains[0].try_clone().unwrap();
         let others: Vec<_> = chains[1..].iter().collect();
-        union.merge(&others, Budget::UNLIMITED).unwrap();
+        merged.merge(&others, Budget::UNLIMITED).unwrap();
         for (&size, start) in sizes.iter().zip((0u32..).step_by(150)) {
-            prop_assert!((start..start + size).all(|item| holds(&union, item)));
+            prop_assert!((start..start + size).all(|item| contains_number(&merged, item)));
         }
-        let of_filters: u64 = union.filters().iter().map(Filter::items).sum();
-        prop_assert_eq!(union.items(), of_filters);
+        let of_filters: u64 = merged.filters().iter().map(Filter::items).sum();
+        prop_assert_eq!(merged.items(), of_filters);
         let most = chains.iter().map(Chain::items).max().unwrap();
         let sum: u64 = chains.iter().map(Chain::items).sum();
-        prop_assert!((most..=sum).contains(&union.items()));
-        // It goes on as any other chain.
-        let hash = union.hash(b"new");
-        union.add(hash, Budget::UNLIMITED).unwrap();
-        prop_assert!(union.contains(hash));
+        prop_assert!((most..=sum).contains(&merged.items()));
+        // Items can still be added.
+        let hash = merged.hash(b"new");
+        merged.add(hash, Budget::UNLIMITED).unwrap();
+        prop_assert!(merged.contains(hash));
     }
 }

@@ -1,12 +1,12 @@
-//! The rate of false positives.
+//! The false-positive rate is within the documented limit.
 
 use super::*;
 
-/// At 95 % load an absent item meets 2 * 4 * 0.95 fingerprints, each equal to its own with
-/// probability 1/255: 2.94 % are found. Over 400,000 of them the standard deviation is 0.027 %, so that
-/// the bounds (2.6 %, and the 8/255 = 3.14 % that the spec budget) are more than 7 deviations away.
+/// At 95 % load an absent item is compared with 2 * 4 * 0.95 fingerprints, each equal to its own with probability 1/255:
+/// the expected rate is 2.94 %. Over 400,000 items the standard deviation is 0.027 %, so the bounds (2.6 %, and the limit
+/// of 8/255 = 3.14 %) are more than 7 deviations away.
 #[test]
-fn false_positives_are_as_many_as_the_buckets_allow() {
+fn the_rate_at_95_percent_load_is_within_the_limit() {
     let mut filter = filter(1 << 16, parameters(4, 500, 0));
     let items = (1u64 << 16) * 95 / 100;
     for item in 0..items {

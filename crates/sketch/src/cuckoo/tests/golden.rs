@@ -21,8 +21,8 @@ pub fn golden(version: &str, name: &str) -> Values {
     golden_values(version, name, b"MBbloomCF", 4)
 }
 
-/// A word of cf.built: bytes other than letters, digits and punctuation are % and two digits.
-fn word(text: &str) -> Vec<u8> {
+/// Decodes an argument of cf.built: bytes other than letters, digits and punctuation are % and two hexadecimal digits.
+fn decode(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
     for part in parts {
@@ -32,23 +32,23 @@ fn word(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Runs the commands that made a golden dump.
+/// Runs the commands that created a golden dump.
 fn built(version: &str, name: &str) -> CuckooFilter {
     let any = |_| true;
     let mut filter = CuckooFilter::new(1024, DEFAULTS, Budget::new(&any)).unwrap();
     let commands = String::from_utf8(golden_bytes(version, "cf.built")).unwrap();
     for command in commands.lines() {
-        let mut words = command.split(' ');
-        let (verb, key) = (words.next().unwrap(), words.next().unwrap());
-        let words: Vec<_> = words.map(word).collect();
+        let mut arguments = command.split(' ');
+        let (verb, key) = (arguments.next().unwrap(), arguments.next().unwrap());
+        let arguments: Vec<_> = arguments.map(decode).collect();
         if key != name {
             continue;
         }
-        let number = |word: &[u8]| str::from_utf8(word).unwrap().parse::<u16>().unwrap();
+        let number = |argument: &[u8]| str::from_utf8(argument).unwrap().parse::<u16>().unwrap();
         match verb {
             "CF.RESERVE" => {
                 let mut parameters = DEFAULTS;
-                for option in words[1..].chunks(2) {
+                for option in arguments[1..].chunks(2) {
                     let value = number(&option[1]);
                     match &option[0][..] {
                         b"BUCKETSIZE" => parameters.bucket_size = value as u8,
@@ -57,15 +57,15 @@ fn built(version: &str, name: &str) -> CuckooFilter {
                         _ => panic!("unknown option"),
                     }
                 }
-                let capacity = number(&words[0]).into();
+                let capacity = number(&arguments[0]).into();
                 filter = CuckooFilter::new(capacity, parameters, Budget::new(&any)).unwrap();
             }
             "CF.INSERT" => {
-                let items = words[1..].iter().map(Vec::as_slice);
+                let items = arguments[1..].iter().map(Vec::as_slice);
                 filter.insert_each(items, Budget::new(&any), |_| ());
             }
-            "CF.ADD" => filter.insert(&words[0], Budget::new(&any)).unwrap(),
-            "CF.DEL" => drop(filter.delete(&words[0], Budget::UNLIMITED)),
+            "CF.ADD" => filter.insert(&arguments[0], Budget::new(&any)).unwrap(),
+            "CF.DEL" => drop(filter.delete(&arguments[0], Budget::UNLIMITED)),
             _ => panic!("unknown command {verb}"),
         }
     }
@@ -73,7 +73,7 @@ fn built(version: &str, name: &str) -> CuckooFilter {
 }
 
 #[test]
-fn golden_dumps_load_and_are_saved_again_byte_for_byte() {
+fn golden_payloads_are_saved_byte_for_byte() {
     for name in GOLDEN {
         for version in ["2.8", "8.10"] {
             let values = golden(version, name);
@@ -84,7 +84,7 @@ fn golden_dumps_load_and_are_saved_again_byte_for_byte() {
 }
 
 #[test]
-fn the_commands_of_golden_dumps_make_the_same_bytes() {
+fn the_commands_of_golden_payloads_produce_the_same_bytes() {
     for name in GOLDEN {
         for version in ["2.8", "8.10"] {
             let filter = built(version, name);
@@ -98,7 +98,7 @@ fn the_commands_of_golden_dumps_make_the_same_bytes() {
 }
 
 #[test]
-fn headers_and_chunks_make_the_same_filter() {
+fn a_header_and_its_chunks_restore_the_filter() {
     for name in GOLDEN {
         let filter = built("8.10", name);
         let mut copy =

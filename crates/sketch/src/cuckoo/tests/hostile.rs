@@ -67,7 +67,7 @@ fn bad_headers_are_refused() {
 }
 
 #[test]
-fn a_header_of_terabytes_is_refused_before_anything_is_allocated() {
+fn a_header_of_terabytes_is_refused_before_memory_is_allocated() {
     for (long, short) in [
         ([0, 1 << 55, 0, 65535], [255, 20, 1]),
         ([0, 1 << 55, 0, 1], [255, 20, 1]),
@@ -81,8 +81,8 @@ fn a_header_of_terabytes_is_refused_before_anything_is_allocated() {
     }
 }
 
-/// Values that break things: at the edges of ranges and types.
-fn nasty_value() -> impl Strategy<Value = Value> {
+/// Values at the limits of ranges and types.
+fn edge_value() -> impl Strategy<Value = Value> {
     prop_oneof![
         prop::sample::select(vec![
             0u64,
@@ -108,7 +108,7 @@ fn nasty_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Uses every operation; the filter may be any that loads.
+/// Runs every operation on a loaded filter.
 fn exercise(mut filter: CuckooFilter) {
     let allows = |bytes| bytes < 1 << 20;
     for number in 0..40u8 {
@@ -132,14 +132,14 @@ fn exercise(mut filter: CuckooFilter) {
 
 proptest! {
     #[test]
-    fn mutated_dumps_are_refused_or_harmless(
+    fn damaged_payloads_are_refused_or_safe_to_use(
         name in prop::sample::select(GOLDEN.to_vec()),
         version in 0u16..6,
-        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, nasty_value()), 0..4),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, edge_value()), 0..4),
     ) {
         let mut values = golden("8.10", name);
         for (at, kind, value) in mutations {
-            // The numbers in front matter most.
+            // Mostly mutates the integers before the slots.
             let len = if kind == 0 { values.values.len() } else { values.values.len().min(8) };
             if len == 0 {
                 break;
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn mutated_headers_are_refused_or_harmless(
+    fn damaged_headers_are_refused_or_safe_to_use(
         name in prop::sample::select(GOLDEN.to_vec()),
         at in 0usize..HEADER_BYTES,
         bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 0x7f, 0x80, 0xff]), 1..9),
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn any_slots_are_a_filter(
+    fn a_filter_with_any_slots_is_safe_to_use(
         bucket_size in 1u8..20, slots in prop::collection::vec(any::<u8>(), 400),
         items: u64, deletes: u64, max_iterations in prop::sample::select(vec![1u16, 20, 3000]),
         expansion in prop::sample::select(vec![0u16, 1, 2, 32768]),

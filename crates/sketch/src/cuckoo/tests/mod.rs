@@ -1,4 +1,4 @@
-//! The structure as a whole: against the model, and what it promises.
+//! Tests of the operations, and helpers of the other test files.
 
 mod accuracy;
 mod golden;
@@ -36,7 +36,7 @@ fn filter(capacity: u64, parameters: Parameters) -> CuckooFilter {
     CuckooFilter::new(capacity, parameters, Budget::UNLIMITED).unwrap()
 }
 
-/// A filter of `capacity` filled with `items` numbers.
+/// A filter of this capacity with the numbers below `items` inserted.
 fn filled(capacity: u64, parameters: Parameters, items: u64) -> CuckooFilter {
     let mut filter = filter(capacity, parameters);
     for item in 0..items {
@@ -77,7 +77,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// Slots of a sub-filter that the model and the filter may have.
+/// The largest number of slots of a sub-filter, for the model and the filter.
 const MAX_SLOTS: usize = 3000;
 
 fn allows(bytes: u64) -> bool {
@@ -86,7 +86,7 @@ fn allows(bytes: u64) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_in_is_found_as_often_as_it_is_in(
+    fn items_are_counted_at_least_as_often_as_inserted(
         parameters in any_parameters(), steps in any_steps(),
     ) {
         let mut filter = filter(64, parameters);
@@ -117,10 +117,10 @@ proptest! {
     }
 
     #[test]
-    fn batches_do_what_single_items_do(
+    fn batches_equal_single_operations(
         parameters in any_parameters(), items in prop::collection::vec(0u16..100, 0..60), large: bool,
     ) {
-        // The large one is above the size from which on buckets are fetched ahead.
+        // The large one is prefetched.
         let mut single = filter(if large { 1 << 20 } else { 30 }, parameters);
         let mut batch = single.try_clone().unwrap();
         let bytes: Vec<_> = items.iter().map(|item| item.to_le_bytes()).collect();
@@ -142,8 +142,8 @@ proptest! {
     }
 }
 
-/// A filter with that many sub-filters (fewer if they do not grow, or grow fast) and random slots, of
-/// which the first have `holes` in a hundred empty.
+/// A filter with at most `sub_filters` sub-filters (fewer if it does not grow or has 20,000 slots before) and random
+/// slots, of which `holes` percent are empty.
 fn random_filter(
     capacity: u64,
     parameters: Parameters,
@@ -169,7 +169,7 @@ fn random_filter(
 }
 
 #[test]
-fn a_full_filter_that_does_not_grow_says_so_and_stays_as_it_was() {
+fn an_insertion_into_a_full_filter_that_does_not_grow_changes_nothing() {
     let mut filter = filter(64, parameters(2, 20, 0));
     let mut item = 0u64;
     while filter
@@ -185,7 +185,7 @@ fn a_full_filter_that_does_not_grow_says_so_and_stays_as_it_was() {
 }
 
 #[test]
-fn refused_memory_leaves_the_filter_as_it_was() {
+fn refused_memory_changes_nothing() {
     let mut filter = filled(64, parameters(2, 20, 2), 40);
     let mut refused = 0;
     for item in 0..500u64 {
@@ -216,11 +216,11 @@ fn impossible_sizes_are_errors() {
     assert!(matches!(new(100, 0), CuckooError::Parameters(_)));
 }
 
-/// Equal items fill 2 * bucket_size slots a sub-filter, then the next sub-filter.
+/// Each sub-filter stores 2 * bucket_size copies of an item.
 #[test]
-fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
+fn copies_of_an_item_add_sub_filters_up_to_the_limit() {
     let mut filter = filter(4, parameters(2, 1, 1));
-    // With an odd fingerprint the two buckets of a sub-filter are both used.
+    // An odd fingerprint has two different buckets in a sub-filter.
     let item = (0u64..)
         .map(u64::to_le_bytes)
         .find(|item| HashedItem::of(item).fingerprint % 2 == 1)
@@ -232,7 +232,7 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
             assert_eq!(filter.count(&item), inserted);
         }
     }
-    // The other sub-filters are made at once: inserting them would take minutes.
+    // Adds the other sub-filters directly: insertions would take minutes.
     while filter.sub_filters.len() < MAX_SUB_FILTERS {
         filter.add_sub_filter(Budget::UNLIMITED).unwrap();
     }
@@ -245,7 +245,7 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
     assert_eq!(filter.insert(&item, Budget::UNLIMITED), Err(refused.into()));
     assert_eq!(filter.count(&item), 4 * MAX_SUB_FILTERS as u64);
     assert!(!filter.insert_unique(&item, Budget::UNLIMITED).unwrap());
-    // Nothing can move; with one sub-filter empty, everything moves down by one.
+    // No fingerprint can move. When one sub-filter is empty, those of the newest move there.
     assert!(!filter.compact(Budget::UNLIMITED));
     assert!(filter.delete(&item, Budget::UNLIMITED));
     assert_eq!(filter.num_sub_filters(), MAX_SUB_FILTERS);
@@ -257,12 +257,12 @@ fn equal_items_grow_the_filter_up_to_the_most_sub_filters_and_then_fail() {
 #[test]
 fn sub_filters_beyond_56_bits_are_refused() {
     let mut filter = filter(1, parameters(1, 1, 32768));
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     for _ in 0..6 {
-        asked.push(filter.shape.num_buckets_of(asked.len()));
+        requested.push(filter.shape.num_buckets_of(requested.len()));
     }
     assert_eq!(
-        asked,
+        requested,
         [
             Some(1),
             Some(1 << 15),
@@ -299,7 +299,7 @@ fn deleting_everything_leaves_one_empty_sub_filter() {
 }
 
 #[test]
-fn digests_and_copies_tell_filters_apart_and_equal_ones_not() {
+fn digests_are_equal_for_equal_filters_only() {
     let digest = |filter: &CuckooFilter| {
         let mut fed = Vec::new();
         filter.digest(&mut |bytes| fed.extend_from_slice(bytes));
@@ -333,7 +333,7 @@ fn every_block_is_visited_and_can_be_moved() {
 
 /// 64 buckets of two slots in each sub-filter.
 #[test]
-fn an_index_of_empty_slots_is_asked_for_before_it_is_built() {
+fn memory_for_an_index_is_requested_before_it_is_allocated() {
     for (sub_filters, bytes) in [
         // A mask of eight bits per bucket.
         (8, 64),
@@ -341,18 +341,18 @@ fn an_index_of_empty_slots_is_asked_for_before_it_is_built() {
         (80, 2 * 64),
     ] {
         let mut filter = random_filter(128, parameters(2, 20, 1), 1, sub_filters, 10);
-        let asked = Cell::new(Vec::new());
+        let requested = Cell::new(Vec::new());
         let allows = |bytes| {
-            let mut all = asked.take();
+            let mut all = requested.take();
             all.push(bytes);
-            asked.set(all);
+            requested.set(all);
             false
         };
         filter.compact_with(
             Scope::All,
             FreeSlots::with_index_after(0, Budget::new(&allows)),
         );
-        assert_eq!(asked.take(), [bytes]);
+        assert_eq!(requested.take(), [bytes]);
     }
 }
 
@@ -361,7 +361,7 @@ fn load(values: &Values, version: u16) -> Result<CuckooFilter, FormatError> {
 }
 
 #[test]
-fn chunks_above_16_mib_are_cut_and_none_crosses_sub_filters() {
+fn a_chunk_has_at_most_16_mib_of_one_sub_filter() {
     let header = header([5, 1 << 24, 0, 2], [2, 20, 1]);
     let filter = CuckooFilter::from_header(&header, Budget::UNLIMITED).unwrap();
     let mut lengths = Vec::new();
@@ -387,7 +387,7 @@ fn header(long: [u64; 4], short: [u16; 3]) -> Vec<u8> {
 }
 
 #[test]
-fn a_header_is_laid_out_as_the_format_says() {
+fn a_header_has_the_specified_fields() {
     let bytes = header([1, 16, 2, 3], [4, 500, 2]);
     let filter = CuckooFilter::from_header(&bytes, Budget::UNLIMITED).unwrap();
     assert_eq!(filter.items(), 1);
@@ -407,7 +407,7 @@ fn a_header_is_laid_out_as_the_format_says() {
     assert_eq!(filter.header().unwrap()[..], bytes);
 }
 
-/// The RDB form before encoding 4: counts and buffers only.
+/// The values of encoding versions before 4: counts and slots only.
 fn old_form(filters: u64, num_buckets: u64, items: u64, slots: usize) -> Values {
     let mut values = Values::default();
     for number in [filters, num_buckets, items] {
@@ -439,7 +439,7 @@ fn old_encodings_take_the_configured_parameters() {
                 ..defaults
             }
         );
-        // Several sub-filters of one size have an expansion of 1, whatever is configured.
+        // Several sub-filters of the same size have an expansion of 1.
         let filter = CuckooFilter::load(&mut old_form(3, 8, 16, 32), version, &defaults).unwrap();
         let expansion = 1;
         assert_eq!(

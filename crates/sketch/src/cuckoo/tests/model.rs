@@ -1,4 +1,4 @@
-//! The spec page as a program, without a thought for speed: what the tests compare with.
+//! Comparison with a naive model: a direct implementation of the spec.
 
 use super::*;
 
@@ -10,7 +10,7 @@ pub struct Model {
     pub num_buckets: usize,
     pub items: u64,
     pub deletes: u64,
-    /// Sub-filters of buckets of slots.
+    /// The slots by sub-filter and bucket.
     pub sub_filters: Vec<Vec<Vec<u8>>>,
 }
 
@@ -173,7 +173,7 @@ impl Model {
         false
     }
 
-    /// The RDB form.
+    /// The RDB values.
     pub fn values(&self) -> Values {
         let mut values = Values::default();
         for number in [
@@ -195,7 +195,7 @@ impl Model {
     }
 }
 
-/// The RDB form of a filter.
+/// The RDB values of a filter.
 pub fn values_of(filter: &CuckooFilter) -> Values {
     let mut values = Values::default();
     filter.save(&mut values);
@@ -211,7 +211,7 @@ fn outcome(result: Result<(), CuckooError>) -> Result<(), Refusal> {
 
 proptest! {
     #[test]
-    fn every_step_leaves_the_bytes_of_the_model(
+    fn the_bytes_equal_the_model_after_every_step(
         capacity in 0u64..200, parameters in any_parameters(), steps in any_steps(),
     ) {
         let mut filter = filter(capacity, parameters);
@@ -254,10 +254,10 @@ proptest! {
         }
     }
 
-    /// However empty slots are found, the same ones are. Up to 65 sub-filters are indexed in one way,
-    /// more in another.
+    /// Compares probing, both indexes (the bitmap up to 65 sub-filters, then the other), a change in between, and refused
+    /// memory.
     #[test]
-    fn every_way_of_compacting_gives_the_same_bytes(
+    fn all_methods_of_compaction_give_the_same_bytes(
         capacity in 0u64..600, parameters in any_parameters(), seed: u64, sub_filters in 2usize..90,
         automatic: bool, holes in 1u64..100,
     ) {
