@@ -76,12 +76,12 @@ fn bloom(criterion: &mut Criterion) {
                 black_box(chain.add(hash, ANY).unwrap_or(false))
             });
         });
-        group.throughput(Throughput::Elements(bloom::filter::BLOCK as u64));
+        group.throughput(Throughput::Elements(bloom::filter::BLOCK_ITEMS as u64));
         group.bench_function(
             BenchmarkId::new("contains, a block of 16", format!("{mebibytes} MiB")),
             |b| {
                 b.iter(|| {
-                    let hashes: [_; bloom::filter::BLOCK] =
+                    let hashes: [_; bloom::filter::BLOCK_ITEMS] =
                         std::array::from_fn(|_| chain.hash(&next()));
                     black_box(chain.contains_block(&hashes))
                 });

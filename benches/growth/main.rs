@@ -10,7 +10,7 @@ mod record;
 mod stream;
 
 use record::segments::Segments;
-use roughly_sketch::bloom::filter::BLOCK;
+use roughly_sketch::bloom::filter::BLOCK_ITEMS;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
@@ -40,7 +40,9 @@ fn cost(part: impl FnMut()) -> f64 {
 fn cost_of(blocks: u64, mut part: impl FnMut()) -> f64 {
     let mut segments = Segments::default();
     for _ in 0..SEGMENTS {
-        segments.time(blocks * BLOCK as u64, || (0..blocks).for_each(|_| part()));
+        segments.time(blocks * BLOCK_ITEMS as u64, || {
+            (0..blocks).for_each(|_| part())
+        });
     }
     segments.median()
 }
@@ -58,7 +60,7 @@ fn curve(name: &str, unit: &str, numbers: &[u64], mut of: impl FnMut(u64) -> f64
 }
 
 /// A block of items of which every other one may be in.
-fn half_known(numbers: &mut Numbers, known: u64) -> [Item; BLOCK] {
+fn half_known(numbers: &mut Numbers, known: u64) -> [Item; BLOCK_ITEMS] {
     std::array::from_fn(|i| item(numbers.below(known) + (i as u64 & 1) * STRANGE))
 }
 
@@ -226,7 +228,7 @@ fn by_k() -> Vec<Value> {
             for _ in 0..k * 100 {
                 sketch.add(&next(), 1).expect("memory for the item");
             }
-            cost(|| (0..BLOCK).for_each(|_| operation(&mut sketch, &next())))
+            cost(|| (0..BLOCK_ITEMS).for_each(|_| operation(&mut sketch, &next())))
         }
     };
     let add = top_k(|sketch, item| {
@@ -246,7 +248,7 @@ fn by_compression() -> Vec<Value> {
     let digest_of = |compression: u64, numbers: &mut Numbers| {
         let mut digest = TDigest::new(compression as i64, ANY).expect("memory for the digest");
         for _ in 0..10_000 {
-            let values: [f64; BLOCK] = std::array::from_fn(|_| numbers.below(1 << 52) as f64);
+            let values: [f64; BLOCK_ITEMS] = std::array::from_fn(|_| numbers.below(1 << 52) as f64);
             digest.add(&values).expect("room for the values");
         }
         digest
@@ -255,8 +257,8 @@ fn by_compression() -> Vec<Value> {
         let mut numbers = Numbers(1);
         let mut digest = digest_of(compression, &mut numbers);
         // Two buffers of six times compression, and their merges.
-        cost_of(compression * 12 / BLOCK as u64, || {
-            let values: [f64; BLOCK] = std::array::from_fn(|_| numbers.below(1 << 52) as f64);
+        cost_of(compression * 12 / BLOCK_ITEMS as u64, || {
+            let values: [f64; BLOCK_ITEMS] = std::array::from_fn(|_| numbers.below(1 << 52) as f64);
             digest.add(&values).expect("room for the values");
         })
     };
@@ -265,7 +267,7 @@ fn by_compression() -> Vec<Value> {
         let digest = digest_of(compression, &mut numbers);
         cost(|| {
             let kept = digest.compressed().expect("memory for the answers");
-            for _ in 0..BLOCK {
+            for _ in 0..BLOCK_ITEMS {
                 black_box(kept.quantile(numbers.below(1 << 52) as f64 / (1u64 << 52) as f64));
             }
         })

@@ -198,6 +198,8 @@ fn names(file: &[u8]) -> BTreeSet<String> {
 fn redisbloom_can_read_saved_keys_and_logged_commands() {
     let mut server = Options::new()
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        // The server must not rewrite the file before the commands in it are read.
+        .arguments(&["--auto-aof-rewrite-percentage", "0"])
         .start();
     let mut connection = server.resp2();
     for family in FAMILIES {

@@ -75,7 +75,7 @@ fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<
     let filters = chain.filters().len();
     // The array ends at the first item that a full non-scaling filter refuses. Its length is left open only where
     // that can happen, because an array of unknown length costs the server more.
-    let may_end_early = !chain.is_scaling() && (items as u64) > chain.room();
+    let may_end_early = !chain.is_scaling() && (items as u64) > chain.remaining_capacity();
     if may_end_early {
         call.reply_open_array();
     } else {

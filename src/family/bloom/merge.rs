@@ -4,7 +4,7 @@ use super::{NOT_FOUND, create, stats};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Chain;
-use roughly_sketch::bloom::union::UnionError;
+use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
@@ -59,7 +59,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let changed = destination
-        .unite_within(
+        .merge_within(
             &others,
             Budget::new(&|bytes| call.allows_addition(bytes)),
             max_bytes(call),
@@ -85,19 +85,19 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
     let allows = |bytes| call.allows_bytes(bytes);
     union
-        .unite_within(others, Budget::new(&allows), max_bytes(call))
+        .merge_within(others, Budget::new(&allows), max_bytes(call))
         .map_err(|error| error_text(call, error))?;
     Ok(union)
 }
 
-fn error_text(call: &Call<'_>, error: UnionError) -> Error {
+fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
-        UnionError::OutOfMemory(_) => {
+        MergeError::OutOfMemory(_) => {
             stats().count_refusals(1);
             call.memory_error(create::NO_MEMORY)
         }
-        UnionError::TooMuchWork(_) => TOO_MUCH.into(),
-        UnionError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
+        MergeError::TooMuchWork(_) => TOO_MUCH.into(),
+        MergeError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
             .map_or_else(|_| create::NO_MEMORY.into(), Error::Formatted),
     }
 }

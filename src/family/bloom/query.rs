@@ -2,7 +2,7 @@
 
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Chain;
-use roughly_sketch::bloom::filter::{BLOCK, ItemHash};
+use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 
 /// BF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
@@ -19,10 +19,10 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<Chain>(1);
     let chain = key.get().found();
     call.reply_array(call.len() - 2);
-    let mut hashes = [ItemHash::default(); BLOCK];
+    let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
     let mut start = 2;
     while start < call.len() {
-        let len = BLOCK.min(call.len() - start);
+        let len = BLOCK_ITEMS.min(call.len() - start);
         let found = chain.map_or(0, |chain| {
             for (hash, item) in hashes.iter_mut().zip(call.args_from(start)) {
                 *hash = chain.hash(item.bytes());

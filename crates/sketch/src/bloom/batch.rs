@@ -1,47 +1,46 @@
-//! Adding several items: hashed, looked for in the older filters and fetched ahead of being added.
+//! Addition of several items in blocks.
 //!
-//! One item after another would wait for memory as often as it has probes. Here items are taken in blocks:
-//! while those of one block are added, those of the next, which were looked for in the older filters all at
-//! once, are having their bits in the newest fetched.
+//! Single additions wait for a cache miss per probe. Here each block of items is hashed and tested against the older
+//! filters at once. While the items of one block are added, the bits of the next block in the newest filter are
+//! prefetched.
 
 use super::filter::ItemHash;
-use super::{Chain, Error, are_in_any};
+use super::{Chain, Error, any_contains_block};
 use crate::memory::Budget;
 
-/// Items in a block. For a chain of 13 filters an item takes 156 ns with blocks of 16 and 230 with blocks of 4;
-/// for one large filter, where nothing is gained by looking together, 222 and 199.
-const BLOCK: usize = 16;
+/// Items per block. Larger blocks are faster in chains of many filters, smaller ones in a single large filter.
+const BLOCK_ITEMS: usize = 16;
 const _: () = assert!(
-    BLOCK <= super::filter::BLOCK,
-    "a block is looked for at once"
+    BLOCK_ITEMS <= super::filter::BLOCK_ITEMS,
+    "a whole block is tested at once"
 );
 
-/// Items on their way into a chain. Serves one command.
+/// The addition of several items to a chain, one by one in order.
 #[derive(Debug)]
 pub struct Additions<'c, I> {
     chain: &'c mut Chain,
     items: I,
-    /// Those whose bits in the newest filter are being fetched.
-    under_way: Block,
-    /// The next of them.
-    next: usize,
-    /// Those behind them.
-    ahead: Block,
+    /// The block that is being added. Its bits in the newest filter are prefetched.
+    current: Block,
+    /// The position of the next item in it.
+    position: usize,
+    /// The block after it.
+    next: Block,
 }
 
-/// Items that are hashed.
+/// Hashed items.
 #[derive(Debug, Default)]
 struct Block {
-    hashes: [ItemHash; BLOCK],
+    hashes: [ItemHash; BLOCK_ITEMS],
     len: usize,
-    /// Which of them are in an older filter: bit n for item n.
-    seen: u64,
-    /// Filters that the chain had then: when it grows, they have to be looked for anew.
+    /// Items that are in an older filter: bit n for item n.
+    in_older: u64,
+    /// The number of filters when `in_older` was computed. It is out of date when the chain has grown.
     filters: usize,
 }
 
 impl Block {
-    /// The next items.
+    /// Takes the next items, hashes them and tests them against the older filters.
     fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>, chain: &Chain) -> Self {
         let mut block = Self {
             filters: chain.filters.len(),
@@ -52,62 +51,64 @@ impl Block {
             block.len += 1;
         }
         if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
-            block.seen = are_in_any(older, &block.hashes[..block.len]);
+            block.in_older = any_contains_block(older, &block.hashes[..block.len]);
         }
         block
     }
 
-    /// Whether item `n` is known to be in an older filter.
+    /// Whether item `n` was found in an older filter.
     #[inline(always)]
-    fn is_seen(&self, n: usize) -> bool {
-        self.seen >> n & 1 != 0
+    fn is_in_older(&self, n: usize) -> bool {
+        self.in_older >> n & 1 != 0
     }
 
-    /// Asks for the memory of item `n`, if there is one that is new.
+    /// Prefetches the bits of item `n` in the newest filter, if the item exists and is not in an older filter.
     #[inline(always)]
     fn prefetch(&self, n: usize, chain: &Chain) {
-        if let (true, false, Some(newest)) = (n < self.len, self.is_seen(n), chain.filters.last()) {
+        if let (true, false, Some(newest)) =
+            (n < self.len, self.is_in_older(n), chain.filters.last())
+        {
             newest.prefetch(self.hashes[n]);
         }
     }
 }
 
 impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
-    /// Begins to add `items` to `chain`: those of the first block are under way.
+    /// Prepares the addition of `items` to `chain`: hashes and prefetches the first block.
     pub fn new(mut items: I, chain: &'c mut Chain) -> Self {
-        let under_way = Block::of(&mut items, chain);
-        for n in 0..under_way.len {
-            under_way.prefetch(n, chain);
+        let current = Block::of(&mut items, chain);
+        for n in 0..current.len {
+            current.prefetch(n, chain);
         }
-        let ahead = Block::of(&mut items, chain);
+        let next = Block::of(&mut items, chain);
         Self {
             chain,
             items,
-            under_way,
-            next: 0,
-            ahead,
+            current,
+            position: 0,
+            next,
         }
     }
 
-    /// Adds the next item: what [`Chain::add`] says of it, or `None` after the last one.
+    /// Adds the next item with the result of [`Chain::add`]. `None` after the last item.
     #[inline]
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, Error>> {
-        if self.next == self.under_way.len {
-            if self.ahead.len == 0 {
+        if self.position == self.current.len {
+            if self.next.len == 0 {
                 return None;
             }
             let next = Block::of(&mut self.items, self.chain);
-            self.under_way = std::mem::replace(&mut self.ahead, next);
-            self.next = 0;
+            self.current = std::mem::replace(&mut self.next, next);
+            self.position = 0;
         }
-        let n = self.next;
-        self.next += 1;
-        self.ahead.prefetch(n, self.chain);
-        let hash = self.under_way.hashes[n];
-        Some(if self.under_way.is_seen(n) {
+        let n = self.position;
+        self.position += 1;
+        self.next.prefetch(n, self.chain);
+        let hash = self.current.hashes[n];
+        Some(if self.current.is_in_older(n) {
             Ok(false)
-        } else if self.under_way.filters == self.chain.filters.len() {
-            self.chain.add_unseen(hash, budget)
+        } else if self.current.filters == self.chain.filters.len() {
+            self.chain.add_to_newest(hash, budget)
         } else {
             self.chain.add(hash, budget)
         })

@@ -1,38 +1,38 @@
-//! Scalable Bloom filters: a chain of filters, each larger and stricter than the one before.
+//! Scalable Bloom filters: a chain of Bloom filters, each with a larger capacity and half the error rate of the previous
+//! one (Almeida, Baquero, Preguiça & Hutchison, "Scalable Bloom Filters", Information Processing Letters 101(6), 2007).
 //!
-//! Almeida, Baquero, Preguiça & Hutchison, "Scalable Bloom Filters", Information Processing Letters
-//! 101(6), 2007. Layout, hashing and growth are those of spec/bloom.md and decide the stored bits.
+//! Items are added to the newest filter and looked up in all of them. Layout, hashing and growth determine the stored bits
+//! (spec: bloom.md).
 
 pub mod batch;
 pub mod filter;
+pub mod merge;
 pub mod options;
 pub mod shape;
 mod stored;
-pub mod union;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
-use crate::buffer::Buffer;
 use crate::hash::{murmur2, murmur64a};
-use crate::memory::{Budget, OutOfMemory};
+use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::prefetch::with_wide_vectors;
-use filter::{BLOCK, Filter, ItemHash};
+use filter::{BLOCK_ITEMS, Filter, ItemHash};
 use shape::{Shape, Sizing};
 
-/// First seed of the 64-bit hashing; the second is the first hash.
+/// Seed of the first 64-bit hash. The first hash is the seed of the second.
 const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
-/// First seed of the old 32-bit hashing.
+/// Seed of the first 32-bit hash, which old chains use.
 const SEED_32: u32 = 0x9747_b28c;
 
-/// Error rates above this one are taken as this one.
+/// The largest error rate of new chains. The caller replaces higher rates by it.
 pub const MAX_ERROR_RATE: f64 = 0.25;
 
-/// Most items that a chain counts: more would not fit a reply.
+/// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
 
-/// Why a chain could not be made or an item not be added.
+/// An error of creating a chain or adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The parameters make no filter (a rate that became 0, a capacity that cannot be counted).
+    /// No filter has these parameters: the error rate is 0, or the size does not fit in 64 bits.
     #[error("the parameters make no filter")]
     Shape,
     /// The memory for a filter was refused.
@@ -43,20 +43,20 @@ pub enum Error {
     Full,
 }
 
-/// How to make a chain.
+/// Parameters of a new chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
-    /// Items the first filter takes, at least 1.
+    /// Capacity of the first filter in items, at least 1.
     pub capacity: u64,
-    /// Promised rate of false positives over the whole chain, in (0, 1).
+    /// Upper bound for the false-positive rate of the whole chain, in (0, 1).
     pub error_rate: f64,
-    /// How many times larger each further filter is, at least 1 for a scaling chain.
+    /// Each further filter has this many times the capacity of the previous one: at least 1 in a scaling chain.
     pub expansion: u32,
-    /// Whether the chain grows.
+    /// Whether the chain adds filters when it is full.
     pub scaling: bool,
 }
 
-/// A chain of Bloom filters. It has at least one.
+/// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
 #[derive(Debug)]
 pub struct Chain {
     filters: Vec<Filter>,
@@ -66,14 +66,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// An empty chain of one filter.
+    /// An empty chain with one filter. Requests the bytes of its bit array from `budget`. The array is zeroed memory, so
+    /// the system provides its pages when they are used.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the parameters make no filter, [`Error::OutOfMemory`] if its memory is not
-    /// allowed or cannot be had.
+    /// [`Error::Shape`] or [`Error::OutOfMemory`].
     pub fn new(parameters: &Parameters, budget: Budget<'_>) -> Result<Self, Error> {
-        // A scaling chain halves the rate with each filter, so it starts at half: the sum of all stays
-        // below the promise (Almeida et al., section 3).
+        // The rate halves with each filter. Starting at half keeps the sum over all filters below the specified rate
+        // (Almeida et al., section 3).
         let error_rate = if parameters.scaling {
             parameters.error_rate / 2.0
         } else {
@@ -96,17 +96,15 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Appends an empty filter.
+    /// Requests memory for an empty filter and appends it.
     fn push_empty(&mut self, shape: Shape, budget: Budget<'_>) -> Result<(), Error> {
         budget.request(shape.bytes())?;
         Ok(self.push(Filter::new(shape)?)?)
     }
 
-    /// Appends a filter. The list has no room to spare, so that a loaded chain takes what the saved one took.
+    /// Appends a filter. The list has no spare capacity, so that a loaded chain uses as much memory as the saved one.
     fn push(&mut self, filter: Filter) -> Result<(), OutOfMemory> {
-        self.filters.try_reserve_exact(1).map_err(|_| OutOfMemory {
-            bytes: ((self.filters.len() + 1) * size_of::<Filter>()) as u64,
-        })?;
+        reserve_exact(&mut self.filters, 1)?;
         self.filters.push(filter);
         Ok(())
     }
@@ -117,7 +115,7 @@ impl Chain {
         &self.filters
     }
 
-    /// Items added to the whole chain.
+    /// Items added to the whole chain, at most `i64::MAX`.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
@@ -129,13 +127,13 @@ impl Chain {
         self.options
     }
 
-    /// The stored growth factor. Without meaning for a chain that does not scale.
+    /// The stored expansion. Not used by a chain that does not scale.
     #[must_use]
     pub fn expansion(&self) -> u32 {
         self.expansion
     }
 
-    /// Whether it grows when it is full.
+    /// Whether the chain adds a filter when it is full.
     #[must_use]
     pub fn is_scaling(&self) -> bool {
         self.options & options::NONSCALING == 0
@@ -151,7 +149,7 @@ impl Chain {
         }
     }
 
-    /// Items that all filters take together, saturating.
+    /// The sum of the capacities of all filters in items, saturating.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.filters
@@ -159,9 +157,9 @@ impl Chain {
             .fold(0, |sum, filter| sum.saturating_add(filter.shape().capacity))
     }
 
-    /// Items that the newest filter takes before it is full.
+    /// Items that can be added before the newest filter is full.
     #[must_use]
-    pub fn room(&self) -> u64 {
+    pub fn remaining_capacity(&self) -> u64 {
         self.filters.last().map_or(0, |newest| {
             newest.shape().capacity.saturating_sub(newest.items())
         })
@@ -176,15 +174,15 @@ impl Chain {
             .sum()
     }
 
-    /// The hashes of an item, which serve all filters of the chain.
+    /// The hashes of an item, for all filters of the chain. Cost: two passes over its bytes.
     #[inline]
     #[must_use]
     pub fn hash(&self, item: &[u8]) -> ItemHash {
         if self.options & options::HASH_64_BITS == 0 {
             let a = murmur2(item, SEED_32);
             let b = murmur2(item, a);
-            // The formats take the sum modulo 2^32 where the modulus is a power of two up to 2^31;
-            // the remainder is the same without that.
+            // The format computes `a + i*b` modulo 2^32 if the modulus is a power of two up to 2^31. The remainder of the
+            // 64-bit sum is the same.
             return ItemHash {
                 a: u64::from(a),
                 b: u64::from(b),
@@ -197,47 +195,44 @@ impl Chain {
         }
     }
 
-    /// Whether an item may have been added: never false for one that was.
+    /// Whether an item may have been added: no false negatives, false positives at most at the specified rate.
     ///
-    /// Cost: `hashes` probes a filter at most, from the newest to the oldest.
+    /// Cost: at most `hashes` probes per filter, from the newest to the oldest.
     #[inline]
     #[must_use]
     pub fn contains(&self, hash: ItemHash) -> bool {
-        is_in_any(&self.filters, hash)
+        any_contains(&self.filters, hash)
     }
 
-    /// [`Chain::contains`] for up to [`BLOCK`] items, their memory fetched side by side. Bit n of the
-    /// answer is for item n; items beyond the block are not looked at.
+    /// [`Chain::contains`] for up to [`BLOCK_ITEMS`] items, whose cache misses overlap. Bit n of the result is for item n.
+    /// Items beyond the limit are ignored.
     #[must_use]
     pub fn contains_block(&self, hashes: &[ItemHash]) -> u64 {
-        are_in_any(&self.filters, hashes)
+        any_contains_block(&self.filters, hashes)
     }
 
-    /// Adds an item and says whether it is new. Nothing changes for one that seems to be in.
-    ///
-    /// A full scaling chain grows by one filter, which may be large: its memory is zeroed when it is
-    /// touched, not here.
+    /// Adds an item unless [`Chain::contains`] is true for it. Returns whether it was added. A full scaling chain adds a
+    /// filter, whose bytes are requested from `budget`.
     ///
     /// # Errors
-    /// [`Error::Full`] for a full chain that does not scale; [`Error::Shape`] and
-    /// [`Error::OutOfMemory`] if the next filter cannot be made. The chain is then as before.
+    /// [`Error::Full`] if the chain is full and does not scale; [`Error::Shape`] or [`Error::OutOfMemory`] if the next
+    /// filter cannot be created. The chain is then unchanged.
     #[inline]
     pub fn add(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
         let Some((_, older)) = self.filters.split_last() else {
             return Err(Error::Shape);
         };
-        if is_in_any(older, hash) {
+        if any_contains(older, hash) {
             return Ok(false);
         }
-        self.add_unseen(hash, budget)
+        self.add_to_newest(hash, budget)
     }
 
-    /// [`Chain::add`] for an item that is in no filter but perhaps the newest.
+    /// [`Chain::add`] for an item that is not in an older filter.
     #[inline]
-    fn add_unseen(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
+    fn add_to_newest(&mut self, hash: ItemHash, budget: Budget<'_>) -> Result<bool, Error> {
         let newest = self.filters.last_mut().ok_or(Error::Shape)?;
-        // The count's end is found only in crafted payloads: beyond it, what is saved could not be
-        // loaded.
+        // Only crafted payloads reach the limit. A chain with more items could not be loaded again.
         if newest.is_full() || self.items >= MAX_ITEMS {
             return self.add_to_full(hash, budget);
         }
@@ -284,19 +279,19 @@ impl Chain {
     }
 }
 
-/// Whether the bits of an item are all set in one of the filters, from the newest to the oldest.
+/// Whether one of the filters contains the item, from the newest to the oldest.
 #[inline]
-fn is_in_any(filters: &[Filter], hash: ItemHash) -> bool {
+fn any_contains(filters: &[Filter], hash: ItemHash) -> bool {
     filters.iter().rev().any(|filter| filter.contains(hash))
 }
 
-/// [`is_in_any`] for up to [`BLOCK`] items, bit n of the answer for item n.
-fn are_in_any(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
-    let hashes = &hashes[..hashes.len().min(BLOCK)];
+/// [`any_contains`] for up to [`BLOCK_ITEMS`] items. Bit n of the result is for item n.
+fn any_contains_block(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
+    let hashes = &hashes[..hashes.len().min(BLOCK_ITEMS)];
     with_wide_vectors(
         #[inline(always)]
         || {
-            let mut absent = u64::MAX.unbounded_shr((BLOCK - hashes.len()) as u32);
+            let mut absent = u64::MAX.unbounded_shr((BLOCK_ITEMS - hashes.len()) as u32);
             let mut present = 0;
             for filter in filters.iter().rev() {
                 if absent == 0 {
@@ -319,15 +314,16 @@ impl Blocks for Chain {
         }
     }
 
+    /// Block 0 is the list of filters, block i the bits of filter i - 1.
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         let Some(filter) = index.checked_sub(1) else {
             mover.relocate(&mut self.filters);
             return true;
         };
-        match self.filters.get_mut(filter) {
-            Some(filter) => Buffer::relocate(filter.bits_mut(), mover),
-            None => return false,
-        }
+        let Some(filter) = self.filters.get_mut(filter) else {
+            return false;
+        };
+        filter.bits_mut().relocate(mover);
         true
     }
 }

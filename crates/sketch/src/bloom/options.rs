@@ -1,12 +1,12 @@
-//! The option bits of a chain, as stored (spec: bloom.md, "Parameters and layout").
+//! The stored option bits of a chain (spec: bloom.md, "Parameters and layout").
 
 /// Bit counts are not rounded to a power of two.
 pub const NO_ROUNDING: u32 = 1;
-/// "Entries" is the exponent of a power of two (old).
+/// The stored capacity is the exponent of a power of two (only in old files).
 pub const ENTRIES_IS_BITS: u32 = 2;
-/// Items are hashed to 64 bits; without it to 32 (old).
+/// Items are hashed to 64 bits; without this bit to 32 (only in old files).
 pub const HASH_64_BITS: u32 = 4;
 /// The chain does not grow.
 pub const NONSCALING: u32 = 8;
-/// All that are known; others are refused.
+/// All valid bits; a chain with others does not load.
 pub const ALL: u32 = NO_ROUNDING | ENTRIES_IS_BITS | HASH_64_BITS | NONSCALING;

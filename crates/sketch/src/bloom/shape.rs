@@ -1,7 +1,7 @@
-//! How large a filter is: from capacity and error rate to bits and hashes.
+//! The size of a filter: computes the number of bits and hashes from the capacity and the error rate (Bloom 1970).
 //!
-//! Spec: bloom.md, "Parameters and layout". The constants are literal, truncated as written there:
-//! they decide bits.
+//! Spec: bloom.md, "Parameters and layout". The constants are truncated as in the spec, because they affect the stored
+//! bits.
 
 use crate::math;
 
@@ -11,58 +11,52 @@ const LN2_SQUARED: f64 = 0.480_453_013_918_201;
 #[allow(clippy::approx_constant)]
 const LN2: f64 = 0.693_147_180_559_945;
 
-/// How the number of bits follows from the capacity.
+/// The rule that computes the number of bits from the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizing {
-    /// What new chains use: as many bits as the capacity needs.
+    /// New chains: `capacity * bits_per_entry` bits.
     Exact,
-    /// Old chains without [`NO_ROUNDING`](super::options::NO_ROUNDING): the next power of two, and the
-    /// capacity grows to fill it.
+    /// Old chains without [`NO_ROUNDING`](super::options::NO_ROUNDING): rounded up to a power of two. The capacity
+    /// increases accordingly.
     PowerOfTwo,
-    /// Old chains with [`ENTRIES_IS_BITS`](super::options::ENTRIES_IS_BITS): the "capacity" is the
-    /// exponent of the power of two.
+    /// Old chains with [`ENTRIES_IS_BITS`](super::options::ENTRIES_IS_BITS): the given capacity is the exponent of a power
+    /// of two of bits.
     Exponent,
 }
 
 /// The parameters of one filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Items it takes before it counts as full.
+    /// Items after which the filter is full, at least 1.
     pub capacity: u64,
-    /// False-positive rate it was made for, in (0, 1).
+    /// False-positive rate at capacity, in (0, 1).
     pub error_rate: f64,
-    /// Bits an entry, a real number.
+    /// Bits per item, not rounded.
     pub bits_per_entry: f64,
-    /// Probes an item.
+    /// Probes per item.
     pub hashes: u32,
-    /// Bits of the array, rounded up to whole bytes (new filters: to 64).
+    /// Bits of the array. In new filters a multiple of 64.
     pub bits: u64,
-    /// 0, or the exponent of the power of two that is the modulus in old files.
+    /// 0, or log2 of the modulus in old files; at most 63.
     pub power: u8,
 }
 
-/// Bits an entry takes at an error rate: |ln e| / ln(2)².
+/// Bits per item for an error rate: |ln e| / ln(2)².
 #[must_use]
 pub fn bits_per_entry(error_rate: f64) -> f64 {
     math::ln(error_rate).abs() / LN2_SQUARED
 }
 
-/// Probes that a filter of so many bits an entry makes.
+/// Probes per item for a number of bits per item: ln(2) times that, rounded up.
 #[must_use]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn hashes_for(bits_per_entry: f64) -> u32 {
     (LN2 * bits_per_entry).ceil() as u32
 }
 
 impl Shape {
-    /// The shape for `capacity` items at `error_rate`. `None` if the two make no filter: a rate outside
-    /// (0, 1), no capacity, or more bits than can be counted.
+    /// The shape for `capacity` items at `error_rate`. `None` if the rate is not in (0, 1), the capacity is 0, or the number
+    /// of bits does not fit in 64 bits.
     #[must_use]
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss
-    )]
     pub fn new(capacity: u64, error_rate: f64, sizing: Sizing) -> Option<Self> {
         if !(error_rate > 0.0 && error_rate < 1.0) {
             return None;
@@ -106,7 +100,7 @@ impl Shape {
         self.bits.div_ceil(8)
     }
 
-    /// What probes are taken modulo of.
+    /// The modulus of the probes.
     #[must_use]
     pub fn modulus(&self) -> u64 {
         if self.power > 0 {
@@ -122,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_filter_of_a_scaling_chain() {
+    fn the_first_filter_of_the_default_chain_has_1152_bits() {
         let shape = Shape::new(100, 0.005, Sizing::Exact).unwrap();
         assert_eq!((shape.bits, shape.hashes, shape.bytes()), (1152, 8, 144));
         assert_eq!(shape.modulus(), 1152);
     }
 
     #[test]
-    fn nothing_makes_no_filter() {
+    fn invalid_parameters_have_no_shape() {
         assert_eq!(Shape::new(10, 0.0, Sizing::Exact), None);
         assert_eq!(Shape::new(10, 1.0, Sizing::Exact), None);
         assert_eq!(Shape::new(10, f64::NAN, Sizing::Exact), None);
@@ -145,7 +139,7 @@ mod tests {
         assert_eq!((shape.bits, shape.power, shape.modulus()), (1024, 10, 1024));
         let shape = Shape::new(100, 0.01, Sizing::PowerOfTwo).unwrap();
         assert_eq!((shape.bits, shape.power, shape.capacity), (1024, 10, 106));
-        // A modulus below 64 stays what it is, only the array is rounded up.
+        // The array is rounded up to 64 bits, the modulus is not.
         let shape = Shape::new(3, 0.5, Sizing::Exponent).unwrap();
         assert_eq!((shape.bits, shape.modulus()), (64, 8));
     }

@@ -1,4 +1,4 @@
-//! The stored forms of a chain: RDB values and the SCANDUMP header, one validator for both.
+//! The stored forms of a chain: RDB values and the SCANDUMP header, with common validation.
 //!
 //! Spec: bloom.md, "Header", "RDB" and "What a loaded header or RDB must satisfy".
 
@@ -7,25 +7,26 @@ use super::shape::{Shape, hashes_for};
 use super::{Chain, MAX_ITEMS, options};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// Growth factor of chains from before it was stored (encoding versions below 4).
+/// Expansion of chains of encoding versions below 4, which do not store it.
 const OLD_EXPANSION: u64 = 2;
-/// Most that a scaling chain may grow by.
+/// The largest expansion of a scaling chain.
 const MAX_EXPANSION: u64 = 32768;
-/// Most filters that a chain may have. No chain grows to so many: the error rate halves with each, and
-/// is 0 after some 1,075. More would let a payload ask for any amount of work an item.
+/// The largest number of filters. A chain cannot grow that far: the error rate halves with each filter and is 0 after
+/// about 1,075. The limit bounds the cost per item of a crafted payload.
 const MAX_FILTERS: u64 = 2048;
-/// Bits per entry of the smallest rate above 0 (2^-1074), rounded up. More would come from no rate, and
-/// would let a payload ask for billions of probes an item.
+/// Bits per item at the smallest rate above 0 (2^-1074), rounded up. The limit bounds the probes per item of a crafted
+/// payload.
 const MAX_BITS_PER_ENTRY: f64 = 1550.0;
-/// Bytes of the fixed front of a header, and of each filter in it.
-const HEADER_FRONT_BYTES: usize = 20;
+/// Bytes of a header before its filters.
+const HEADER_FIXED_BYTES: usize = 20;
+/// Bytes of each filter in a header.
 const HEADER_FILTER_BYTES: usize = 53;
 
-/// What is stored of a chain beside its filters, as read and before it was believed.
+/// The stored fields of a chain without its filters, not validated.
 #[derive(Debug, Clone, Copy)]
 struct ChainParts {
     items: u64,
@@ -34,7 +35,7 @@ struct ChainParts {
     expansion: u64,
 }
 
-/// What is stored of a filter beside its bits, as read and before it was believed.
+/// The stored fields of a filter without its bits, not validated.
 #[derive(Debug, Clone, Copy)]
 struct FilterParts {
     items: u64,
@@ -48,7 +49,7 @@ struct FilterParts {
 }
 
 impl ChainParts {
-    /// Checks the chain's own fields and makes an empty list of filters of it.
+    /// Validates the fields and returns a chain without filters.
     fn validate(self) -> Result<Chain, FormatError> {
         let options = u32::try_from(self.options)
             .ok()
@@ -78,7 +79,7 @@ impl ChainParts {
 }
 
 impl FilterParts {
-    /// Checks everything that later operations rely on.
+    /// Validates everything that other operations rely on.
     fn validate(self) -> Result<Shape, FormatError> {
         let refuse = |what| Err(FormatError::Invalid(what));
         if !(self.error_rate > 0.0 && self.error_rate < 1.0) {
@@ -115,7 +116,7 @@ impl FilterParts {
     }
 }
 
-/// Checks that a chain's count is the sum of its filters' counts, and fits a reply.
+/// Checks that the number of items of a chain is the sum over its filters and at most [`MAX_ITEMS`].
 fn validate_items(
     items: u64,
     mut of_filters: impl Iterator<Item = u64>,
@@ -127,11 +128,7 @@ fn validate_items(
     Ok(())
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss
-)]
+/// Reads the fields and the bits of a filter.
 fn load_filter(
     source: &mut dyn Source,
     encoding_version: u16,
@@ -160,6 +157,7 @@ fn load_filter(
     Ok((parts, buffer))
 }
 
+/// The fields of the filters in a header.
 fn header_filters(
     mut fields: Fields<'_>,
     filters: u32,
@@ -179,11 +177,11 @@ fn header_filters(
 }
 
 impl Chain {
-    /// The header as SCANDUMP returns it: at most 106 KiB.
+    /// The SCANDUMP header: 20 bytes and 53 per filter, at most 106 KiB.
     #[must_use]
     pub fn header_bytes(&self) -> Vec<u8> {
         let mut header =
-            Vec::with_capacity(HEADER_FRONT_BYTES + self.filters.len() * HEADER_FILTER_BYTES);
+            Vec::with_capacity(HEADER_FIXED_BYTES + self.filters.len() * HEADER_FILTER_BYTES);
         header.extend_from_slice(&self.items.to_le_bytes());
         header.extend_from_slice(&(self.filters.len() as u32).to_le_bytes());
         header.extend_from_slice(&self.options.to_le_bytes());
@@ -261,14 +259,13 @@ impl Stored for Chain {
     }
 
     fn payload_bytes(&self) -> u64 {
-        // Around the filters: the type, the end and the footer, and four numbers. Of each filter: eight values, each an
-        // opcode and at most nine bytes.
+        // The type, the end, the footer and four integers; per filter eight values, each an opcode and at most nine bytes.
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
         const FILTER_BYTES: u64 = 8 * 10;
         FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes()
     }
 
-    /// Old files may hold bit counts that are not whole bytes, which a header cannot describe.
+    /// False for chains from old files whose bits are not whole bytes: a header cannot describe them.
     fn has_header(&self) -> bool {
         let mut filters = self.filters.iter();
         filters.all(|filter| filter.shape().bits == filter.bits().len() as u64 * 8)
@@ -330,12 +327,7 @@ impl Stored for Chain {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut filters = Vec::new();
-        filters
-            .try_reserve_exact(self.filters.len())
-            .map_err(|_| OutOfMemory {
-                bytes: (self.filters.len() * size_of::<Filter>()) as u64,
-            })?;
+        let mut filters = with_capacity(self.filters.len())?;
         for filter in &self.filters {
             filters.push(filter.try_clone()?);
         }

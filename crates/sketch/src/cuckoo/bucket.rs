@@ -1,8 +1,7 @@
-//! Looking for a byte in a bucket: a fingerprint, or 0 for an empty slot.
+//! Searches for a byte in a bucket: a fingerprint, or 0 for an empty slot.
 //!
-//! A bucket of 1, 2, 4 or 8 slots is loaded as one word and its bytes are compared at once within the
-//! register (SWAR; Warren, "Hacker's Delight", section 6-1). Other sizes are scanned in blocks that
-//! the compiler compares as vectors.
+//! A bucket of 1, 2, 4 or 8 slots is loaded as one word, and all its bytes are compared within the register (SWAR;
+//! Warren, "Hacker's Delight", section 6-1). Other sizes are scanned in blocks that the compiler compares as vectors.
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -63,36 +62,12 @@ pub(super) fn count(bucket: &[u8], byte: u8) -> u64 {
     }
 }
 
-/// Eight buckets of one slot in a word, the first lowest: a bit for each that has an empty slot. The
-/// multiplication moves the flags side by side into the top byte.
-#[inline]
-pub(super) fn empty_1(word: u64) -> u64 {
-    let flags = equal_bytes(word, 0) >> 7;
-    flags.wrapping_mul(0x0102_0408_1020_4080) >> 56
-}
-
-/// Four buckets of two slots, as [`empty_1`].
-#[inline]
-pub(super) fn empty_2(word: u64) -> u64 {
-    let flags = equal_bytes(word, 0) >> 7;
-    let flags = (flags | flags >> 8) & 0x0001_0001_0001_0001;
-    flags.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xf
-}
-
-/// Two buckets of four slots, as [`empty_1`].
-#[inline]
-pub(super) fn empty_4(word: u64) -> u64 {
-    let flags = equal_bytes(word, 0);
-    u64::from(flags as u32 != 0) | u64::from(flags >> 32 != 0) << 1
-}
-
-/// Stores `fingerprint` in the first empty slot and says whether another one is left; `None` if there
-/// is no empty slot.
+/// Stores `fingerprint` in the first empty slot. Returns whether another slot is empty, or `None` if the bucket is full.
 ///
-/// Small buckets are written as the words they were read as: a processor makes a word that is read
-/// soon after only part of it was written wait.
+/// Small buckets are written as whole words. Writing one byte would delay the next read of the word: processors forward
+/// a pending write only to reads that it covers.
 #[inline]
-pub(super) fn fill(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
+pub(super) fn store(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
     let Some(empty) = equal_slots(bucket, 0) else {
         let slot = scan(bucket, 0)?;
         bucket[slot] = fingerprint;
@@ -114,11 +89,11 @@ pub(super) fn fill(bucket: &mut [u8], fingerprint: u8) -> Option<bool> {
     Some(empty & (empty - 1) != 0)
 }
 
-/// Stores `fingerprint` in the first empty slot of the bucket that starts at the first of `starts`, or
-/// else of the other; false if there is none. Buckets are of `SIZE` slots: 1, 2, 4 or 8. Which of them
-/// has room makes no branch.
+/// Stores `fingerprint` in the first empty slot of the bucket that starts at the first of `starts`, or else of the
+/// other. Returns false if both are full. `SIZE` is the number of slots per bucket: 1, 2, 4 or 8. Does not branch on
+/// which bucket has an empty slot.
 #[inline]
-pub(super) fn fill_either<const SIZE: usize>(
+pub(super) fn store_either<const SIZE: usize>(
     slots: &mut [u8],
     starts: [usize; 2],
     fingerprint: u8,
@@ -134,14 +109,14 @@ pub(super) fn fill_either<const SIZE: usize>(
     let chosen = |[first, other]: [u64; 2]| first ^ (first ^ other) & second;
     let (word, empty) = (chosen(words), chosen(empty));
     let start = chosen(starts.map(|start| start as u64)) as usize;
-    // The lowest flag, moved to the lowest bit of its slot; 0 where there is none.
-    let place = (empty & empty.wrapping_neg()) >> 7;
-    let word = (word | place.wrapping_mul(u64::from(fingerprint))).to_le_bytes();
+    // The lowest flag, moved to the lowest bit of its slot; 0 if there is none.
+    let slot = (empty & empty.wrapping_neg()) >> 7;
+    let word = (word | slot.wrapping_mul(u64::from(fingerprint))).to_le_bytes();
     slots[start..start + SIZE].copy_from_slice(&word[..SIZE]);
     empty != 0
 }
 
-/// [`position`] for any length: whole blocks first, each compared without a branch a byte.
+/// [`position`] for any length. Compares whole blocks first, without a branch per byte.
 fn scan(bucket: &[u8], byte: u8) -> Option<usize> {
     let (blocks, tail) = bucket.as_chunks::<SCAN_BYTES>();
     for (number, block) in blocks.iter().enumerate() {
@@ -161,36 +136,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn empty_slots_of_several_buckets_are_those_of_each(
-            slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 8),
-        ) {
-            let word = u64::from_le_bytes(slots.as_slice().try_into().unwrap());
-            let expected = |size: usize| {
-                let rooms = slots.chunks(size).map(|bucket| bucket.contains(&0));
-                rooms.enumerate().fold(0, |bits, (number, room)| bits | u64::from(room) << number)
-            };
-            prop_assert_eq!(empty_1(word), expected(1));
-            prop_assert_eq!(empty_2(word), expected(2));
-            prop_assert_eq!(empty_4(word), expected(4));
-        }
-
-        #[test]
-        fn filling_takes_the_first_empty_slot(
+        fn a_fingerprint_is_stored_in_the_first_empty_slot(
             bucket in prop::collection::vec(0u8..3, 1..40), fingerprint in 1u8..=255,
         ) {
-            let mut filled = bucket.clone();
-            let more = fill(&mut filled, fingerprint);
+            let mut stored = bucket.clone();
+            let more = store(&mut stored, fingerprint);
             let mut expected = bucket.clone();
             let slot = bucket.iter().position(|&slot| slot == 0);
             if let Some(slot) = slot {
                 expected[slot] = fingerprint;
             }
             prop_assert_eq!(more, slot.map(|_| expected.contains(&0)));
-            prop_assert_eq!(filled, expected);
+            prop_assert_eq!(stored, expected);
         }
 
         #[test]
-        fn filling_either_bucket_takes_the_first_with_room(
+        fn a_fingerprint_is_stored_in_the_first_of_two_buckets_with_an_empty_slot(
             slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 24),
             buckets in prop::array::uniform2(0usize..3),
             fingerprint in 1u8..=255,
@@ -198,11 +159,11 @@ mod tests {
             fn check<const SIZE: usize>(slots: &[u8], buckets: [usize; 2], fingerprint: u8) {
                 let starts = buckets.map(|bucket| bucket * SIZE);
                 let mut expected = slots.to_vec();
-                let filled = starts.iter().any(|&start| {
-                    fill(&mut expected[start..start + SIZE], fingerprint).is_some()
+                let stored = starts.iter().any(|&start| {
+                    store(&mut expected[start..start + SIZE], fingerprint).is_some()
                 });
                 let mut got = slots.to_vec();
-                assert_eq!(fill_either::<SIZE>(&mut got, starts, fingerprint), filled);
+                assert_eq!(store_either::<SIZE>(&mut got, starts, fingerprint), stored);
                 assert_eq!(got, expected);
             }
             check::<1>(&slots, buckets, fingerprint);
@@ -211,9 +172,9 @@ mod tests {
             check::<8>(&slots, buckets, fingerprint);
         }
 
-        /// Bytes that differ in one bit from the one sought are what a carry would confuse.
+        /// Uses bytes that differ from `byte` in one bit, which a carry between bytes would make equal.
         #[test]
-        fn every_size_answers_as_a_loop_does(
+        fn searches_of_every_size_equal_a_loop(
             bucket in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]), 1..256),
             size in prop::sample::select(vec![1usize, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 255]),
             byte in prop::sample::select(vec![0u8, 1, 0x7f, 0x80, 0x81, 0xff, 42]),

@@ -1,20 +1,20 @@
-//! What a cuckoo filter knows of an item: a one-byte fingerprint and two buckets.
+//! The hashes of an item: a one-byte fingerprint and two buckets.
 //!
-//! The second bucket follows from the first and the fingerprint alone, and the first from the second
-//! the same way, so that a stored fingerprint can change buckets without its item (Fan et al., "Cuckoo
-//! Filter: Practically Better Than Bloom", CoNEXT 2014, section 3.1; constants: spec, cuckoo.md).
+//! Either bucket follows from the other and the fingerprint, so a stored fingerprint can change buckets without its item
+//! (partial-key cuckoo hashing: Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014, section 3.1;
+//! constants: spec, cuckoo.md).
 
 use crate::hash::murmur64a;
 
 /// Fingerprints are 1 to 255; 0 marks an empty slot.
 const FINGERPRINTS: u64 = 255;
-/// Spreads fingerprints over the buckets; MurmurHash2's multiplier.
+/// Multiplier that spreads fingerprints over the buckets: the one of MurmurHash2.
 const SPREAD: u64 = 0x5bd1_e995;
 
-/// An item as every sub-filter sees it: each reduces the two bucket hashes to its own size.
+/// The hashes of an item. Each sub-filter reduces the bucket hashes to its number of buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct HashedItem {
-    /// What is stored: 1 to 255.
+    /// The stored byte: 1 to 255.
     pub fingerprint: u8,
     /// Hash of the first bucket.
     pub first: u64,
@@ -23,11 +23,10 @@ pub(super) struct HashedItem {
 }
 
 impl HashedItem {
-    /// Hashes an item: one pass over its bytes.
+    /// Hashes an item. Cost: one pass over its bytes.
     #[inline]
     pub fn of(item: &[u8]) -> Self {
         let hash = murmur64a(item, 0);
-        #[allow(clippy::cast_possible_truncation)] // at most 255
         let fingerprint = (hash % FINGERPRINTS + 1) as u8;
         Self {
             fingerprint,
@@ -37,8 +36,8 @@ impl HashedItem {
     }
 }
 
-/// The other of the two buckets that `fingerprint` may be in, given one of them (as a hash or already
-/// reduced to a power of two of buckets: the reduction may come before or after).
+/// The other of the two buckets that `fingerprint` may be in, given one of them: as a hash, or reduced to a power of two
+/// of buckets. Reducing before and after gives the same bucket.
 #[inline]
 pub(super) fn other_bucket(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * SPREAD)

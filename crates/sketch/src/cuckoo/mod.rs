@@ -1,76 +1,67 @@
-//! Cuckoo filters: set membership with counting and deletion, one byte an item.
+//! Cuckoo filters: set membership with counting and deletion, one byte per item.
 //!
-//! A filter is a list of sub-filters, each an array of buckets of one-byte fingerprints; an item may be
-//! in either of two buckets of any of them (Fan et al., "Cuckoo Filter: Practically Better Than
-//! Bloom", CoNEXT 2014). When no bucket has room and kicking out helps nothing, a sub-filter is added;
-//! deletion in time moves fingerprints back from the newest to older ones and frees it. Where each
-//! fingerprint goes is part of the data format (spec: cuckoo.md): equal commands make equal bytes.
+//! A filter is a list of sub-filters, each an array of buckets of one-byte fingerprints. An item is stored in one of two
+//! buckets of any sub-filter (Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014). If both are full
+//! in all sub-filters and evictions in the newest find no empty slot, the filter adds a sub-filter. After many deletions
+//! it compacts itself: fingerprints move to older sub-filters, and the newest are freed when they are empty. The slot of
+//! each fingerprint is part of the data format (spec: cuckoo.md): equal commands produce equal bytes.
 //!
-//! An item that was inserted is always found, until it is deleted as often as it was inserted. An item
-//! that was not is found with a probability of up to `2 * bucket_size / 255` a sub-filter. Deleting an
-//! item that was never inserted may delete another. All operations cost two cache misses a
-//! sub-filter, and an insertion up to `max_iterations` more.
+//! There are no false negatives, unless an item was deleted that was not in the filter: that may delete another item. The
+//! false-positive rate is at most `2 * bucket_size / 255` per sub-filter. All operations cost two cache misses per
+//! sub-filter; an insertion costs up to `max_iterations` more.
 //!
-//! Equal items fill their two buckets in every sub-filter: each `2 * bucket_size` more of them cost a
-//! whole new sub-filter. To know whether, insert uniquely; to know how often, use a count-min sketch.
+//! Copies of the same item share two buckets per sub-filter, so every `2 * bucket_size` copies need another sub-filter. To
+//! test for membership only, use [`CuckooFilter::insert_unique`]; to count items, use a count-min sketch.
 
 mod batch;
-mod blocks;
 mod bucket;
 mod compact;
-mod cursors;
 mod item;
-mod masks;
 mod shape;
 mod stored;
 mod sub_filter;
-mod sweep;
-#[cfg(test)]
-mod tests;
-mod vacancies;
 
 pub use batch::BLOCK_ITEMS;
 pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
 pub use stored::HEADER_BYTES;
 
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
-use compact::Reach;
+use compact::{FreeSlots, Scope};
 use item::HashedItem;
 use shape::Shape;
 use sub_filter::SubFilter;
-use vacancies::Vacancies;
 
-/// What can go wrong in making or filling a filter. (Stored bytes have
+/// An error of creating a filter or inserting an item. (Loading stored bytes returns
 /// [`FormatError`](super::format::FormatError).)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CuckooError {
-    /// A parameter is out of its range; the text says which.
+    /// A parameter is out of range; the text names it.
     #[error("{0}")]
     Parameters(&'static str),
-    /// No slot was found and the filter never grows (expansion 0).
+    /// No empty slot was found and the filter does not grow (expansion 0).
     #[error("the filter is full and does not grow")]
     Full,
-    /// Memory for a sub-filter was refused, or there may be no further one: 65535 exist, or the next
-    /// would exceed 2^56 buckets.
+    /// Memory for a sub-filter was refused, or the limit is reached: 65535 sub-filters, or 2^56 buckets of the next.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// A cuckoo filter. See the module's text.
+/// A cuckoo filter; see the [module documentation](self).
 #[derive(Debug, PartialEq, Eq)]
 pub struct CuckooFilter {
     shape: Shape,
-    /// Insertions less deletions, as far as the counter was right when it was loaded.
+    /// Insertions less deletions. A loaded value is not verified.
     items: u64,
     /// Deletions since the last compaction.
     deletes: u64,
-    /// 1 to 65535, oldest first, each of the size that `shape` gives its index.
+    /// 1 to [`MAX_SUB_FILTERS`], oldest first; `shape` determines the size of each.
     sub_filters: Vec<SubFilter>,
 }
 
 impl CuckooFilter {
-    /// An empty filter with room for about `capacity` items. `budget` is asked once whether that many
-    /// bytes may be allocated. Costs no page before it is used.
+    /// An empty filter for about `capacity` items. Requests the bytes of its slots from `budget`: one per item, rounded to
+    /// a power of two of buckets. The slots are zeroed memory, so the system provides their pages when they are used.
     ///
     /// # Errors
     /// [`CuckooError::Parameters`] or [`CuckooError::OutOfMemory`].
@@ -90,15 +81,15 @@ impl CuckooFilter {
         Ok(filter)
     }
 
-    /// Inserts an item, once more if it is in already.
+    /// Inserts an item. An item that is already in the filter is stored once more.
     ///
     /// # Errors
-    /// [`CuckooError::Full`] or [`CuckooError::OutOfMemory`]; the filter is then as before.
+    /// [`CuckooError::Full`] or [`CuckooError::OutOfMemory`]; the filter is then unchanged.
     pub fn insert(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), CuckooError> {
         self.insert_hashed(&HashedItem::of(item), budget)
     }
 
-    /// Inserts an item unless it seems to be in; says whether it was inserted.
+    /// Inserts an item unless [`CuckooFilter::contains`] is true for it. Returns whether it was inserted.
     ///
     /// # Errors
     /// As [`CuckooFilter::insert`].
@@ -106,25 +97,25 @@ impl CuckooFilter {
         self.insert_unique_hashed(&HashedItem::of(item), budget)
     }
 
-    /// Whether an item is in: true for every item that is, and for a few others.
+    /// Whether an item may be in the filter: no false negatives, some false positives.
     #[must_use]
     pub fn contains(&self, item: &[u8]) -> bool {
         self.contains_hashed(&HashedItem::of(item))
     }
 
-    /// How often an item is in: never less than it is, as long as nothing was deleted that was not
-    /// in. An item whose two buckets coincide counts twice.
+    /// An upper bound for how often an item is in the filter (unless an item was deleted that was not in it). An item whose
+    /// two buckets are the same counts twice.
     #[must_use]
     pub fn count(&self, item: &[u8]) -> u64 {
         let item = HashedItem::of(item);
         self.sub_filters.iter().map(|each| each.count(&item)).sum()
     }
 
-    /// Deletes an item once; false if it is not in. Compacts when more than a tenth of the items were
-    /// deleted since the last compaction, and stops at the first sub-filter that cannot be emptied.
+    /// Deletes one copy of an item. Returns false if [`CuckooFilter::contains`] is false for it. Deleting a false positive
+    /// deletes another item.
     ///
-    /// Deleting an item that is not in, but seems to be, takes out another one. `budget` is asked before a
-    /// compaction takes memory; see [`CuckooFilter::compact`].
+    /// Compacts the filter, down to the first sub-filter that cannot be emptied, if more than a tenth of the items were
+    /// deleted since the last compaction. A compaction requests memory from `budget`; see [`CuckooFilter::compact`].
     pub fn delete(&mut self, item: &[u8], budget: Budget<'_>) -> bool {
         let item = HashedItem::of(item);
         if !(self.sub_filters.iter_mut().rev()).any(|each| each.remove(&item)) {
@@ -132,22 +123,21 @@ impl CuckooFilter {
         }
         self.items = self.items.saturating_sub(1);
         self.deletes = self.deletes.saturating_add(1);
-        #[allow(clippy::cast_precision_loss)] // the format's own arithmetic
+        // The format specifies this comparison in doubles.
         let due = self.deletes as f64 > self.items as f64 * 0.10;
         if due && self.sub_filters.len() > 1 {
-            self.compact_with(Reach::FirstKept, Vacancies::new(budget));
+            self.compact_with(Scope::UntilKept, FreeSlots::new(budget));
         }
         true
     }
 
-    /// Moves fingerprints from newer sub-filters into empty slots of older ones and frees the newest
-    /// while they are empty. Says whether that changed anything, the count of deletions included.
+    /// Moves fingerprints from newer sub-filters into empty slots of older ones, and frees the newest while they are empty.
+    /// Returns whether anything changed, the count of deletions included.
     ///
-    /// Cost: linear in the slots; see the `compact` module for the figures. That takes an index of up to
-    /// two fifths of the slots' bytes, which `budget` is asked for. Without the index the cost is linear in the
-    /// slots times the number of sub-filters; the result is the same.
+    /// Cost: linear in the slots, with an index of less than a quarter of the slots' bytes, requested from `budget`. If
+    /// they are refused, the cost is linear in the slots times the number of sub-filters, with the same result.
     pub fn compact(&mut self, budget: Budget<'_>) -> bool {
-        self.compact_with(Reach::All, Vacancies::new(budget))
+        self.compact_with(Scope::All, FreeSlots::new(budget))
     }
 
     /// Insertions less deletions.
@@ -174,20 +164,20 @@ impl CuckooFilter {
         self.sub_filters.len()
     }
 
-    /// Bucket size, iterations and expansion; the last is 0 or a power of two.
+    /// Bucket size, iterations and expansion. The expansion is 0 or a power of two.
     #[must_use]
     pub fn parameters(&self) -> Parameters {
         self.shape.parameters
     }
 
-    /// What CF.INFO calls the size: 40 bytes, 16 a sub-filter, and the slots (spec: cuckoo.md). Not
-    /// what the filter takes of memory, which the allocator knows.
+    /// The size that CF.INFO replies: 40 bytes, 16 per sub-filter, and the slots (spec: cuckoo.md). The memory usage is
+    /// different; see [`Blocks`].
     #[must_use]
     pub fn nominal_bytes(&self) -> u64 {
         40 + 16 * self.sub_filters.len() as u64 + self.slot_bytes()
     }
 
-    /// Slots of all sub-filters, which are bytes.
+    /// Slots of all sub-filters, each one byte.
     fn slot_bytes(&self) -> u64 {
         let lengths = self.sub_filters.iter().map(|each| each.slots().len());
         lengths.map(|length| length as u64).sum()
@@ -212,13 +202,12 @@ impl CuckooFilter {
         self.insert_hashed(item, budget).map(|()| true)
     }
 
-    /// An empty slot, else kicking out in the newest sub-filter, else a new sub-filter, where the first
-    /// try succeeds.
+    /// Tries an empty slot in all sub-filters, then evictions in the newest, then adds a sub-filter.
     fn insert_hashed(&mut self, item: &HashedItem, budget: Budget<'_>) -> Result<(), CuckooError> {
         let max_iterations = self.shape.parameters.max_iterations;
         let stored = (self.sub_filters.iter_mut().rev()).any(|each| each.store(item))
             || (self.sub_filters.last_mut())
-                .is_some_and(|newest| newest.kick_in(item, max_iterations));
+                .is_some_and(|newest| newest.store_with_evictions(item, max_iterations));
         if !stored {
             self.add_sub_filter(budget)?.store(item);
         }
@@ -243,3 +232,28 @@ impl CuckooFilter {
         Ok(&mut self.sub_filters[index])
     }
 }
+
+impl Blocks for CuckooFilter {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.sub_filters);
+        for sub_filter in &self.sub_filters {
+            sub_filter.slots().visit(visitor);
+        }
+    }
+
+    /// Block 0 is the list of sub-filters, block i the slots of sub-filter i - 1.
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        let Some(sub_filter) = index.checked_sub(1) else {
+            mover.relocate(&mut self.sub_filters);
+            return true;
+        };
+        let Some(sub_filter) = self.sub_filters.get_mut(sub_filter) else {
+            return false;
+        };
+        sub_filter.slots_mut().relocate(mover);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

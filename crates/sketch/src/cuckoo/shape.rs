@@ -1,36 +1,36 @@
-//! The numbers that fix a cuckoo filter's layout, and what they may be.
+//! The parameters of a cuckoo filter, their ranges, and the sizes of its sub-filters.
 
-/// How a filter is laid out and grows, apart from its capacity.
+/// Layout and growth of a filter, apart from its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// Slots a bucket: 1 to 255.
+    /// Slots per bucket: 1 to 255.
     pub bucket_size: u8,
-    /// Fingerprints that one insertion may kick out before the filter grows: 1 to 65535.
+    /// Fingerprints that one insertion may evict before the filter grows: 1 to 65535.
     pub max_iterations: u16,
-    /// Each sub-filter has this many times the buckets of the one before: 0 to
-    /// [`MAX_EXPANSION`], rounded up to a power of two; 0 never grows.
+    /// Each sub-filter has this many times the buckets of the previous one: 0 to [`MAX_EXPANSION`], rounded up to a power
+    /// of two. With 0 the filter does not grow.
     pub expansion: u16,
 }
 
-/// The largest expansion.
+/// The largest [`Parameters::expansion`].
 pub const MAX_EXPANSION: u16 = 32768;
-/// The most sub-filters that a filter can have, whatever the configuration says.
+/// The largest number of sub-filters of a filter. (The server's configuration may set a lower limit.)
 pub const MAX_SUB_FILTERS: usize = 65535;
-/// Buckets of a sub-filter must fit in 56 bits, and are a power of two.
+/// The number of buckets of a sub-filter is a power of two that fits in 56 bits.
 const MAX_LOG2_BUCKETS: u32 = 55;
 
-/// Checked parameters: how many buckets each sub-filter has.
+/// Valid parameters, which determine the number of buckets of each sub-filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Bucket size and iterations of 1 or more, expansion 0 or a power of two.
+    /// Bucket size and iterations are at least 1, the expansion is 0 or a power of two.
     pub parameters: Parameters,
     /// Buckets of the first sub-filter: a power of two up to 2^55.
     pub num_buckets: u64,
 }
 
 impl Shape {
-    /// Checks the numbers; expansion is rounded up here and nowhere else. The error says which of them
-    /// is out of range.
+    /// Validates the numbers and rounds the expansion up to a power of two. The error names the number that is out of
+    /// range.
     pub fn new(num_buckets: u64, parameters: Parameters) -> Result<Self, &'static str> {
         if parameters.bucket_size == 0 {
             return Err("bucket size out of range");
@@ -57,8 +57,8 @@ impl Shape {
         })
     }
 
-    /// Checks the numbers and takes as many buckets as hold `capacity` items, rounded to a power of two
-    /// as the format has it: division first, at least one bucket.
+    /// Validates the numbers. The number of buckets is `capacity / bucket_size`, rounded down, then up to a power of two
+    /// (spec: cuckoo.md).
     pub fn for_capacity(capacity: u64, parameters: Parameters) -> Result<Self, &'static str> {
         let num_buckets = capacity
             .checked_div(u64::from(parameters.bucket_size))
@@ -68,8 +68,8 @@ impl Shape {
         Self::new(num_buckets, parameters)
     }
 
-    /// Buckets of sub-filter `index` (from 0): `num_buckets * expansion^index`. `None` where that
-    /// exceeds 56 bits, and for any but the first if the filter never grows.
+    /// Buckets of sub-filter `index` (from 0): `num_buckets * expansion^index`. `None` if that exceeds 56 bits, or if
+    /// `index` is above 0 and the filter does not grow.
     pub fn num_buckets_of(&self, index: usize) -> Option<u64> {
         if index == 0 {
             return Some(self.num_buckets);
@@ -79,7 +79,7 @@ impl Shape {
         (log2_buckets <= u64::from(MAX_LOG2_BUCKETS)).then(|| 1 << log2_buckets)
     }
 
-    /// Slots, which are bytes, of sub-filter `index`; `None` as for [`Shape::num_buckets_of`].
+    /// Slots of sub-filter `index`, each one byte. `None` as for [`Shape::num_buckets_of`].
     pub fn slots_of(&self, index: usize) -> Option<u64> {
         // Below 2^63: at most 2^55 buckets of at most 255 slots.
         Some(self.num_buckets_of(index)? * u64::from(self.parameters.bucket_size))

@@ -1,6 +1,6 @@
 //! The stored forms: RDB values, and the header and chunks of SCANDUMP (spec: cuckoo.md).
 //!
-//! Both come down to the same [`Parts`], which one function checks.
+//! Both are decoded to [`Parts`], which one function validates.
 
 use super::CuckooFilter;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
@@ -11,12 +11,12 @@ use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// Length of the header of SCANDUMP: four 64-bit and three 16-bit numbers.
+/// Length of the SCANDUMP header in bytes: four 64-bit and three 16-bit integers.
 pub const HEADER_BYTES: usize = 4 * 8 + 3 * 2;
-/// From this encoding on all parameters are stored; before, only counts and buffers were.
+/// The first encoding version that stores the parameters. Older ones store only counts and slots.
 const FIRST_WITH_PARAMETERS: u16 = 4;
 
-/// All numbers of a stored filter, unchecked.
+/// The integers of a stored filter, not validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     items: u64,
@@ -28,11 +28,11 @@ struct Parts {
     expansion: u64,
 }
 
-/// What [`Parts`] mean, checked.
+/// Validated [`Parts`].
 struct Checked {
     /// A filter without its sub-filters.
     filter: CuckooFilter,
-    /// Number of sub-filters to come: 1 to 65535, and the shape has a size for each.
+    /// Number of sub-filters: 1 to 65535. The shape has a size for each.
     sub_filters: usize,
 }
 
@@ -51,8 +51,8 @@ impl Parts {
         })
     }
 
-    /// Before encoding 4 the parameters are `defaults`. Several sub-filters are then of one size, so
-    /// their expansion was 1, whatever the default says now.
+    /// Encoding versions before 4 do not store the parameters: they are `defaults`. Several sub-filters have the same size
+    /// there, so their expansion is 1 instead.
     fn decode_values(
         source: &mut dyn Source,
         encoding_version: u16,
@@ -80,7 +80,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The one check of everything that is loaded, before any memory is taken.
+    /// Validates everything before memory is allocated.
     fn validate(&self) -> Result<Checked, FormatError> {
         let invalid = FormatError::Invalid;
         let parameters = Parameters {
@@ -96,7 +96,7 @@ impl Parts {
             .ok()
             .filter(|filters| (1..=MAX_SUB_FILTERS).contains(filters))
             .ok_or(invalid("number of sub-filters out of range"))?;
-        // Sizes never fall, so the last one says whether all are possible.
+        // No sub-filter is smaller than an older one, so it is enough to check the last one.
         shape
             .num_buckets_of(sub_filters - 1)
             .ok_or(invalid("sub-filters beyond what the expansion allows"))?;
@@ -170,8 +170,7 @@ impl Stored for CuckooFilter {
     }
 
     fn payload_bytes(&self) -> u64 {
-        // Around the sub-filters: the type, the end and the footer, and seven numbers. Of each sub-filter: a number and the
-        // head of its slots.
+        // The type, the end, the footer and seven integers; per sub-filter an integer and the length of the slots.
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 7 * 10;
         const SUB_FILTER_BYTES: u64 = 2 * 10;
         self.arrays()
@@ -219,7 +218,7 @@ impl Stored for CuckooFilter {
         Ok(())
     }
 
-    /// Feeds the header, which fixes the length of all that follows, and the slots.
+    /// Feeds the header, which determines the length of the rest, and the slots.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         feed(&self.header_bytes());
         self.arrays().for_each(feed);
@@ -239,19 +238,19 @@ impl Stored for CuckooFilter {
 }
 
 impl CuckooFilter {
-    /// The header as SCANDUMP returns it.
+    /// The SCANDUMP header.
     #[must_use]
     pub fn header_bytes(&self) -> [u8; HEADER_BYTES] {
         let parts = self.parts();
         let mut header = [0; HEADER_BYTES];
         let (long, short) = header.split_at_mut(4 * 8);
         let fields = [parts.items, parts.num_buckets, parts.deletes, parts.filters];
-        for (place, field) in long.as_chunks_mut().0.iter_mut().zip(fields) {
-            *place = field.to_le_bytes();
+        for (bytes, field) in long.as_chunks_mut().0.iter_mut().zip(fields) {
+            *bytes = field.to_le_bytes();
         }
         let fields = [parts.bucket_size, parts.max_iterations, parts.expansion];
-        for (place, field) in short.as_chunks_mut().0.iter_mut().zip(fields) {
-            *place = (field as u16).to_le_bytes();
+        for (bytes, field) in short.as_chunks_mut().0.iter_mut().zip(fields) {
+            *bytes = (field as u16).to_le_bytes();
         }
         header
     }

@@ -1,8 +1,7 @@
-//! False positives against the promise.
+//! The false-positive rate is at most the specified one.
 //!
-//! The items are fixed, so each test passes always or never; the bounds are set so that a correct
-//! filter, over the choice of items, would fail with a probability below 1e-6: a binomial count of
-//! mean m exceeds m + 5·√m + 10 with less than that.
+//! The items are fixed, so the tests are deterministic. The bounds are such that a correct filter would fail for random
+//! items with a probability below 1e-6: a binomial count of mean m exceeds m + 5·√m + 10 with less than that.
 
 use super::*;
 
@@ -20,25 +19,25 @@ fn bound(rate: f64) -> u32 {
 
 fn fill(chain: &mut Chain, items: u64) {
     for i in 0..items {
-        // A full filter of a chain that does not scale refuses; what it holds then is what is tested.
+        // A full chain that does not scale refuses items. The test then uses the items before.
         let _ = add(chain, &i.to_le_bytes());
     }
 }
 
 #[test]
-fn at_capacity_the_promise_holds() {
+fn the_rate_is_within_the_limit_at_capacity() {
     for error_rate in [0.1, 0.01, 0.001] {
         let mut chain = chain(20_000, error_rate, 2);
         fill(&mut chain, 20_000);
         assert_eq!(chain.filters().len(), 1);
         let found = false_positives(&chain);
-        // A scaling chain's first filter is made for half the rate.
+        // The first filter of a scaling chain has half the specified rate.
         assert!(found <= bound(error_rate / 2.0), "{found} at {error_rate}");
     }
 }
 
 #[test]
-fn after_six_expansions_the_promise_holds() {
+fn the_rate_is_within_the_limit_after_six_expansions() {
     for error_rate in [0.1, 0.01, 0.001] {
         let mut chain = chain(500, error_rate, 2);
         fill(&mut chain, 500 * 127);
@@ -49,12 +48,12 @@ fn after_six_expansions_the_promise_holds() {
 }
 
 #[test]
-fn a_full_chain_that_does_not_scale_keeps_its_rate() {
+fn a_full_chain_that_does_not_scale_has_the_theoretical_rate() {
     let mut chain = chain(20_000, 0.01, 0);
     fill(&mut chain, 20_000);
     let found = false_positives(&chain);
-    // What the layout gives in theory (Bloom 1970); it lies a little above 1 %, because the layout's
-    // formula rounds the number of hashes up.
+    // The rate of this layout in theory (Bloom 1970). It is slightly above 1 %, because the number of hashes is rounded
+    // up.
     let shape = chain.filters()[0].shape();
     let hashes = f64::from(shape.hashes);
     let set = 1.0 - (-hashes * 20_000.0 / shape.bits as f64).exp();
@@ -64,7 +63,7 @@ fn a_full_chain_that_does_not_scale_keeps_its_rate() {
 }
 
 #[test]
-fn nothing_added_is_ever_missed() {
+fn there_are_no_false_negatives() {
     let mut chain = chain(100, 0.1, 2);
     fill(&mut chain, 50_000);
     assert!((0..50_000u64).all(|i| contains(&chain, &i.to_le_bytes())));

@@ -1,15 +1,19 @@
-//! Examples, properties against naive models, statistical bounds, golden payloads.
+//! Tests of the operations, and helpers of the other test files.
 
 mod accuracy;
+mod golden;
+mod hostile;
+mod merge;
 mod model;
-mod stored;
 
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
+use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
+use roughly_dump::Values;
 
-/// Every allocation is allowed.
+/// Allows every allocation.
 const ANY: Budget<'_> = Budget::UNLIMITED;
 
 fn chain(capacity: u64, error_rate: f64, expansion: u32) -> Chain {
@@ -30,25 +34,56 @@ fn contains(chain: &Chain, item: &[u8]) -> bool {
     chain.contains(chain.hash(item))
 }
 
+fn saved(chain: &Chain) -> Values {
+    let mut values = Values::default();
+    chain.save(&mut values);
+    values
+}
+
+/// An empty chain of one filter as an encoding version stores it: capacity 100, error rate 1 %.
+fn old_payload(version: u16) -> Values {
+    let bits_per_entry = 9.585_058_387_441_68;
+    let mut values = Values::default();
+    values.write_unsigned(0);
+    values.write_unsigned(1);
+    if version >= 2 {
+        values.write_unsigned(u64::from(options::HASH_64_BITS | options::NO_ROUNDING));
+    }
+    if version >= 4 {
+        values.write_unsigned(2);
+    }
+    values.write_unsigned(100);
+    values.write_double(0.01);
+    values.write_unsigned(7);
+    values.write_double(bits_per_entry);
+    if version >= 1 {
+        values.write_unsigned(if version >= 2 { 960 } else { 1024 });
+        values.write_unsigned(if version >= 2 { 0 } else { 10 });
+    }
+    values.write_bytes(&[0; 128]);
+    values.write_unsigned(0);
+    values
+}
+
 #[test]
-fn the_room_of_a_chain_is_what_its_newest_filter_takes() {
+fn the_remaining_capacity_is_that_of_the_newest_filter() {
     let mut chain = chain(3, 0.01, 2);
     for item in 0..4u8 {
         assert!(add(&mut chain, &[item]).unwrap());
     }
     // The first filter has 3 of 3 items, the second 1 of 6.
-    assert_eq!((chain.filters().len(), chain.room()), (2, 5));
+    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (2, 5));
     chain.options |= options::NONSCALING;
-    let room = chain.room();
-    for item in 0..room {
+    let remaining = chain.remaining_capacity();
+    for item in 0..remaining {
         assert_eq!(add(&mut chain, &item.to_be_bytes()), Ok(true));
     }
-    assert_eq!(chain.room(), 0);
+    assert_eq!(chain.remaining_capacity(), 0);
     assert_eq!(add(&mut chain, b"one more"), Err(Error::Full));
 }
 
 #[test]
-fn an_item_is_new_once() {
+fn an_item_is_added_once() {
     let mut chain = chain(10, 0.01, 2);
     assert!(!contains(&chain, b"a"));
     assert_eq!(add(&mut chain, b"a"), Ok(true));
@@ -64,12 +99,12 @@ fn a_chain_that_does_not_scale_is_full_at_its_capacity() {
     assert_eq!(added[..3], [Ok(true); 3]);
     assert_eq!(added[3..], [Err(Error::Full); 2]);
     assert_eq!((chain.items(), chain.filters().len()), (3, 1));
-    // An item that is in is still found, not refused.
+    // A present item is found, not refused.
     assert_eq!(add(&mut chain, &[0]), Ok(false));
 }
 
 #[test]
-fn a_full_chain_grows_by_its_factor_at_half_the_rate() {
+fn each_new_filter_multiplies_the_capacity_and_halves_the_rate() {
     let mut chain = chain(10, 0.01, 3);
     for i in 0..200u32 {
         add(&mut chain, &i.to_le_bytes()).unwrap();
@@ -114,7 +149,7 @@ fn refused_memory_changes_nothing() {
 }
 
 #[test]
-fn a_rate_that_would_become_zero_stops_growth() {
+fn a_chain_does_not_grow_below_the_smallest_rate() {
     let mut chain = chain(1, 1e-323, 1);
     assert_eq!(add(&mut chain, b"a"), Ok(true));
     assert_eq!(add(&mut chain, b"b"), Err(Error::Shape));
@@ -122,7 +157,7 @@ fn a_rate_that_would_become_zero_stops_growth() {
 }
 
 #[test]
-fn a_copy_goes_its_own_way() {
+fn a_copy_is_independent_of_the_original() {
     let mut original = chain(10, 0.01, 2);
     add(&mut original, b"a").unwrap();
     let mut copy = original.try_clone().unwrap();
@@ -140,7 +175,7 @@ fn a_copy_goes_its_own_way() {
 }
 
 #[test]
-fn every_block_is_shown_and_may_move() {
+fn every_block_is_visited_and_can_be_moved() {
     let mut chain = chain(1, 0.01, 1);
     for i in 0..5u8 {
         add(&mut chain, &[i]).unwrap();
@@ -156,4 +191,39 @@ fn every_block_is_shown_and_may_move() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert!((0..5u8).all(|i| contains(&chain, &[i])));
+}
+
+#[test]
+fn old_encoding_versions_keep_their_hash_width_and_modulus() {
+    for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
+        let mut chain = Chain::load(&mut old_payload(version), version, &()).unwrap();
+        assert_eq!(chain.hash_width(), width);
+        assert_eq!(chain.expansion(), 2);
+        assert_eq!(chain.filters()[0].shape().modulus(), modulus);
+        for item in 0..120u8 {
+            add(&mut chain, &[item]).unwrap();
+            assert!(contains(&chain, &[item]));
+        }
+        assert!(chain.filters().len() >= 2);
+        // It is saved in version 4, which loads again.
+        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
+        assert_eq!(saved(&again), saved(&chain));
+    }
+    assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
+}
+
+#[test]
+fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
+    let chain = Chain::load(&mut old_payload(1), 1, &()).unwrap();
+    for item in 0..50u32 {
+        let item = item.to_le_bytes();
+        let a = murmur2(&item, 0x9747_b28c);
+        let b = murmur2(&item, a);
+        let hash = chain.hash(&item);
+        for i in 0..7u32 {
+            let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
+            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
+            assert_eq!(sum % 1024, u64::from(expected));
+        }
+    }
 }

@@ -1,8 +1,7 @@
-//! The chain beside a model written straight from the spec page: plain bits, plain remainders.
+//! Comparison with a naive model: a set of bits and plain remainders.
 
 use super::batch::Additions;
 use super::*;
-use crate::stored::Stored;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -22,7 +21,7 @@ struct Model {
 }
 
 impl Model {
-    #[allow(clippy::approx_constant)] // the page's truncated ln 2
+    #[allow(clippy::approx_constant)] // the truncated ln 2 of the spec
     fn filter(capacity: u64, error_rate: f64) -> ModelFilter {
         let bpe = error_rate.ln().abs() / 0.480453013918201;
         let bits = ((capacity as f64 * bpe) as u64).max(1);
@@ -83,7 +82,7 @@ fn bits_of(filter: &Filter) -> HashSet<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_chain_is_the_model_bit_for_bit(
+    fn the_bits_of_a_chain_equal_the_model(
         capacity in 1u64..60,
         error_rate in 1e-6f64..0.25,
         expansion in 1u32..5,
@@ -110,10 +109,10 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Items come twice within a block and in different ones, the chain grows in the middle of blocks or
-    /// is full, and now and then it is larger than the caches.
+    /// Items occur twice within a block and in different ones; the chain grows in the middle of a block or is full; some
+    /// chains are larger than the caches.
     #[test]
-    fn several_items_are_added_as_one_after_another(
+    fn batches_equal_single_additions(
         capacity in prop_oneof![9 => 1u64..60, 1 => Just(2_000_000u64)],
         error_rate in 1e-6f64..0.25,
         expansion in 0u32..5,
@@ -149,9 +148,9 @@ proptest! {
     }
 }
 
-/// Older filters that are larger than the caches: full as far as they know.
+/// Sets the number of items of a filter that is larger than the caches to its capacity, so that the chain grows.
 #[test]
-fn additions_look_in_large_older_filters() {
+fn batches_test_large_older_filters() {
     let grown = || {
         let mut chain = chain(1_000_000, 0.001, 1);
         for item in 0..500u32 {
@@ -180,10 +179,9 @@ fn additions_look_in_large_older_filters() {
     assert!(together.filters()[1].bits()[..] == one_by_one.filters()[1].bits()[..]);
 }
 
-/// Small filters and such as are larger than the caches, of one probe, of even and odd numbers of them, and of
-/// many.
+/// Filters smaller and larger than the caches, with one probe, even and odd numbers of probes, and many.
 #[test]
-fn a_block_is_answered_as_its_items() {
+fn contains_block_equals_contains() {
     for (capacity, error_rate, expansion, hashes) in [
         (4, 0.01, 2, 8),
         (40, 0.01, 2, 8),
@@ -201,10 +199,10 @@ fn a_block_is_answered_as_its_items() {
         assert_eq!(chain.filters()[0].shape().hashes, hashes, "{error_rate}");
         let items: Vec<_> = (0..200u32).map(u32::to_le_bytes).collect();
         for item in items.iter().step_by(3) {
-            // The small ones of them are full at last.
+            // The small ones become full and refuse items.
             let _ = add(&mut chain, item);
         }
-        for block in items.chunks(BLOCK) {
+        for block in items.chunks(BLOCK_ITEMS) {
             let hashes: Vec<_> = block.iter().map(|item| chain.hash(item)).collect();
             let found = chain.contains_block(&hashes);
             for (n, item) in block.iter().enumerate() {

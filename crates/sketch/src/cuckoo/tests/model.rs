@@ -1,10 +1,6 @@
-//! The spec page as a program, without a thought for speed: what the tests compare with.
+//! Comparison with a naive model: a direct implementation of the spec.
 
-use crate::cuckoo::{CuckooFilter, Parameters};
-use crate::format::Sink;
-use crate::hash::murmur64a;
-use crate::stored::Stored;
-use roughly_dump::Values;
+use super::*;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
@@ -14,7 +10,7 @@ pub struct Model {
     pub num_buckets: usize,
     pub items: u64,
     pub deletes: u64,
-    /// Sub-filters of buckets of slots.
+    /// The slots by sub-filter and bucket.
     pub sub_filters: Vec<Vec<Vec<u8>>>,
 }
 
@@ -177,7 +173,7 @@ impl Model {
         false
     }
 
-    /// The RDB form.
+    /// The RDB values.
     pub fn values(&self) -> Values {
         let mut values = Values::default();
         for number in [
@@ -199,9 +195,91 @@ impl Model {
     }
 }
 
-/// The RDB form of a filter.
+/// The RDB values of a filter.
 pub fn values_of(filter: &CuckooFilter) -> Values {
     let mut values = Values::default();
     filter.save(&mut values);
     values
+}
+
+fn outcome(result: Result<(), CuckooError>) -> Result<(), Refusal> {
+    result.map_err(|error| match error {
+        CuckooError::Full => Refusal::Full,
+        _ => Refusal::Memory,
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_bytes_equal_the_model_after_every_step(
+        capacity in 0u64..200, parameters in any_parameters(), steps in any_steps(),
+    ) {
+        let mut filter = filter(capacity, parameters);
+        let mut model = Model::new(capacity as usize, parameters);
+        for step in steps {
+            match step {
+                Step::Insert(item) => {
+                    let item = item.to_le_bytes();
+                    let result = outcome(filter.insert(&item, Budget::new(&allows)));
+                    prop_assert_eq!(result, model.insert(&item, MAX_SLOTS));
+                }
+                Step::InsertUnique(item) => {
+                    let item = item.to_le_bytes();
+                    let expected = if model.contains(&item) {
+                        Ok(false)
+                    } else {
+                        model.insert(&item, MAX_SLOTS).map(|()| true)
+                    };
+                    let result = filter.insert_unique(&item, Budget::new(&allows));
+                    let added = matches!(result, Ok(true));
+                    prop_assert_eq!(outcome(result.map(|_| ())).map(|()| added), expected);
+                }
+                Step::Delete(item) => {
+                    let item = item.to_le_bytes();
+                    prop_assert_eq!(filter.delete(&item, Budget::UNLIMITED), model.delete(&item));
+                }
+                Step::Compact => {
+                    let before = values_of(&filter);
+                    let changed = filter.compact(Budget::UNLIMITED);
+                    model.compact(false);
+                    prop_assert_eq!(changed, before != values_of(&filter));
+                }
+            }
+            prop_assert_eq!(values_of(&filter), model.values());
+        }
+        for item in 0u16..200 {
+            let item = item.to_le_bytes();
+            prop_assert_eq!(filter.contains(&item), model.contains(&item));
+            prop_assert_eq!(filter.count(&item), model.count(&item));
+        }
+    }
+
+    /// Compares probing, both indexes (the bitmap up to 65 sub-filters, then the other), a change in between, and refused
+    /// memory.
+    #[test]
+    fn all_methods_of_compaction_give_the_same_bytes(
+        capacity in 0u64..600, parameters in any_parameters(), seed: u64, sub_filters in 2usize..90,
+        automatic: bool, holes in 1u64..100,
+    ) {
+        let mut probed = random_filter(capacity, parameters, seed, sub_filters, holes);
+        let mut model = Model::new(capacity as usize, parameters);
+        model.sub_filters = probed
+            .sub_filters
+            .iter()
+            .map(|each| each.slots().chunks(each.bucket_size()).map(<[u8]>::to_vec).collect())
+            .collect();
+        let mut indexed = probed.try_clone().unwrap();
+        let mut mixed = probed.try_clone().unwrap();
+        let mut refused = probed.try_clone().unwrap();
+        let scope = if automatic { Scope::UntilKept } else { Scope::All };
+        let changed = probed.compact_with(scope, FreeSlots::with_index_after(u64::MAX, Budget::UNLIMITED));
+        prop_assert_eq!(indexed.compact_with(scope, FreeSlots::with_index_after(0, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(mixed.compact_with(scope, FreeSlots::with_index_after(50, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(refused.compact_with(scope, FreeSlots::with_index_after(0, Budget::new(&|_| false))), changed);
+        model.compact(automatic);
+        prop_assert_eq!(values_of(&probed), model.values());
+        prop_assert_eq!(&probed, &indexed);
+        prop_assert_eq!(&probed, &mixed);
+        prop_assert_eq!(&probed, &refused);
+    }
 }

@@ -1,62 +1,13 @@
-//! Stored forms: golden payloads of the peer, old encodings, damaged ones.
+//! Invalid and damaged bytes: they are refused, or what they load is safe to use.
 
+use super::golden::golden;
 use super::*;
-use crate::format::FormatError;
-use crate::format::{Sink, Source};
-use crate::memory::Budget;
-use crate::stored::Stored;
-use crate::testing::{GOLDEN_VERSIONS, golden_path, golden_values};
+use crate::format::{FormatError, Source};
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 
-fn golden() -> Vec<(String, Values)> {
-    let mut golden = Vec::new();
-    for version in GOLDEN_VERSIONS {
-        for entry in std::fs::read_dir(golden_path(version, "")).unwrap() {
-            let file = entry.unwrap().file_name().into_string().unwrap();
-            if let Some(name) = file
-                .strip_suffix(".dump")
-                .filter(|_| file.starts_with("bf-"))
-            {
-                let values = golden_values(version, name, b"MBbloom--", 4);
-                golden.push((format!("{version}/{name}"), values));
-            }
-        }
-    }
-    assert!(golden.len() >= 20);
-    golden
-}
-
-fn saved(chain: &Chain) -> Values {
-    let mut values = Values::default();
-    chain.save(&mut values);
-    values
-}
-
 #[test]
-fn golden_payloads_come_back_byte_for_byte() {
-    for (name, values) in golden() {
-        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
-        assert_eq!(saved(&chain), values, "{name}");
-    }
-}
-
-#[test]
-fn a_header_and_its_chunks_make_the_same_chain() {
-    for (name, values) in golden() {
-        let chain = Chain::load(&mut values.clone(), 4, &()).unwrap();
-        let mut copy = Chain::from_header(&chain.header().unwrap(), ANY).unwrap();
-        let mut iterator = 1;
-        while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
-            copy.load_chunk(next, chunk).unwrap();
-            iterator = next;
-        }
-        assert_eq!(saved(&copy), values, "{name}");
-    }
-}
-
-#[test]
-fn a_header_of_any_other_length_is_refused() {
+fn headers_of_a_wrong_length_are_refused() {
     let header = chain(10, 0.01, 2).header().unwrap();
     for len in 0..header.len() {
         assert!(Chain::from_header(&header[..len], ANY).is_err());
@@ -66,9 +17,9 @@ fn a_header_of_any_other_length_is_refused() {
     assert!(Chain::from_header(&header, ANY).is_ok());
 }
 
-/// A header's filters are searched by every item, so their number has an end.
+/// Every item is looked up in all filters, so their number is limited.
 #[test]
-fn more_filters_than_a_chain_can_grow_are_refused() {
+fn more_than_2048_filters_are_refused() {
     let header = |filters: u32| {
         let one = chain(1, 0.25, 1).header().unwrap();
         let mut header = one[..20].to_vec();
@@ -80,7 +31,7 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
     };
     assert!(Chain::from_header(&header(2048), ANY).is_ok());
     assert!(Chain::from_header(&header(2049), ANY).is_err());
-    // The longest chain that grows: each new filter halves the rate until it is 0.
+    // The longest chain that can grow: each new filter halves the rate until it is 0.
     let mut longest = chain(1, 0.25, 1);
     let mut item = 0u64;
     while longest.filters().len() < 2000 {
@@ -94,7 +45,7 @@ fn more_filters_than_a_chain_can_grow_are_refused() {
 }
 
 #[test]
-fn a_chain_that_does_not_scale_has_one_filter() {
+fn several_filters_in_a_chain_that_does_not_scale_are_refused() {
     let mut two = chain(1, 0.01, 2);
     for item in 0..2u8 {
         add(&mut two, &[item]).unwrap();
@@ -107,9 +58,9 @@ fn a_chain_that_does_not_scale_has_one_filter() {
     assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }
 
-/// What a command makes of a loaded chain can be loaded again: a count at its end stays there.
+/// A chain with the largest number of items refuses more, so that it can be loaded again.
 #[test]
-fn a_count_at_its_end_is_not_passed() {
+fn the_number_of_items_does_not_exceed_its_limit() {
     let mut values = old_payload(4);
     let end = i64::MAX as u64;
     values.values[0] = Value::Integer(end);
@@ -122,83 +73,23 @@ fn a_count_at_its_end_is_not_passed() {
 }
 
 #[test]
-fn a_header_asks_for_its_memory_before_it_takes_it() {
+fn memory_for_a_header_is_requested_before_it_is_allocated() {
     let header = chain(1 << 20, 0.01, 2).header().unwrap();
-    let asked = std::cell::Cell::new(0);
+    let requested = std::cell::Cell::new(0);
     let refused = Chain::from_header(
         &header,
         Budget::new(&|bytes| {
-            asked.set(bytes);
+            requested.set(bytes);
             false
         }),
     );
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    assert_eq!(asked.get(), chain(1 << 20, 0.01, 2).bit_bytes());
-}
-
-/// A chain of one filter as an old version wrote it: 100 entries at 1 %, five items of which are in.
-fn old_payload(version: u16) -> Values {
-    let bits_per_entry = 9.585_058_387_441_68;
-    let mut values = Values::default();
-    values.write_unsigned(0);
-    values.write_unsigned(1);
-    if version >= 2 {
-        values.write_unsigned(u64::from(options::HASH_64_BITS | options::NO_ROUNDING));
-    }
-    if version >= 4 {
-        values.write_unsigned(2);
-    }
-    values.write_unsigned(100);
-    values.write_double(0.01);
-    values.write_unsigned(7);
-    values.write_double(bits_per_entry);
-    if version >= 1 {
-        values.write_unsigned(if version >= 2 { 960 } else { 1024 });
-        values.write_unsigned(if version >= 2 { 0 } else { 10 });
-    }
-    values.write_bytes(&[0; 128]);
-    values.write_unsigned(0);
-    values
+    assert_eq!(requested.get(), chain(1 << 20, 0.01, 2).bit_bytes());
 }
 
 #[test]
-fn old_versions_load_and_answer_by_their_own_rules() {
-    for (version, width, modulus) in [(0, 32, 958), (1, 32, 1024), (2, 64, 960), (3, 64, 960)] {
-        let mut chain = Chain::load(&mut old_payload(version), version, &()).unwrap();
-        assert_eq!(chain.hash_width(), width);
-        assert_eq!(chain.expansion(), 2);
-        assert_eq!(chain.filters()[0].shape().modulus(), modulus);
-        for item in 0..120u8 {
-            add(&mut chain, &[item]).unwrap();
-            assert!(contains(&chain, &[item]));
-        }
-        assert!(chain.filters().len() >= 2);
-        // What it has become is a version-4 payload that loads again.
-        let again = Chain::load(&mut saved(&chain), 4, &()).unwrap();
-        assert_eq!(saved(&again), saved(&chain));
-    }
-    assert!(Chain::load(&mut old_payload(4), 5, &()).is_err());
-}
-
-#[test]
-fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
-    let chain = Chain::load(&mut old_payload(1), 1, &()).unwrap();
-    for item in 0..50u32 {
-        let item = item.to_le_bytes();
-        let a = murmur2(&item, 0x9747_b28c);
-        let b = murmur2(&item, a);
-        let hash = chain.hash(&item);
-        for i in 0..7u32 {
-            let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
-            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
-            assert_eq!(sum % 1024, u64::from(expected));
-        }
-    }
-}
-
-#[test]
-fn what_the_page_refuses_is_refused() {
-    // Each case changes one value of a sound payload; the numbers are positions in it.
+fn fields_that_the_spec_forbids_are_refused() {
+    // Each case replaces one value of a valid payload: the position and the new value.
     let cases: &[(usize, Value)] = &[
         (0, Value::Integer(1)),
         (1, Value::Integer(0)),
@@ -233,7 +124,7 @@ fn what_the_page_refuses_is_refused() {
     }
 }
 
-/// Does with a loaded chain all that a server could be asked to.
+/// Runs every operation on a loaded chain.
 fn exercise(mut chain: Chain) {
     for i in 0..40u8 {
         let _ = add(&mut chain, &[i]);
@@ -249,7 +140,7 @@ fn exercise(mut chain: Chain) {
         let _ = chain.chunk(iterator, 100);
         let _ = chain.load_chunk(iterator, b"xyz");
     }
-    // What was loaded and used can be saved and loaded again: nothing is lost at a restart.
+    // A chain that loads can be used, saved and loaded again.
     assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());
 }
 
@@ -265,6 +156,7 @@ const EDGES: [u64; 10] = [
     1 << 63,
     u64::MAX,
 ];
+
 const DOUBLES: [f64; 9] = [
     0.0,
     -0.0,
@@ -280,7 +172,7 @@ const DOUBLES: [f64; 9] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn damaged_payloads_never_hurt(
+    fn damaged_payloads_are_refused_or_safe_to_use(
         which in 0usize..64,
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
         version in 0u16..5,
@@ -310,12 +202,12 @@ proptest! {
     }
 
     #[test]
-    fn damaged_headers_never_hurt(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
+    fn damaged_headers_are_refused_or_safe_to_use(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
         let mut header = chain(10, 0.01, 2).header().unwrap();
         let start = position.index(header.len());
         let end = header.len().min(start + width);
         header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
-        // A mebibyte is all that may be asked for here.
+        // The budget of one mebibyte keeps the test fast.
         if let Ok(chain) = Chain::from_header(&header, Budget::new(&|bytes| bytes <= 1 << 20)) {
             exercise(chain);
         }

@@ -1,0 +1,211 @@
+//! The merge of chains: the result contains the items of all of them.
+//!
+//! Two filters of the same shape have the same probes for an item. The bitwise OR of their bits is therefore the filter of
+//! the items of both (Broder & Mitzenmacher, "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4),
+//! 2004, section 2). The number of distinct items is not stored: it is estimated from the number of set bits.
+
+use super::filter::Filter;
+use super::{Chain, MAX_ITEMS, options};
+use crate::math;
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::merge::{Distinct, TooMuchWork, check_work};
+use crate::prefetch::with_wide_vectors;
+use std::ptr;
+
+/// An error of a merge. The destination is then unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// The chains have different parameters.
+    #[error("{parameter} differs: {destination} and {operand}")]
+    Differ {
+        /// The name of the parameter.
+        parameter: &'static str,
+        /// Its value in the destination.
+        destination: String,
+        /// Its value in the first operand with a different one.
+        operand: String,
+    },
+    /// Memory for further filters or for the list of operands was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The merge would read more bytes than its limit.
+    #[error(transparent)]
+    TooMuchWork(#[from] TooMuchWork),
+}
+
+/// The counts of the operands of one filter, before the merge.
+#[derive(Debug, Clone, Copy, Default)]
+struct Operands {
+    /// The largest number of items of one operand: the lower bound for the result.
+    max_items: u64,
+    /// The sum of the items of all operands: the upper bound for the result.
+    total_items: u64,
+    /// The largest number of set bits of one operand.
+    max_ones: u64,
+}
+
+impl Operands {
+    fn add(&mut self, filter: &Filter) {
+        self.max_items = self.max_items.max(filter.items());
+        self.total_items = self.total_items.saturating_add(filter.items());
+        self.max_ones = self.max_ones.max(count_ones(filter.bits()));
+    }
+
+    /// The number of items of the result, of which `ones` bits are set.
+    fn items(self, filter: &Filter, ones: u64) -> u64 {
+        if ones == self.max_ones {
+            // One operand contains all bits of the others.
+            return self.max_items;
+        }
+        estimated_items(filter, ones).clamp(self.max_items, self.total_items)
+    }
+}
+
+impl Chain {
+    /// [`Chain::merge_within`] without a limit on the bytes.
+    ///
+    /// # Errors
+    /// As [`Chain::merge_within`].
+    pub fn merge(&mut self, others: &[&Chain], budget: Budget<'_>) -> Result<bool, MergeError> {
+        self.merge_within(others, budget, u64::MAX)
+    }
+
+    /// Adds all items of `others`. Afterwards the chain contains every item that it contained before or that one of
+    /// `others` contains. Filters that a shorter chain lacks count as empty. Returns whether the chain changed.
+    ///
+    /// The bits are exact. The number of items of each filter is exact if only one operand has items in it, or if one
+    /// operand contains all bits of the others (it is then the largest number). Otherwise it is estimated from the fraction
+    /// of set bits (Swamidass & Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical
+    /// Retrieval", J. Chem. Inf. Model. 47(3), 2007, section 2.3), and is at least the largest number and at most the sum
+    /// of the operands. It may exceed the capacity of the filter; the error rate is then higher than specified.
+    ///
+    /// Cost: three passes over the bits of each operand; an operand that occurs several times is read once. `max_bytes`
+    /// limits the bytes that are read, see [`check_work`]. The bytes of new filters are requested from `budget`.
+    ///
+    /// # Errors
+    /// [`MergeError`]; the chain is then unchanged.
+    pub fn merge_within(
+        &mut self,
+        others: &[&Chain],
+        budget: Budget<'_>,
+        max_bytes: u64,
+    ) -> Result<bool, MergeError> {
+        let distinct = Distinct::of(others.iter().map(|&other| ptr::from_ref(other)))?;
+        let mut distinct_others = with_capacity(distinct.firsts.len())?;
+        distinct_others.extend(distinct.firsts.into_iter().map(|first| others[first]));
+        let others = distinct_others;
+        for other in &others {
+            self.check_parameters(other)?;
+        }
+        let bytes = others.iter().map(|other| other.bit_bytes());
+        let bytes = bytes.fold(self.bit_bytes(), u64::saturating_add);
+        check_work(1 + others.len(), bytes, max_bytes)?;
+        let filters = self.filters.len();
+        if let Err(error) = self.add_filters(&others, budget) {
+            self.filters.truncate(filters);
+            return Err(error.into());
+        }
+        let mut changed = self.filters.len() > filters;
+        let mut items = 0u64;
+        for (i, filter) in self.filters.iter_mut().enumerate() {
+            let mut operands = Operands::default();
+            operands.add(filter);
+            let ones_before = operands.max_ones;
+            for other in others.iter().filter_map(|other| other.filters.get(i)) {
+                operands.add(other);
+                or(filter.bits_mut(), other.bits());
+            }
+            let ones = count_ones(filter.bits());
+            let merged_items = operands.items(filter, ones).min(MAX_ITEMS - items);
+            changed |= ones != ones_before || merged_items != filter.items();
+            filter.set_items(merged_items);
+            items += merged_items;
+        }
+        self.items = items;
+        Ok(changed)
+    }
+
+    /// Appends empty filters until the chain has as many as the longest of `others`.
+    fn add_filters(&mut self, others: &[&Chain], budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        let Some(longest) = others.iter().max_by_key(|other| other.filters.len()) else {
+            return Ok(());
+        };
+        for filter in longest.filters.iter().skip(self.filters.len()) {
+            let shape = *filter.shape();
+            budget.request(filter.bits().len() as u64)?;
+            self.push(Filter::new(shape)?)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that all filters that the chains have or will have are equal in all parameters.
+    fn check_parameters(&self, other: &Chain) -> Result<(), MergeError> {
+        let scaling = |chain: &Chain| if chain.is_scaling() { "yes" } else { "no" };
+        check_equal("scaling", scaling(self), scaling(other))?;
+        check_equal("hash width", self.hash_width(), other.hash_width())?;
+        for (filter, operand) in self.filters.iter().zip(&other.filters) {
+            let (a, b) = (filter.shape(), operand.shape());
+            check_equal("capacity", a.capacity, b.capacity)?;
+            // The first filter of a scaling chain has half the specified rate.
+            let factor = if self.is_scaling() { 2.0 } else { 1.0 };
+            check_equal("error rate", a.error_rate * factor, b.error_rate * factor)?;
+            check_equal("number of hashes", a.hashes, b.hashes)?;
+            check_equal("number of bits", a.bits, b.bits)?;
+            check_equal("modulus", a.modulus(), b.modulus())?;
+            check_equal("number of bytes", filter.bits().len(), operand.bits().len())?;
+        }
+        if self.is_scaling() {
+            check_equal("expansion", self.expansion, other.expansion)?;
+        }
+        let rounding = options::NO_ROUNDING | options::ENTRIES_IS_BITS;
+        let sizing = |chain: &Chain| chain.options & rounding;
+        check_equal("sizing option", sizing(self), sizing(other))
+    }
+}
+
+/// Returns [`MergeError::Differ`] if the values are not equal.
+fn check_equal<T: PartialEq + ToString>(
+    parameter: &'static str,
+    destination: T,
+    operand: T,
+) -> Result<(), MergeError> {
+    if destination == operand {
+        return Ok(());
+    }
+    Err(MergeError::Differ {
+        parameter,
+        destination: destination.to_string(),
+        operand: operand.to_string(),
+    })
+}
+
+/// The most likely number of items for a number of set bits: -m/k ln(1 - ones/m).
+fn estimated_items(filter: &Filter, ones: u64) -> u64 {
+    let bits = filter.shape().modulus() as f64;
+    let hashes = f64::from(filter.shape().hashes);
+    let fill = (ones as f64 / bits).min(1.0);
+    // If all bits are set, this is infinite, which the cast converts to u64::MAX.
+    (-bits / hashes * math::ln_1p(-fill)).round() as u64
+}
+
+/// The number of set bits.
+fn count_ones(bits: &[u8]) -> u64 {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let (words, rest) = bits.as_chunks::<8>();
+            let in_words = words
+                .iter()
+                .map(|word| u64::from(u64::from_le_bytes(*word).count_ones()));
+            let in_rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
+            in_words.sum::<u64>() + in_rest.sum::<u64>()
+        },
+    )
+}
+
+/// Sets the bits in `bits` that are set in `others`, which has the same length.
+fn or(bits: &mut [u8], others: &[u8]) {
+    for (byte, other) in bits.iter_mut().zip(others) {
+        *byte |= other;
+    }
+}

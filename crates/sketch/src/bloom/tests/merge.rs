@@ -1,0 +1,190 @@
+//! Merges of chains.
+
+use super::*;
+use crate::bloom::merge::MergeError;
+use proptest::prelude::*;
+
+fn chain(parameters: &Parameters) -> Chain {
+    Chain::new(parameters, Budget::UNLIMITED).unwrap()
+}
+
+const SMALL: Parameters = Parameters {
+    capacity: 20,
+    error_rate: 0.01,
+    expansion: 2,
+    scaling: true,
+};
+
+fn with_items(parameters: &Parameters, items: impl Iterator<Item = u32>) -> Chain {
+    let mut chain = chain(parameters);
+    for item in items {
+        let hash = chain.hash(&item.to_le_bytes());
+        let _ = chain.add(hash, Budget::UNLIMITED);
+    }
+    chain
+}
+
+fn contains_number(chain: &Chain, item: u32) -> bool {
+    chain.contains(chain.hash(&item.to_le_bytes()))
+}
+
+#[test]
+fn a_merge_of_single_filters_has_the_bits_of_all_items() {
+    let parameters = Parameters {
+        capacity: 1000,
+        scaling: false,
+        ..SMALL
+    };
+    let mut first = with_items(&parameters, 0..300);
+    let second = with_items(&parameters, 200..500);
+    let all = with_items(&parameters, 0..500);
+    assert_eq!(first.merge(&[&second], Budget::UNLIMITED), Ok(true));
+    assert_eq!(first.filters()[0].bits(), all.filters()[0].bits());
+    // The estimate is deterministic. Over all sets of 500 items its standard deviation is 4.
+    let items = first.items();
+    assert!((490..=510).contains(&items), "{items}");
+    assert_eq!(first.filters()[0].items(), items);
+    assert_eq!(first.merge(&[&second], Budget::UNLIMITED), Ok(false));
+    assert_eq!(first.items(), items);
+}
+
+#[test]
+fn the_number_of_items_is_exact_if_one_operand_contains_the_others() {
+    let some = with_items(&SMALL, 0..100);
+    let mut empty = chain(&SMALL);
+    assert_eq!(empty.merge(&[&some, &some], Budget::UNLIMITED), Ok(true));
+    assert_eq!(parts_of(&empty), parts_of(&some));
+    let mut part = with_items(&SMALL, 0..10);
+    assert_eq!(part.merge(&[&some], Budget::UNLIMITED), Ok(true));
+    assert_eq!(parts_of(&part), parts_of(&some));
+    let mut all = some.try_clone().unwrap();
+    assert_eq!(
+        all.merge(&[&part, &chain(&SMALL)], Budget::UNLIMITED),
+        Ok(false)
+    );
+    assert_eq!(all.merge(&[], Budget::UNLIMITED), Ok(false));
+    assert_eq!(parts_of(&all), parts_of(&some));
+}
+
+fn parts_of(chain: &Chain) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    chain.digest(&mut |part| bytes.extend_from_slice(part));
+    bytes
+}
+
+#[test]
+fn a_failed_merge_names_the_parameter_and_changes_nothing() {
+    let mut first = with_items(&SMALL, 0..10);
+    let before = parts_of(&first);
+    let good = with_items(&SMALL, 50..150);
+    for (other, wanted) in [
+        (
+            Parameters {
+                capacity: 21,
+                ..SMALL
+            },
+            "capacity differs: 20 and 21",
+        ),
+        (
+            Parameters {
+                error_rate: 0.02,
+                ..SMALL
+            },
+            "error rate differs: 0.01 and 0.02",
+        ),
+        (
+            Parameters {
+                expansion: 4,
+                ..SMALL
+            },
+            "expansion differs: 2 and 4",
+        ),
+        (
+            Parameters {
+                scaling: false,
+                ..SMALL
+            },
+            "scaling differs: yes and no",
+        ),
+    ] {
+        let error = first
+            .merge(&[&good, &chain(&other)], Budget::UNLIMITED)
+            .unwrap_err();
+        assert_eq!(error.to_string(), wanted);
+        assert_eq!(parts_of(&first), before);
+    }
+    let refused = first.merge(&[&good], Budget::new(&|_| false));
+    assert!(matches!(refused, Err(MergeError::OutOfMemory(_))));
+    assert_eq!(parts_of(&first), before);
+}
+
+#[test]
+fn an_operand_that_occurs_several_times_is_read_once() {
+    let [first, second] = [0..30, 20..90].map(|items| with_items(&SMALL, items));
+    let mut merged = with_items(&SMALL, 80..100);
+    let mut often = merged.try_clone().unwrap();
+    merged.merge(&[&first, &second], Budget::UNLIMITED).unwrap();
+    let bytes = often.bit_bytes() + first.bit_bytes() + second.bit_bytes();
+    let before = parts_of(&often);
+    let others = [&first, &second, &second].repeat(10);
+    let refused = often.merge_within(&others, Budget::UNLIMITED, bytes - 1);
+    assert!(matches!(refused, Err(MergeError::TooMuchWork(_))));
+    assert_eq!(parts_of(&often), before);
+    assert_eq!(
+        often.merge_within(&others, Budget::UNLIMITED, bytes),
+        Ok(true)
+    );
+    assert_eq!(parts_of(&often), parts_of(&merged));
+    // The limit does not apply to two chains.
+    assert_eq!(
+        often.merge_within(&[&first; 10], Budget::UNLIMITED, 0),
+        Ok(false)
+    );
+}
+
+#[test]
+fn the_estimate_is_at_most_the_sum_of_the_operands() {
+    let parameters = Parameters {
+        capacity: 5,
+        scaling: false,
+        ..SMALL
+    };
+    let mut first = with_items(&parameters, 0..5);
+    let others: Vec<_> = (1..40u32)
+        .map(|n| with_items(&parameters, n * 5..n * 5 + 5))
+        .collect();
+    let sum = 5 + others.iter().map(Chain::items).sum::<u64>();
+    let others: Vec<_> = others.iter().collect();
+    assert_eq!(first.merge(&others, Budget::UNLIMITED), Ok(true));
+    assert_eq!(first.items(), sum);
+}
+
+proptest! {
+    #[test]
+    fn the_merge_contains_every_item_of_its_operands(
+        sizes in prop::collection::vec(0u32..300, 1..5),
+        expansion in 1u32..4,
+    ) {
+        let parameters = Parameters { expansion, ..SMALL };
+        let chains: Vec<_> = sizes
+            .iter()
+            .zip((0u32..).step_by(150))
+            .map(|(&size, start)| with_items(&parameters, start..start + size))
+            .collect();
+        let mut merged = chains[0].try_clone().unwrap();
+        let others: Vec<_> = chains[1..].iter().collect();
+        merged.merge(&others, Budget::UNLIMITED).unwrap();
+        for (&size, start) in sizes.iter().zip((0u32..).step_by(150)) {
+            prop_assert!((start..start + size).all(|item| contains_number(&merged, item)));
+        }
+        let of_filters: u64 = merged.filters().iter().map(Filter::items).sum();
+        prop_assert_eq!(merged.items(), of_filters);
+        let most = chains.iter().map(Chain::items).max().unwrap();
+        let sum: u64 = chains.iter().map(Chain::items).sum();
+        prop_assert!((most..=sum).contains(&merged.items()));
+        // Items can still be added.
+        let hash = merged.hash(b"new");
+        merged.add(hash, Budget::UNLIMITED).unwrap();
+        prop_assert!(merged.contains(hash));
+    }
+}

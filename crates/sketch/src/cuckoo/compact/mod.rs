@@ -1,0 +1,82 @@
+//! Compaction: moves fingerprints of newer sub-filters into empty slots of older ones.
+//!
+//! The order of moves is part of the data format (spec: cuckoo.md, Compact): from the newest sub-filter down to the
+//! second, every fingerprint in slot order moves to the oldest sub-filter with an empty slot in one of its two
+//! buckets. How the empty slots are found is not part of the format; see [`FreeSlots`].
+
+mod bitmap;
+mod first_free;
+mod free_slots;
+mod probe;
+
+pub(super) use free_slots::FreeSlots;
+
+use super::sub_filter::SubFilter;
+use super::{CuckooFilter, MAX_SUB_FILTERS};
+use crate::memory::shrink;
+use free_slots::BLOCK_SLOTS;
+
+/// Which sub-filters a compaction processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// From the newest to the first that cannot be emptied: the automatic compaction.
+    UntilKept,
+    /// All: CF.COMPACT.
+    All,
+}
+
+/// The result for the fingerprints of one sub-filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Outcome {
+    /// At least one fingerprint moved.
+    moved: bool,
+    /// At least one fingerprint stayed.
+    kept: bool,
+}
+
+impl CuckooFilter {
+    /// Compacts and sets the count of deletions to 0. Returns whether anything changed, that count included.
+    pub(super) fn compact_with(&mut self, scope: Scope, mut free_slots: FreeSlots<'_>) -> bool {
+        let mut changed = self.deletes > 0;
+        for source in (1..self.sub_filters.len()).rev() {
+            let (earlier, later) = self.sub_filters.split_at_mut(source);
+            let outcome = move_all(&mut later[0], earlier, &mut free_slots);
+            changed |= outcome.moved;
+            if outcome.kept && scope == Scope::UntilKept {
+                break;
+            }
+            if !outcome.kept && source + 1 == self.sub_filters.len() {
+                self.sub_filters.pop();
+                changed = true;
+            }
+        }
+        shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
+        self.deletes = 0;
+        changed
+    }
+}
+
+/// Moves the fingerprints of `source` into empty slots of `earlier`, in slot order.
+fn move_all(
+    source: &mut SubFilter,
+    earlier: &mut [SubFilter],
+    free_slots: &mut FreeSlots<'_>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let bucket_size = source.bucket_size();
+    let block_buckets = BLOCK_SLOTS / bucket_size;
+    let mut first_bucket = 0;
+    for block in source.slots_mut().chunks_mut(block_buckets * bucket_size) {
+        if has_fingerprint(block) {
+            outcome.moved |= free_slots.move_block(earlier, block, first_bucket);
+            outcome.kept |= has_fingerprint(block);
+        }
+        first_bucket += block_buckets as u64;
+    }
+    outcome
+}
+
+/// Whether any slot holds a fingerprint. Tests all slots without a branch, so that it vectorizes.
+fn has_fingerprint(slots: &[u8]) -> bool {
+    slots.iter().fold(0, |any, slot| any | slot) != 0
+}
