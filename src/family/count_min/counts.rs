@@ -52,11 +52,11 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]; each takes
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]; each takes
 /// so many `words`. What must be obeyed was bearable elsewhere.
 fn check_work(call: &Call<'_>, sketch: &CountMin, words: usize) -> Result<(), Error> {
     let items = call.args_from(2).step_by(words).map(|item| item.bytes());
-    if sketch.is_bearable(items) || call.must_obey() {
+    if sketch.within_work_limit(items) || call.must_obey() {
         return Ok(());
     }
     Err(TOO_MUCH.into())

@@ -7,12 +7,12 @@ use crate::server::call::{Call, Error};
 use crate::server::memory::Weighed;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
+use roughly_sketch::top_k::{BLOCK, ItemHash, MAX_INCREMENT, TopK};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
-const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
+const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
 /// With the blanks that the peer's text has.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
@@ -51,14 +51,14 @@ struct Outcome<'a> {
     accepted: Accepted<'a>,
 }
 
-/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. What must be obeyed
+/// Refuses items and increments that would take too long, see [`TopK::within_work_limit`]. What must be obeyed
 /// was bearable elsewhere.
 fn check_work<'a>(
     call: &Call<'_>,
     sketch: &TopK,
     items: impl Iterator<Item = (&'a [u8], u32)>,
 ) -> Result<(), Error> {
-    if sketch.is_bearable(items) || call.must_obey() {
+    if sketch.within_work_limit(items) || call.must_obey() {
         return Ok(());
     }
     Err(TOO_MUCH.into())

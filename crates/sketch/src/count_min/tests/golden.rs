@@ -3,7 +3,7 @@
 //! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built holds the commands, one a line,
 //! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
 
-use super::super::{CellSize, CountMin, Weighted, dimensions_for};
+use super::super::{CellSize, CountMin, MergeSource, dimensions_for};
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
@@ -73,11 +73,11 @@ fn built(version: &str) -> HashMap<String, CountMin> {
             ("CMS.MERGE", ["2", own, other, "WEIGHTS", weight, other_weight]) if *own == key => {
                 let mut sketch = sketches.remove(&key).unwrap();
                 let sources = [
-                    Weighted {
+                    MergeSource {
                         sketch: None,
                         weight: weight.parse().unwrap(),
                     },
-                    Weighted {
+                    MergeSource {
                         sketch: Some(&sketches[*other]),
                         weight: other_weight.parse().unwrap(),
                     },

@@ -1,6 +1,6 @@
 //! Stored forms from hands that mean harm: nothing panics, and what loads can be used in every way.
 
-use super::super::{CountMin, Weighted};
+use super::super::{CountMin, MergeSource};
 use super::golden::payload;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -19,11 +19,11 @@ fn use_in_every_way(mut sketch: CountMin) {
         }
     }
     for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
-        let own = Weighted {
+        let own = MergeSource {
             sketch: None,
             weight,
         };
-        let other = Weighted {
+        let other = MergeSource {
             sketch: Some(&copy),
             weight,
         };

@@ -8,15 +8,15 @@ fn counted(cell_size: CellSize, count: i64) -> CountMin {
     sketch
 }
 
-fn other(sketch: &CountMin, weight: i64) -> Weighted<'_> {
-    Weighted {
+fn other(sketch: &CountMin, weight: i64) -> MergeSource<'_> {
+    MergeSource {
         sketch: Some(sketch),
         weight,
     }
 }
 
-fn own(weight: i64) -> Weighted<'static> {
-    Weighted {
+fn own(weight: i64) -> MergeSource<'static> {
+    MergeSource {
         sketch: None,
         weight,
     }
@@ -150,11 +150,11 @@ fn other_shapes_are_refused() {
     let mut sketch = counted(CellSize::Two, 1);
     let new = |width, depth, size| CountMin::new(width, depth, size, Budget::UNLIMITED).unwrap();
     for (source, error) in [
-        (new(301, 4, CellSize::Two), CountMinError::OtherDimensions),
-        (new(300, 5, CellSize::Two), CountMinError::OtherDimensions),
-        (new(400, 3, CellSize::Two), CountMinError::OtherDimensions),
-        (new(301, 4, CellSize::One), CountMinError::OtherDimensions),
-        (new(300, 4, CellSize::Four), CountMinError::OtherCellSize),
+        (new(301, 4, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(300, 5, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(400, 3, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(301, 4, CellSize::One), CountMinError::DimensionMismatch),
+        (new(300, 4, CellSize::Four), CountMinError::CellSizeMismatch),
     ] {
         assert_eq!(sketch.merge(&[own(1), other(&source, 1)]), Err(error));
         assert_eq!(sketch, counted(CellSize::Two, 1));

@@ -1,7 +1,7 @@
 //! The sketch as its spec page describes it, and the property that the real one does the same.
 
 use super::super::cell::ALL_SIZES;
-use super::super::{CellSize, CountMin, CountMinError, Weighted};
+use super::super::{CellSize, CountMin, CountMinError, MergeSource};
 use crate::hash::murmur2;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -190,7 +190,7 @@ proptest! {
             .collect();
         let weighted: Vec<_> = sources
             .iter()
-            .map(|&(i, weight)| Weighted {
+            .map(|&(i, weight)| MergeSource {
                 sketch: i.checked_sub(1).map(|i| &sketches[i].1),
                 weight,
             })
@@ -216,8 +216,8 @@ proptest! {
             (&sketches[0].0, first), (&model, own), (&sketches[1].0, second), (&sketches[0].0, 1),
         ];
         let merged = model.merge(&operands.repeat(repeats));
-        let other = |i: usize, weight| Weighted { sketch: Some(&sketches[i].1), weight };
-        let own = Weighted { sketch: None, weight: own };
+        let other = |i: usize, weight| MergeSource { sketch: Some(&sketches[i].1), weight };
+        let own = MergeSource { sketch: None, weight: own };
         let operands = [other(0, first), own, other(1, second), other(0, 1)];
         let done = sketch.merge(&operands.repeat(repeats));
         prop_assert_eq!(done.map(|_| ()), merged.as_ref().map(|_| ()).map_err(|&error| error));

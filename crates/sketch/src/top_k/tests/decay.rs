@@ -3,7 +3,7 @@
 //! The trials' distribution is computed exactly, by stepping the probabilities of all counts through
 //! every trial, and what is sampled is held against it with Pearson's chi-square test. Seeds are fixed.
 
-use super::super::decay::{Contest, Decay};
+use super::super::decay::{Decay, Decayed};
 use super::super::random::Random;
 
 const SAMPLES: u32 = 20_000;
@@ -81,10 +81,10 @@ fn sampling_failures_is_sampling_trials() {
         let decay = Decay::new(base);
         let mut observed = vec![0; probabilities.len()];
         for _ in 0..SAMPLES {
-            let contest = decay.contest(count as u32, trials as u32, &mut random);
-            let outcome = match contest {
-                Contest::Kept(kept) => kept as usize,
-                Contest::Taken(left) => count + 1 + left as usize,
+            let decayed = decay.apply(count as u32, trials as u32, &mut random);
+            let outcome = match decayed {
+                Decayed::Kept(kept) => kept as usize,
+                Decayed::Replaced(left) => count + 1 + left as usize,
             };
             observed[outcome] += 1;
         }
@@ -104,9 +104,9 @@ fn the_test_notices_a_wrong_distribution() {
     let mut observed = vec![0; probabilities.len()];
     let mut random = Random::from_seed(1);
     for _ in 0..SAMPLES {
-        match Decay::new(0.905).contest(20, 100, &mut random) {
-            Contest::Kept(kept) => observed[kept as usize] += 1,
-            Contest::Taken(left) => observed[21 + left as usize] += 1,
+        match Decay::new(0.905).apply(20, 100, &mut random) {
+            Decayed::Kept(kept) => observed[kept as usize] += 1,
+            Decayed::Replaced(left) => observed[21 + left as usize] += 1,
         }
     }
     assert!(chi_square_deviate(&observed, &probabilities) > 5.5);
@@ -118,7 +118,7 @@ fn a_large_increment_draws_few_random_numbers() {
     let stored = |random: Random| random.to_stored() & 0xffff_ffff_ffff;
     for count in [1, 80, 100, 400, 10_000] {
         let before = stored(random);
-        Decay::new(0.9).contest(count, 100_000, &mut random);
+        Decay::new(0.9).apply(count, 100_000, &mut random);
         assert!(stored(random) - before <= 120);
     }
 }

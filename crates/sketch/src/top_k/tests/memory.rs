@@ -234,7 +234,7 @@ fn elements_dropped_by_a_load_take_no_memory() {
         values.values[lost] = Value::Bytes(vec![0]);
     }
     let loaded = TopK::load(&mut values, 0, &()).unwrap();
-    assert_eq!(loaded.items_held(), 2);
+    assert_eq!(loaded.item_count(), 2);
     let again = TopK::load(&mut saved(&loaded), 0, &()).unwrap();
     assert_eq!(bytes(&loaded), bytes(&again));
     assert!(bytes(&loaded) < bytes(&six));

@@ -33,7 +33,7 @@ fn listed(sketch: &TopK) -> Vec<(Vec<u8>, u32)> {
 /// What [`TopK::digest`] feeds.
 fn digest(sketch: &TopK) -> Vec<u8> {
     let mut bytes = Vec::new();
-    sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
+    sketch.digest(&mut |chunk| bytes.extend_from_slice(chunk));
     bytes
 }
 

@@ -1,6 +1,6 @@
 //! The sketch against a model written straight from the spec page.
 
-use super::super::decay::{Contest, Decay};
+use super::super::decay::{Decay, Decayed};
 use super::super::random::Random;
 use super::super::{Added, TopK, TopKError};
 use super::{digest, listed, saved, sketch, through_chunks};
@@ -82,9 +82,9 @@ impl Model {
             } else if owner == fingerprint {
                 (fingerprint, count.saturating_add(increment))
             } else {
-                match self.decay.contest(count, increment, &mut self.random) {
-                    Contest::Kept(count) => (owner, count),
-                    Contest::Taken(count) => (fingerprint, count),
+                match self.decay.apply(count, increment, &mut self.random) {
+                    Decayed::Kept(count) => (owner, count),
+                    Decayed::Replaced(count) => (fingerprint, count),
                 }
             };
             self.buckets[bucket] = after;
@@ -303,7 +303,7 @@ fn an_item_added_zero_times_is_in_the_heap_but_not_listed() {
     );
     assert_eq!(listed(&sketch), []);
     assert!(sketch.query(b"a"));
-    assert_eq!(sketch.items_held(), 1);
+    assert_eq!(sketch.item_count(), 1);
     sketch.add(b"a", 1).unwrap();
     assert_eq!(listed(&sketch), [(b"a".to_vec(), 1)]);
 }
