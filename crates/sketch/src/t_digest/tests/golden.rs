@@ -58,7 +58,7 @@ fn assert_close(got: &[f64], want: &[f64], context: &str) {
 }
 
 fn info(digest: &TDigest) -> Vec<f64> {
-    let Figures {
+    let Info {
         compression,
         capacity,
         merged_nodes,
@@ -68,7 +68,7 @@ fn info(digest: &TDigest) -> Vec<f64> {
         observations,
         total_compressions,
         memory_usage: _,
-    } = digest.figures();
+    } = digest.info();
     vec![
         f64::from(compression),
         f64::from(capacity),

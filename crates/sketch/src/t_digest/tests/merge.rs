@@ -12,7 +12,7 @@ fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
     assert_eq!([fed(&left), fed(&right)], before);
     assert_eq!(merged.observations(), 2070);
     assert_eq!(merged.min(), left.min().min(right.min()));
-    assert_eq!(merged.figures().total_compressions, 2);
+    assert_eq!(merged.info().total_compressions, 2);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
     };
     let merged = TDigest::merge(30, &[&left, &right].repeat(10), Budget::new(&allows)).unwrap();
     assert_eq!(merged, expected);
-    assert_eq!(merged.figures(), expected.figures());
+    assert_eq!(merged.info(), expected.info());
     assert_eq!(merged.observations(), 11_000);
     // For the result, and for the compressed forms of both.
     assert_eq!(asked.get(), 3);

@@ -119,7 +119,7 @@ impl Iterator for Uniform {
 #[test]
 fn compressions_out_of_range_are_refused() {
     let new =
-        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.figures());
+        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.info());
     assert_eq!(new(0), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(i64::MIN), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(357_913_940), Err(DigestError::CompressionTooLarge));
@@ -237,7 +237,7 @@ fn reset_leaves_an_empty_digest_of_the_same_compression() {
     let mut used = digest_of(20, &[1.0; 1000]);
     used.reset();
     assert_eq!(used, digest(20));
-    assert_eq!(used.figures(), digest(20).figures());
+    assert_eq!(used.info(), digest(20).info());
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
             // A new smallest and largest sample each time: the hardest weights to join.
             let bound = doubled.max * 3.0;
             doubled.add(&[-bound, bound]).unwrap();
-            let nodes = doubled.figures();
+            let nodes = doubled.info();
             assert!(nodes.merged_nodes + nodes.unmerged_nodes <= nodes.capacity as usize);
             let loaded = TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
             assert_eq!(loaded, doubled);

@@ -261,7 +261,7 @@ fn assert_like(digest: &TDigest, model: &Model) {
         .map(|node| (node.mean, node.weight as f64))
         .collect();
     assert_eq!(nodes, model.compressed());
-    let figures = digest.figures();
+    let figures = digest.info();
     let weight = |nodes: &[(f64, i64)]| nodes.iter().map(|node| node.1).sum::<i64>();
     let (merged, unmerged) = model.nodes.split_at(model.merged);
     assert_eq!(figures.merged_nodes, merged.len());
@@ -378,7 +378,7 @@ proptest! {
         for (read, left) in read.iter().zip(&left) {
             prop_assert_eq!(fed(read), fed(left));
             prop_assert_eq!(saved(read), saved(left));
-            prop_assert_eq!(read.figures(), left.figures());
+            prop_assert_eq!(read.info(), left.info());
             prop_assert_eq!(answers(read), answers(left));
             prop_assert_eq!(answers(read), answers(left));
         }
@@ -440,7 +440,7 @@ proptest! {
             single.add(part).unwrap();
         }
         let all = digest_of(compression, &values);
-        prop_assert_eq!(single.figures(), all.figures());
+        prop_assert_eq!(single.info(), all.info());
         prop_assert!(single == all);
     }
 }
