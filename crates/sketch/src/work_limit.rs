@@ -1,7 +1,7 @@
 //! The limit on the hashing that one command may do in a sketch with many rows.
 //!
-//! Work is counted in bytes hashed. An item is hashed once per [`LANES`] rows: a single item of 512 MiB in a sketch of a
-//! million rows would take a day.
+//! Work is counted in bytes hashed. An item is hashed once per [`LANES`] rows: a single item of 512 MiB in a sketch of
+//! a million rows would take a day.
 
 use crate::rows::LANES;
 

@@ -313,8 +313,8 @@ impl Sums {
     }
 }
 
-/// Adds to the cells at `places`. Of a sum that is out of the range of a cell the lower bits are stored; the caller must
-/// then call [`undo`].
+/// Adds to the cells at `places`. Of a sum that is out of the range of a cell the lower bits are stored; the caller
+/// must then call [`undo`].
 ///
 /// Most increments fit, so that adding first and checking afterwards needs one pass instead of two.
 #[inline]

@@ -211,8 +211,8 @@ impl CountMin {
 
 /// All occurrences of a source.
 struct Group<'a> {
-    /// The source, with the sum of the weights. The sum may wrap: [`CountMin::sums_fit`] then requires that all counts of
-    /// the source are 0.
+    /// The source, with the sum of the weights. The sum may wrap: [`CountMin::sums_fit`] then requires that all counts
+    /// of the source are 0.
     sum: MergeSource<'a>,
     /// The sum of the absolute weights, saturating.
     weights: u64,

@@ -79,8 +79,8 @@ pub enum CountMinError {
 
 /// A count-min sketch.
 ///
-/// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian, which is also the stored
-/// form.
+/// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian, which is also the
+/// stored form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountMin {
     shape: Shape,
@@ -94,7 +94,8 @@ pub struct CountMin {
 impl CountMin {
     /// An empty sketch of `depth` rows of `width` cells.
     ///
-    /// `budget` is asked once, for the bytes of all cells. The operating system supplies pages when they are first used.
+    /// `budget` is asked once, for the bytes of all cells. The operating system supplies pages when they are first
+    /// used.
     ///
     /// # Errors
     /// [`CountMinError::InvalidDimensions`], [`CountMinError::OutOfMemory`].
@@ -134,8 +135,8 @@ impl CountMin {
         self.shape
     }
 
-    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is 4 GiB in all
-    /// passes. Cost: one step per item if there is a limit.
+    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is 4 GiB in
+    /// all passes. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
         let rows = self.shape.depth();

@@ -54,8 +54,8 @@ impl Shape {
     }
 }
 
-/// The width and depth for which an estimate exceeds the count by at most `error` times the total, with a probability of
-/// at least 1 - `probability`. Both parameters are in (0, 1).
+/// The width and depth for which an estimate exceeds the count by at most `error` times the total, with a probability
+/// of at least 1 - `probability`. Both parameters are in (0, 1).
 ///
 /// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉, where the probability, both logarithms
 /// and the quotient are rounded to single precision. The rounding is part of the format, since the depth decides which
@@ -63,8 +63,8 @@ impl Shape {
 /// summary" (2005), section 3, use e where this function uses 2.
 ///
 /// # Errors
-/// [`CountMinError::InvalidDimensions`] if the width or depth is 0, not finite or above 2^63 - 1: for a probability that
-/// rounds to 0 or 1 in single precision, or an error below 2 / (2^63 - 1).
+/// [`CountMinError::InvalidDimensions`] if the width or depth is 0, not finite or above 2^63 - 1: for a probability
+/// that rounds to 0 or 1 in single precision, or an error below 2 / (2^63 - 1).
 pub fn dimensions_for(error: f64, probability: f64) -> Result<(u64, u64), CountMinError> {
     let width = (2.0 / error).ceil();
     let depth = f64::from((log10_single(probability as f32) / LOG10_HALF).ceil());

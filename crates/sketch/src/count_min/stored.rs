@@ -1,5 +1,5 @@
-//! The stored forms (spec: count-min-sketch.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload, and a header
-//! with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
+//! The stored forms (spec: count-min-sketch.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload, and a
+//! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
 
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, MAX_TOTAL, Shape};
@@ -150,8 +150,8 @@ impl Stored for CountMin {
     }
 
     fn check_chunk(&self, place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
-        // Chunks may start and end inside a cell. Only cells of 8 bytes can exceed their maximum: the sign bit in the last
-        // byte is then set.
+        // Chunks may start and end inside a cell. Only cells of 8 bytes can exceed their maximum: the sign bit in the
+        // last byte is then set.
         if self.shape.cell_size() == CellSize::Eight {
             let mut last_bytes = chunk.iter().skip(7 - place.offset % 8).step_by(8);
             if last_bytes.any(|&byte| byte > 0x7f) {

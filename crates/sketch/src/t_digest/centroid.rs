@@ -102,8 +102,8 @@ pub(super) fn compress_to_vec(
 /// A double represents every integer up to this one.
 const MAX_EXACT: i64 = 1 << 53;
 
-/// Rounds weights above 2^53 down to doubles, the stored form, so that a digest and its reloaded copy stay equal. Returns the
-/// new sum of the weights, which was `total`. Cost: none up to 2^53 samples, otherwise one pass.
+/// Rounds weights above 2^53 down to doubles, the stored form, so that a digest and its reloaded copy stay equal.
+/// Returns the new sum of the weights, which was `total`. Cost: none up to 2^53 samples, otherwise one pass.
 pub(super) fn round_weights(centroids: &mut [Centroid], total: i64) -> i64 {
     if total <= MAX_EXACT {
         return total;
@@ -121,9 +121,9 @@ pub(super) fn stored_weight(weight: i64) -> i64 {
     weight >> lost << lost
 }
 
-/// Merges the two lightest neighbors if there are `capacity` centroids or more. Only tiny compressions with weights near
-/// 2^63, or crafted payloads, leave that many. Without this the digest would stay full, and a digest above its capacity
-/// could not be loaded. Cost: one pass in that case.
+/// Merges the two lightest neighbors if there are `capacity` centroids or more. Only tiny compressions with weights
+/// near 2^63, or crafted payloads, leave that many. Without this the digest would stay full, and a digest above its
+/// capacity could not be loaded. Cost: one pass in that case.
 pub(super) fn merge_lightest_if_full(centroids: &mut Vec<Centroid>, capacity: usize) {
     if centroids.len() < capacity {
         return;

@@ -1,9 +1,9 @@
 //! The compressed form of a digest, which answers queries.
 //!
-//! Each centroid is stored with the sum of the weights before it, so that quantile, cdf and rank are binary searches. Means
-//! and sums are in separate arrays, since a search reads only one of them. The rules, also for special cases, are those
-//! of the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference or product of extreme
-//! samples is not finite.
+//! Each centroid is stored with the sum of the weights before it, so that quantile, cdf and rank are binary searches.
+//! Means and sums are in separate arrays, since a search reads only one of them. The rules, also for special cases, are
+//! those of the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference or product
+//! of extreme samples is not finite.
 
 use super::centroid::{clamp, compress};
 use super::{Centroid, TDigest};
@@ -132,8 +132,8 @@ impl Compressed {
 
     /// The value at an index between the centers of the first and the last centroid.
     fn between_centers(&self, index: f64) -> f64 {
-        // A centroid's center is between its start and its end. So the last centroid that starts at or before the index is
-        // the left or the right neighbor of the index. The callers exclude indexes outside the centers, except for
+        // A centroid's center is between its start and its end. So the last centroid that starts at or before the index
+        // is the left or the right neighbor of the index. The callers exclude indexes outside the centers, except for
         // rounding near 2^63.
         let whole = index as i64;
         let started = self.before.partition_point(|&before| before <= whole);
@@ -216,8 +216,8 @@ impl Compressed {
         (start + inside) / all
     }
 
-    /// The mean of the samples between the quantiles `low` and `high`, 0 ≤ low < high ≤ 1; nan if empty. Cost: one pass over
-    /// the centroids.
+    /// The mean of the samples between the quantiles `low` and `high`, 0 ≤ low < high ≤ 1; nan if empty. Cost: one pass
+    /// over the centroids.
     #[must_use]
     pub fn trimmed_mean(&self, low: f64, high: f64) -> f64 {
         match self.ends() {
@@ -250,8 +250,8 @@ impl Compressed {
         clamp(sum / count, self.min, self.max)
     }
 
-    /// The estimated number of samples below `x`, counting half of those equal to it: -2 if empty, -1 below the minimum, the
-    /// number of samples above the maximum. Cost: a binary search.
+    /// The estimated number of samples below `x`, counting half of those equal to it: -2 if empty, -1 below the
+    /// minimum, the number of samples above the maximum. Cost: a binary search.
     #[must_use]
     pub fn rank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
@@ -266,8 +266,8 @@ impl Compressed {
         }
     }
 
-    /// The estimated number of samples above `x`, counting half of those equal to it: -2 if empty, the number of samples
-    /// below the minimum, -1 above the maximum. Cost: a binary search.
+    /// The estimated number of samples above `x`, counting half of those equal to it: -2 if empty, the number of
+    /// samples below the minimum, -1 above the maximum. Cost: a binary search.
     #[must_use]
     pub fn revrank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
@@ -282,8 +282,8 @@ impl Compressed {
         }
     }
 
-    /// The estimated value with `rank` ≥ 0 samples below it: nan if empty, the minimum for 0, infinity for the number of
-    /// samples or more. Cost: a binary search.
+    /// The estimated value with `rank` ≥ 0 samples below it: nan if empty, the minimum for 0, infinity for the number
+    /// of samples or more. Cost: a binary search.
     #[must_use]
     pub fn by_rank(&self, rank: i64) -> f64 {
         if self.means.is_empty() {
@@ -297,8 +297,8 @@ impl Compressed {
         }
     }
 
-    /// The estimated value with `rank` ≥ 0 samples above it: nan if empty, the maximum for 0, minus infinity for the number
-    /// of samples or more. Cost: a binary search.
+    /// The estimated value with `rank` ≥ 0 samples above it: nan if empty, the maximum for 0, minus infinity for the
+    /// number of samples or more. Cost: a binary search.
     #[must_use]
     pub fn by_revrank(&self, rank: i64) -> f64 {
         if self.means.is_empty() {
@@ -370,8 +370,8 @@ fn fraction_between(x: f64, low: f64, high: f64) -> f64 {
     }
 }
 
-/// The value at this fraction of the distance from `from` to `to`; `from` if the fraction is not finite, which occurs for a
-/// first or last centroid of weight 2.
+/// The value at this fraction of the distance from `from` to `to`; `from` if the fraction is not finite, which occurs
+/// for a first or last centroid of weight 2.
 fn interpolate(from: f64, to: f64, fraction: f64) -> f64 {
     if !fraction.is_finite() {
         return from;

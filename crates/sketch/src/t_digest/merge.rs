@@ -21,13 +21,13 @@ impl TDigest {
         Self::merge_within(compression, operands, budget, u64::MAX)
     }
 
-    /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur several
-    /// times.
+    /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur
+    /// several times.
     ///
     /// For each operand, the nodes merged so far are compressed if any is new. Then the centroids of the operand's
-    /// compressed form are appended as samples are. Those of the last operand stay unmerged (spec: t-digest.md, "Merge").
-    /// `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the nodes of each
-    /// distinct operand, and at least one compression per operand.
+    /// compressed form are appended as samples are. Those of the last operand stay unmerged (spec: t-digest.md,
+    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the
+    /// nodes of each distinct operand, and at least one compression per operand.
     ///
     /// # Errors
     /// As [`TDigest::new`], which gets `budget`; [`DigestError::Overflow`]; [`DigestError::TooMuchWork`];
@@ -55,8 +55,8 @@ impl TDigest {
         for &number in &distinct.numbers {
             occurrences[number] += 1;
         }
-        // The compressed forms of operands that occur again. They are not kept in the operands: that would cost memory in
-        // every source.
+        // The compressed forms of operands that occur again. They are not kept in the operands: that would cost memory
+        // in every source.
         let mut kept = with_capacity(distinct.firsts.len())?;
         kept.resize_with(distinct.firsts.len(), || None);
         for (operand, number) in operands.iter().zip(distinct.numbers) {

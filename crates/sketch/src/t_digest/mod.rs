@@ -1,18 +1,18 @@
 //! t-digest: quantiles of a stream, from a few hundred weighted means.
 //!
 //! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"; spec:
-//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes as
-//! far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in the
-//! middle.
+//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
+//! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
+//! the middle.
 //!
-//! Reads do not change the state. They are answered from its compressed form ([`Compressed`]), which is computed separately
-//! and kept until the next write. The state is therefore a function of the writes, and equal on a primary, on its replica
-//! and after a reload. merge.rs merges digests, stored.rs has the stored forms.
+//! Reads do not change the state. They are answered from its compressed form ([`Compressed`]), which is computed
+//! separately and kept until the next write. The state is therefore a function of the writes, and equal on a primary,
+//! on its replica and after a reload. merge.rs merges digests, stored.rs has the stored forms.
 //!
-//! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per other
-//! node; 16 bytes per centroid of the kept compressed form. Except for the latter, memory depends on the state only, so
-//! that a copy and a loaded digest take what the original takes. [`TDigest::new`] requests the memory of a full digest from
-//! the budget; additions request what they allocate.
+//! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
+//! other node; 16 bytes per centroid of the kept compressed form. Except for the latter, memory depends on the state
+//! only, so that a copy and a loaded digest take what the original takes. [`TDigest::new`] requests the memory of a
+//! full digest from the budget; additions request what they allocate.
 
 mod centroid;
 mod compressed;
@@ -95,8 +95,8 @@ struct Unmerged {
 
 /// A t-digest. See the [module](self).
 ///
-/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are equal) first the compressed
-/// nodes, then the others in the order of their addition.
+/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are equal) first the
+/// compressed nodes, then the others in the order of their addition.
 #[derive(Debug)]
 pub struct TDigest {
     /// From 1 to [`MAX_COMPRESSION`].
@@ -111,8 +111,8 @@ pub struct TDigest {
     centroids: Vec<Centroid>,
     /// Sum of the weights of the centroids. Together with the samples at most 2^63 - 1.
     weight: i64,
-    /// Among equal means they follow the centroids. In a `RefCell` because a read sorts them in place, which does not change
-    /// the state: see [`Samples`].
+    /// Among equal means they follow the centroids. In a `RefCell` because a read sorts them in place, which does not
+    /// change the state: see [`Samples`].
     samples: RefCell<Samples>,
     unmerged: Unmerged,
     /// The compressed form of this state. Every write removes it.
@@ -154,8 +154,8 @@ impl TDigest {
         }
     }
 
-    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression (a sort of the buffer and a pass over all
-    /// nodes) whenever the number of nodes reaches the capacity less one.
+    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression (a sort of the buffer and a pass over
+    /// all nodes) whenever the number of nodes reaches the capacity less one.
     ///
     /// # Errors
     /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then nothing has changed.
@@ -210,8 +210,8 @@ impl TDigest {
         self.samples.get_mut().reserve(more, max_len)
     }
 
-    /// Adds samples that need a compression. The new state is built beside the old one, so that a refused allocation changes
-    /// nothing.
+    /// Adds samples that need a compression. The new state is built beside the old one, so that a refused allocation
+    /// changes nothing.
     fn add_with_compression(
         &mut self,
         mut values: &[f64],
@@ -269,8 +269,8 @@ impl TDigest {
         self.unmerged = Unmerged::default();
     }
 
-    /// Requests the bytes by which the blocks grow if they take `after` bytes after a write, which removes the kept compressed
-    /// form.
+    /// Requests the bytes by which the blocks grow if they take `after` bytes after a write, which removes the kept
+    /// compressed form.
     fn request_growth(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 {
@@ -371,8 +371,8 @@ impl TDigest {
         }
     }
 
-    /// The compressed form of the state, which answers queries. Cost: after a write, a sort of the new samples and a pass over
-    /// all nodes; otherwise none.
+    /// The compressed form of the state, which answers queries. Cost: after a write, a sort of the new samples and a
+    /// pass over all nodes; otherwise none.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses; the digest has not changed.
@@ -403,16 +403,17 @@ impl TDigest {
     }
 }
 
-/// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which samples.
+/// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which
+/// samples.
 struct Layout {
     centroids: Vec<Centroid>,
     samples: Samples,
 }
 
 impl Layout {
-    /// The layout of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of one
-    /// sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of equal
-    /// mean. Cost: two passes over the nodes.
+    /// The layout of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
+    /// one sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of
+    /// equal mean. Cost: two passes over the nodes.
     fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {
         let reversed = || {
             let mut mean_of_heavier = f64::NAN;

@@ -4,9 +4,9 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
-/// Samples in the order of their addition, or already in stable order as far as a read or a compression has sorted them.
-/// Sorting in place does not change the state: only the order of equal samples matters, and the sort is stable. (Equal
-/// samples with different bits are 0.0 and -0.0.)
+/// Samples in the order of their addition, or already in stable order as far as a read or a compression has sorted
+/// them. Sorting in place does not change the state: only the order of equal samples matters, and the sort is stable.
+/// (Equal samples with different bits are 0.0 and -0.0.)
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     values: Vec<f64>,
@@ -14,8 +14,8 @@ pub(super) struct Samples {
     sorted: usize,
 }
 
-/// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More are
-/// sorted together with all others.
+/// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More
+/// are sorted together with all others.
 const MAX_INSERTED: usize = 16;
 
 impl Samples {

@@ -1,8 +1,8 @@
 //! The stored forms: the values of an RDB file or DUMP payload, and the same fields packed as one header.
 //!
-//! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded digest
-//! must continue as the saved one does. Weights are stored as doubles. Those above 2^53 are already rounded to doubles by
-//! each compression.
+//! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded
+//! digest must continue as the saved one does. Weights are stored as doubles. Those above 2^53 are already rounded to
+//! doubles by each compression.
 
 use super::{
     Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
@@ -202,8 +202,8 @@ impl Stored for TDigest {
         FIXED_BYTES + 9 * 10 + 2 * 9 * nodes as u64
     }
 
-    /// The values of [`Stored::save`] as packed little-endian fields of eight bytes. A digest has no arrays and so no chunks
-    /// besides the header.
+    /// The values of [`Stored::save`] as packed little-endian fields of eight bytes. A digest has no arrays and so no
+    /// chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let nodes = self.centroids.len() + self.samples.borrow().len();
         let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * nodes)?);
@@ -230,8 +230,8 @@ impl Stored for TDigest {
         None
     }
 
-    /// Feeds the logical state. Whether a node is merged, capacities and the kept compressed form are not part of it. Cost:
-    /// four calls, and two per node.
+    /// Feeds the logical state. Whether a node is merged, capacities and the kept compressed form are not part of it.
+    /// Cost: four calls, and two per node.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         feed(&self.compression.to_le_bytes());
         feed(&self.compressions.to_le_bytes());

@@ -3,9 +3,9 @@
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
 //!
-//! The order of equal counts is part of the format (spec: top-k.md), so that the sifting must not be replaced by another
-//! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
-//! counts, and the root need not be the smallest element.
+//! The order of equal counts is part of the format (spec: top-k.md), so that the sifting must not be replaced by
+//! another algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with
+//! larger counts, and the root need not be the smallest element.
 
 use super::index::Index;
 use super::item_hash::fingerprint_of;
@@ -303,8 +303,8 @@ impl Heap {
         self.index.resize_for(self.slots.len())
     }
 
-    /// Puts an item, which ends with a NUL, into the empty element at `position` without sifting. An item that is already
-    /// in the heap keeps its position and gets the larger of the two counts.
+    /// Puts an item, which ends with a NUL, into the empty element at `position` without sifting. An item that is
+    /// already in the heap keeps its position and gets the larger of the two counts.
     pub fn put(
         &mut self,
         position: u32,
@@ -385,8 +385,8 @@ impl Heap {
         slot
     }
 
-    /// Shrinks the spare memory, which an expelled item left, if it is far too large for the new item. Otherwise k short
-    /// items could hold the memory of k long ones.
+    /// Shrinks the spare memory, which an expelled item left, if it is far too large for the new item. Otherwise k
+    /// short items could hold the memory of k long ones.
     #[inline]
     fn trim_spare(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         if self.spare.capacity() > 2 * self.spare.len() + 64 {

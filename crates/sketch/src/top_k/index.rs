@@ -1,7 +1,7 @@
 //! The index: a hash table from tags to heap slots, with linear probing.
 //!
-//! Tags are hashes, so that their low bits are the home entry. An entry contains its tag, and items are compared only if
-//! the tags are equal.
+//! Tags are hashes, so that their low bits are the home entry. An entry contains its tag, and items are compared only
+//! if the tags are equal.
 //!
 //! hashbrown's `HashTable` does not fit: it does not give out its memory as a vector, so that neither the defragmenter
 //! nor the memory accounting could treat it as a block (see [`crate::blocks`]), and it does not report the bytes of

@@ -55,8 +55,8 @@ impl Random {
         number
     }
 
-    /// The number of trials that fail before the first success, if each trial succeeds with this probability, in (0, 1];
-    /// `None` if none of `trials` succeeds. Draws one random number.
+    /// The number of trials that fail before the first success, if each trial succeeds with this probability, in (0,
+    /// 1]; `None` if none of `trials` succeeds. Draws one random number.
     ///
     /// The number of failures has a geometric distribution, and the random number is inverted through it: the result is
     /// the largest g for which (1 - probability)^g is at least that number. Repeated squaring and bisection find it in

@@ -74,9 +74,9 @@ impl Stored for TopK {
     const ENCODING_VERSION: u16 = 0;
     type Defaults = ();
 
-    /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be found
-    /// by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the state is
-    /// derived from the content.
+    /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
+    /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the
+    /// state is derived from the content.
     fn load(
         source: &mut dyn Source,
         encoding_version: u16,
@@ -144,8 +144,8 @@ impl Stored for TopK {
     }
 
     fn payload_bytes(&self) -> u64 {
-        // Numbers, footer, and the opcodes and lengths of the two arrays. Per element: opcode and length of the string (up to
-        // ten bytes) and the NUL.
+        // Numbers, footer, and the opcodes and lengths of the two arrays. Per element: opcode and length of the string
+        // (up to ten bytes) and the NUL.
         const FIXED_BYTES: u64 = 100;
         const STRING_BYTES: u64 = 11;
         let items: u64 = self
@@ -221,8 +221,8 @@ impl Stored for TopK {
         (number == 0).then(|| self.buckets.bytes_mut())
     }
 
-    /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory they
-    /// hold.
+    /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory
+    /// they hold.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         self.digest_content(feed);
         feed(&self.random.to_stored().to_le_bytes());
