@@ -1,9 +1,13 @@
 //! Examples, properties against a model, error bounds, golden payloads, hostile bytes. Samples are drawn from a
 //! generator with fixed seeds, so that every run tests the same samples.
 
+mod accuracy;
 mod golden;
 mod hostile;
+mod memory;
+mod merge;
 mod model;
+mod stored;
 
 use super::*;
 use crate::memory::Budget;
