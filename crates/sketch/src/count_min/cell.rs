@@ -1,6 +1,6 @@
 //! Cells: unsigned counters of 1, 2, 4 or 8 bytes, little-endian.
 //!
-//! The cell size of a sketch is a run-time parameter. The loops are generic over [`Cell`], and `with_cell!` selects one
+//! The cell size of a sketch is a run-time parameter. The loops are generic over `Cell`, and `with_cell!` selects one
 //! of the four types once per command.
 
 /// The size of a cell.

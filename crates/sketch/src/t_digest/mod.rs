@@ -448,7 +448,7 @@ impl Layout {
 }
 
 impl PartialEq for TDigest {
-    /// Bitwise equality of the logical state, as [`TDigest::digest`] feeds it.
+    /// Bitwise equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
         let head = |digest: &Self| {
             (

@@ -383,7 +383,7 @@ impl TopK {
         self.buckets.bytes()
     }
 
-    /// [`TopK::digest`] without the random state.
+    /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
         feed(self.buckets.bytes());
@@ -397,7 +397,7 @@ impl TopK {
 }
 
 impl PartialEq for TopK {
-    /// Equality of the logical state, as [`TopK::digest`] feeds it.
+    /// Equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()
             && self.random == other.random
