@@ -311,7 +311,7 @@ fn t_digests() {
         let shown = ask(&format!("family=tdigest&compression={compression}"));
         assert_eq!(shown.command, command);
         let digest = TDigest::new(compression, ANY).expect("a digest");
-        let figures = digest.figures();
+        let figures = digest.info();
         close(
             f64::from(figures.capacity),
             shown.figure("capacity"),

@@ -11,7 +11,7 @@ use roughly_sketch::memory::Budget;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 
 /// Items that are handed over at once.
-pub const BLOCK: usize = 16;
+pub const BLOCK_ITEMS: usize = 16;
 
 /// Every allocation is allowed.
 const ANY: Budget<'static> = Budget::UNLIMITED;
@@ -26,12 +26,12 @@ pub trait Competitor {
 
     /// Adds a block, and counts those for which there was room. One after another, if the filter has no
     /// way of its own.
-    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+    fn insert_block(&mut self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         items.iter().map(|item| u32::from(self.insert(item))).sum()
     }
 
     /// How many of a block may be in.
-    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+    fn contains_block(&self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         (items.iter())
             .map(|item| u32::from(self.contains(item)))
             .sum()
@@ -83,7 +83,7 @@ impl Competitor for BloomBlocks {
         self.0.contains(item)
     }
 
-    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+    fn insert_block(&mut self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         let chain = &mut self.0.0;
         let mut additions = Additions::new(items.iter().map(Item::as_slice), chain);
         let mut added = 0;
@@ -93,7 +93,7 @@ impl Competitor for BloomBlocks {
         added
     }
 
-    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+    fn contains_block(&self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         let hashes = items.map(|item| self.0.0.hash(&item));
         self.0.0.contains_block(&hashes).count_ones()
     }
@@ -143,14 +143,14 @@ impl Competitor for CuckooBlocks {
         self.0.contains(item)
     }
 
-    fn insert_block(&mut self, items: &[Item; BLOCK]) -> u32 {
+    fn insert_block(&mut self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         let mut stored = 0;
         let each = items.iter().map(|item| &item[..]);
         (self.0.0).insert_each(each, ANY, |done| stored += u32::from(done.is_ok()));
         stored
     }
 
-    fn contains_block(&self, items: &[Item; BLOCK]) -> u32 {
+    fn contains_block(&self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         let mut found = 0;
         let each = items.iter().map(|item| &item[..]);
         self.0.0.contains_each(each, |is| found += u32::from(is));

@@ -15,7 +15,7 @@ mod leveldb;
 mod plain_cuckoo;
 
 use competitors::{
-    BLOCK, Bloom, BloomBlocks, Competitor, Cuckoo, CuckooBlocks, FastBloom, Scalable,
+    BLOCK_ITEMS, Bloom, BloomBlocks, Competitor, Cuckoo, CuckooBlocks, FastBloom, Scalable,
 };
 use leveldb::LevelDb;
 use plain_cuckoo::PlainCuckoo;
@@ -41,7 +41,7 @@ const LOAD: f64 = 0.95;
 /// Numbers of items that were never added begin here.
 const STRANGE: u64 = 1 << 40;
 
-fn block(first: u64) -> [Item; BLOCK] {
+fn block(first: u64) -> [Item; BLOCK_ITEMS] {
     std::array::from_fn(|i| item(first + i as u64))
 }
 
@@ -51,14 +51,14 @@ fn fill<C: Competitor>(filter: &mut C, blocks: u64, parts: &mut [Segments]) -> (
     let segments = blocks / SEGMENT;
     for segment in 0..segments {
         let part = (segment * parts.len() as u64 / segments) as usize;
-        let added = parts[part].time(SEGMENT * BLOCK as u64, || -> u64 {
+        let added = parts[part].time(SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
             let numbers = segment * SEGMENT..(segment + 1) * SEGMENT;
             numbers
-                .map(|number| u64::from(filter.insert_block(&block(number * BLOCK as u64))))
+                .map(|number| u64::from(filter.insert_block(&block(number * BLOCK_ITEMS as u64))))
                 .sum()
         });
         stored += added;
-        if added < SEGMENT * BLOCK as u64 {
+        if added < SEGMENT * BLOCK_ITEMS as u64 {
             return (segment * SEGMENT, stored);
         }
     }
@@ -71,9 +71,9 @@ fn look_up<C: Competitor>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
     let mut numbers = Numbers(1);
     let mut found = 0;
     for _ in 0..LOOK_UPS {
-        found += segments.time(SEGMENT * BLOCK as u64, || -> u64 {
+        found += segments.time(SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
             let asked = (0..SEGMENT).map(|_| {
-                let number = numbers.below(blocks) * BLOCK as u64;
+                let number = numbers.below(blocks) * BLOCK_ITEMS as u64;
                 u64::from(filter.contains_block(&block(first + number)))
             });
             asked.sum()
@@ -84,7 +84,7 @@ fn look_up<C: Competitor>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
 
 /// Fills filters and looks items up.
 fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -> C) -> Value {
-    let blocks = items / plan.divisor / BLOCK as u64;
+    let blocks = items / plan.divisor / BLOCK_ITEMS as u64;
     let mut parts: Vec<Segments> = (0..PARTS).map(|_| Segments::default()).collect();
     let mut filter = make();
     let (mut full_blocks, mut filled) = fill(&mut filter, blocks, &mut parts);
@@ -97,12 +97,14 @@ fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -
     let timed = || parts.iter().filter(|ns| !ns.is_nan());
     let insert_ns = timed().sum::<f64>() / timed().count() as f64;
     let (hit_ns, found) = look_up(&filter, 0, full_blocks);
-    let asked = LOOK_UPS * SEGMENT * BLOCK as u64;
+    let asked = LOOK_UPS * SEGMENT * BLOCK_ITEMS as u64;
     assert_eq!(found, asked, "{name} lost items");
     let (miss_ns, _) = look_up(&filter, STRANGE, full_blocks);
     let size = plan.size;
-    let wrong: u64 = (0..STRANGERS / BLOCK as u64)
-        .map(|number| u64::from(filter.contains_block(&block(2 * STRANGE + number * BLOCK as u64))))
+    let wrong: u64 = (0..STRANGERS / BLOCK_ITEMS as u64)
+        .map(|number| {
+            u64::from(filter.contains_block(&block(2 * STRANGE + number * BLOCK_ITEMS as u64)))
+        })
         .sum();
     let error_rate = wrong as f64 / STRANGERS as f64;
     let bits = filter.bytes() as f64 * 8.0 / filled as f64;

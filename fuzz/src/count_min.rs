@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
-use roughly_sketch::count_min::{CellSize, CountMin, Weighted};
+use roughly_sketch::count_min::{CellSize, CountMin, MergeSource};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
@@ -42,11 +42,11 @@ impl Subject for CountMin {
         assert_eq!(estimates, items.map(|item| sketch.query(item)));
         for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
             let before = sketch.try_clone().expect("little memory");
-            let own = Weighted {
+            let own = MergeSource {
                 sketch: None,
                 weight,
             };
-            let other = Weighted {
+            let other = MergeSource {
                 sketch: Some(&copy),
                 weight,
             };
@@ -118,11 +118,11 @@ pub fn commands(bytes: &[u8]) {
                 let (own, others) = (input.byte() % 4, input.byte() % 4);
                 let before = sketch.try_clone().expect("little memory");
                 let sources = [
-                    Weighted {
+                    MergeSource {
                         sketch: None,
                         weight: own.into(),
                     },
-                    Weighted {
+                    MergeSource {
                         sketch: Some(&other),
                         weight: others.into(),
                     },

@@ -44,7 +44,7 @@ fn ask(digest: &TDigest) {
     let before = stored::digest(digest);
     let (min, max, all) = (digest.min(), digest.max(), digest.observations());
     let compressed = digest.compressed().expect("little memory");
-    assert!(compressed.centroids().len() <= digest.figures().capacity as usize);
+    assert!(compressed.centroids().len() <= digest.info().capacity as usize);
     let weight: i64 = compressed.centroids().map(|node| node.weight).sum();
     assert_eq!(weight, all);
     for share in [0.0, 1e-9, 0.1, 0.5, 0.999, 1.0] {

@@ -64,10 +64,13 @@ impl<T: DataType> Counted<T> {
     }
 
     /// Counts blocks that were freed and allocated.
-    pub(super) fn count_changes(&self, BlockChanges { gone, came }: &BlockChanges<MemoryUsage>) {
-        let blocks = self.blocks.get() + came.blocks;
-        self.blocks.set(blocks.saturating_sub(gone.blocks));
-        self.count_change(came.bytes as i64 - gone.bytes as i64);
+    pub(super) fn count_changes(
+        &self,
+        BlockChanges { freed, allocated }: &BlockChanges<MemoryUsage>,
+    ) {
+        let blocks = self.blocks.get() + allocated.blocks;
+        self.blocks.set(blocks.saturating_sub(freed.blocks));
+        self.count_change(allocated.bytes as i64 - freed.bytes as i64);
     }
 
     /// The effort to free or defragment it, in the server's units.

@@ -157,7 +157,7 @@ pub fn t_digest() -> String {
             }
             most = most.max(digest.block_bytes());
         }
-        let figures = digest.figures();
+        let figures = digest.info();
         vec![
             compression.to_string(),
             figures.capacity.to_string(),

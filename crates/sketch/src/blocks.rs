@@ -26,9 +26,9 @@ impl BlockVisitor for () {
 #[derive(Debug, Default)]
 pub struct BlockChanges<V> {
     /// Visits the blocks that are freed.
-    pub gone: V,
+    pub freed: V,
     /// Visits the blocks that are allocated. A block may be in both.
-    pub came: V,
+    pub allocated: V,
 }
 
 /// A structure with heap blocks.

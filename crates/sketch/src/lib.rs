@@ -69,6 +69,7 @@ pub mod rows;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;
+pub mod work_limit;
 
 #[cfg(test)]
 mod testing;

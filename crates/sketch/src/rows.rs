@@ -1,22 +1,62 @@
-//! Rows of cells: where an item falls in each row of a count-min sketch or a top-k.
+//! Rows of cells, as in count-min and top-k sketches: the cell of an item in each row.
 //!
-//! Row i hashes items with 32-bit MurmurHash2 under seed i, and the column is the hash modulo the
-//! row's width (spec: count-min-sketch.md, top-k.md).
+//! Row `i` hashes items with 32-bit MurmurHash2 under seed `i`. The column is the hash modulo the width. Cells are
+//! numbered row by row (spec: count-min-sketch.md, top-k.md).
 
-use super::hash::murmur2_groups;
+use crate::hash::murmur2_groups;
+use crate::modulus::Modulus;
 
-/// Rows whose hashes are computed side by side.
+/// Rows whose hashes are computed in the same vector register.
 pub const LANES: usize = 8;
 
-/// The hashes of `item` in rows from `first_row` on, in `GROUPS` of as many as a vector register has lanes.
-/// Row numbers are 32-bit seeds and wrap. Cost: one pass over the item.
+/// The dimensions of a table of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// Cells per row, at least 1.
+    pub width: usize,
+    /// Number of rows, at least 1.
+    pub depth: usize,
+    /// Computes remainders by the width.
+    pub modulus: Modulus<u32>,
+}
+
+impl Rows {
+    /// The columns of `item` in `G` groups of `L` rows from `first_row` on, also beyond the last row. Cost: one pass
+    /// over the item.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns<const L: usize, const G: usize>(
+        self,
+        item: &[u8],
+        first_row: usize,
+    ) -> [[u32; L]; G] {
+        // Seeds have 32 bits and wrap: row 2^32 has seed 0.
+        let mut columns = group_hashes::<L, G>(item, first_row as u32);
+        self.modulus.replace(columns.as_flattened_mut());
+        columns
+    }
+
+    /// The cell numbers that belong to these columns, the first of which is in row `first_row`. Columns beyond the
+    /// last row are skipped.
+    #[inline(always)]
+    pub fn cells(self, first_row: usize, columns: &[u32]) -> impl Iterator<Item = usize> + Clone {
+        let width = self.width;
+        let mut row_start = first_row * width;
+        columns
+            .iter()
+            .take(self.depth - first_row)
+            .map(move |&column| {
+                let cell = row_start + column as usize;
+                row_start += width;
+                cell
+            })
+    }
+}
+
+/// The hashes of `item` in `G` groups of `L` rows from `first_row` on. Row numbers wrap at 2^32.
 #[inline(always)]
-#[must_use]
-pub fn group_hashes<const N: usize, const GROUPS: usize>(
-    item: &[u8],
-    first_row: u32,
-) -> [[u32; N]; GROUPS] {
-    let mut seeds = [[0; N]; GROUPS];
+fn group_hashes<const L: usize, const G: usize>(item: &[u8], first_row: u32) -> [[u32; L]; G] {
+    let mut seeds = [[0; L]; G];
     let mut next = first_row;
     for seed in seeds.as_flattened_mut() {
         *seed = next;
@@ -25,52 +65,60 @@ pub fn group_hashes<const N: usize, const GROUPS: usize>(
     murmur2_groups(item, seeds)
 }
 
-/// Rows up to which any items may be hashed: that is at most five passes over what was sent.
-pub const SHALLOW_ROWS: u64 = 32;
-
-/// What one command may cost in a sketch that is not shallow, in bytes hashed in one pass: some seconds.
-const MOST_BYTES: u64 = 1 << 32;
-
-/// What a pass costs besides the item's bytes, in such bytes: eight cells of memory.
-const PASS_BYTES: u64 = 64;
-
-/// What an item costs in so many rows, in bytes hashed in one pass.
-///
-/// Each [`LANES`] rows count as a pass over the item, so that one of half a gibibyte would take a day for a
-/// million rows.
-#[must_use]
-pub fn item_bytes(item: &[u8], rows: u64) -> u64 {
-    let pass = (item.len() as u64).saturating_add(PASS_BYTES);
-    rows.div_ceil(LANES as u64).saturating_mul(pass)
-}
-
-/// Whether one command may cost all of this, in bytes hashed in one pass: 4 GiB, which takes some seconds.
-#[must_use]
-pub fn is_bearable(costs: impl Iterator<Item = u64>) -> bool {
-    let all = costs.fold(0u64, u64::saturating_add);
-    all <= MOST_BYTES
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hash::murmur2;
+    use crate::prefetch::with_wide_vectors;
     use proptest::prelude::*;
 
+    fn rows(width: usize, depth: usize) -> Rows {
+        Rows {
+            width,
+            depth,
+            modulus: Modulus::<u32>::new(width as u64),
+        }
+    }
+
     #[test]
-    fn a_command_may_hash_four_gibibytes_in_all_passes() {
-        let item = [0; 1 << 16];
-        assert_eq!(item_bytes(&item, 1), (1 << 16) + 64);
-        assert_eq!(item_bytes(&item, 8), (1 << 16) + 64);
-        assert_eq!(item_bytes(&item, 9), 2 * ((1 << 16) + 64));
-        assert_eq!(item_bytes(&[], u64::MAX), u64::MAX);
-        let items = |number, rows| std::iter::repeat_n(item_bytes(&item, rows), number);
-        assert!(is_bearable(items(65_472, 8)));
-        assert!(!is_bearable(items(65_473, 8)));
-        assert!(is_bearable(items(1, 1 << 18)));
-        assert!(!is_bearable(items(1, 1 << 20)));
-        assert!(!is_bearable(items(3, u64::MAX)));
-        assert!(is_bearable(items(0, u64::MAX)));
+    fn wide_vectors_compute_the_same_cells() {
+        fn check<const L: usize, const G: usize>(rows: Rows, item: &[u8], first_row: usize) {
+            let narrow = rows.columns::<L, G>(item, first_row);
+            let wide = with_wide_vectors(
+                #[inline(always)]
+                || rows.columns::<L, G>(item, first_row),
+            );
+            assert_eq!(narrow, wide);
+            let cells: Vec<_> = rows.cells(first_row, narrow.as_flattened()).collect();
+            let expected = (first_row..rows.depth).take(L * G).map(|row| {
+                let hash = murmur2(item, row as u32);
+                row * rows.width + hash as usize % rows.width
+            });
+            assert!(expected.eq(cells));
+        }
+        let item: Vec<u8> = (0..40).collect();
+        for (width, depth) in [(1, 1), (7, 4), (100, 5), (200_000, 10), (1 << 20, 20)] {
+            let rows = rows(width, depth);
+            for len in 0..item.len() {
+                check::<4, 1>(rows, &item[..len], 0);
+                check::<LANES, 1>(rows, &item[..len], 0);
+                check::<LANES, 2>(rows, &item[..len], 0);
+                check::<LANES, 2>(rows, &item[..len], rows.depth / 2);
+            }
+        }
+    }
+
+    #[test]
+    fn row_numbers_and_widths_above_32_bits_are_supported() {
+        let rows = rows(1 << 33, 1 << 33);
+        let first_row = (1 << 32) - 8;
+        let columns = rows.columns::<LANES, 2>(b"item", first_row);
+        for (row, &column) in (first_row as u64..).zip(columns.as_flattened()) {
+            let seed = (row % (1 << 32)) as u32;
+            assert_eq!(column, murmur2(b"item", seed));
+        }
+        let cells: Vec<_> = rows.cells(1, &[u32::MAX, 1]).collect();
+        assert_eq!(cells, [(1 << 33) + u32::MAX as usize, (2 << 33) + 1]);
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use super::NOT_FOUND;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::count_min::{CountMin, CountMinError, Weighted};
+use roughly_sketch::count_min::{CountMin, CountMinError, MergeSource};
 use roughly_sketch::memory::with_capacity;
 use std::ffi::CStr;
 
@@ -34,7 +34,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         if let Some(sketch) = sketch {
             destination.check_source(sketch).map_err(error_text)?;
         }
-        weighted.push(Weighted { sketch, weight });
+        weighted.push(MergeSource { sketch, weight });
     }
     let changed = destination.merge_within(&weighted, max_bytes(call));
     let changed = changed.map_err(error_text)?;
@@ -69,8 +69,8 @@ fn numkeys(call: &Call<'_>) -> Result<usize, Error> {
 
 fn error_text(error: CountMinError) -> Error {
     match error {
-        CountMinError::OtherDimensions => c"CMS: width/depth is not equal".into(),
-        CountMinError::OtherCellSize => c"CMS: cell size is not equal".into(),
+        CountMinError::DimensionMismatch => c"CMS: width/depth is not equal".into(),
+        CountMinError::CellSizeMismatch => c"CMS: cell size is not equal".into(),
         CountMinError::OutOfMemory(_) => NO_MEMORY.into(),
         CountMinError::TooMuchWork(_) => {
             c"CMS: too much work for one merge, merge fewer sources at a time".into()

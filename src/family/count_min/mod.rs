@@ -52,14 +52,14 @@ impl Chunked for CountMin {
 
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::is_bearable`]. Each item has
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]. Each item has
 /// `args_per_item` arguments. Commands of a primary or an AOF are not refused.
 fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
     let items = call
         .args_from(2)
         .step_by(args_per_item)
         .map(|item| item.bytes());
-    if sketch.is_bearable(items) || call.must_obey() {
+    if sketch.within_work_limit(items) || call.must_obey() {
         return Ok(());
     }
     Err(TOO_MUCH.into())

@@ -2,11 +2,11 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use roughly_sketch::t_digest::{Figures, TDigest};
+use roughly_sketch::t_digest::{Info, TDigest};
 use std::ffi::CStr;
 
 /// A field of TDIGEST.INFO: its name in the reply, and its value.
-type Field = (&'static CStr, fn(&Figures) -> i64);
+type Field = (&'static CStr, fn(&Info) -> i64);
 
 const FIELDS: [Field; 9] = [
     (c"Compression", |figures| i64::from(figures.compression)),
@@ -23,7 +23,7 @@ const FIELDS: [Field; 9] = [
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<TDigest>(1);
-    let figures = key.get().or_missing(NOT_FOUND)?.figures();
+    let figures = key.get().or_missing(NOT_FOUND)?.info();
     drop(key);
     call.reply_map(FIELDS.len());
     for (name, value) in FIELDS {

@@ -21,7 +21,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let merged = merged(call)?;
     let mut key = call.write::<TDigest>(1);
     let changes = match key.get() {
-        Slot::Found(old) => *old != merged || old.figures() != merged.figures(),
+        Slot::Found(old) => *old != merged || old.info() != merged.info(),
         Slot::Missing | Slot::WrongType => true,
     };
     if changes {

@@ -7,12 +7,12 @@ use crate::server::memory_usage::MemoryUsage;
 use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::top_k::{BLOCK, ItemHash, MOST_INCREMENT, TopK};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
-const INCREMENTS: RangeInclusive<i64> = 0..=MOST_INCREMENT as i64;
+const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
 /// With the spaces of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
@@ -67,7 +67,7 @@ fn add_all(
             &mut outcome,
         );
     } else {
-        add_each::<BLOCK>(
+        add_each::<BLOCK_ITEMS>(
             call,
             sketch,
             args_per_item,
@@ -107,7 +107,10 @@ fn add_each<'a, const N: usize>(
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
             let first = FIRST_ITEM + number * args_per_item;
-            let so_far = changes.came.bytes().saturating_sub(changes.gone.bytes());
+            let so_far = changes
+                .allocated
+                .bytes()
+                .saturating_sub(changes.freed.bytes());
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
                 more == 0 || call.allows_in_key(so_far + more)

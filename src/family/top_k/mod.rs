@@ -56,14 +56,14 @@ const FIRST_ITEM: usize = 2;
 
 const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
-/// Refuses items and increments that would take too long, see [`TopK::is_bearable`]. Commands of a primary or an AOF
+/// Refuses items and increments that would take too long, see [`TopK::within_work_limit`]. Commands of a primary or an AOF
 /// are not refused.
 fn check_work<'a>(
     call: &Call<'_>,
     sketch: &TopK,
     items: impl Iterator<Item = (&'a [u8], u32)>,
 ) -> Result<(), Error> {
-    if sketch.is_bearable(items) || call.must_obey() {
+    if sketch.within_work_limit(items) || call.must_obey() {
         return Ok(());
     }
     Err(TOO_MUCH.into())

@@ -3,7 +3,7 @@
 use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::top_k::{BLOCK, ItemHash, TopK};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK};
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
@@ -24,9 +24,9 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     check_work(call, sketch, items)?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
-    let mut block = [(&[][..], ItemHash::default()); BLOCK];
+    let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
     while items.len() > 0 {
-        let len = BLOCK.min(items.len());
+        let len = BLOCK_ITEMS.min(items.len());
         for (place, item) in block.iter_mut().zip(items.by_ref().take(len)) {
             *place = (item, sketch.hash(item));
         }

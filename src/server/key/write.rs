@@ -181,7 +181,7 @@ impl<T: DataType> Entry<T> {
 
     /// Counts the blocks that were freed and allocated since the value was last measured, for INFO.
     pub fn count_changes(&mut self, changes: &BlockChanges<MemoryUsage>) {
-        if changes.gone.blocks != 0 || changes.came.blocks != 0 {
+        if changes.freed.blocks != 0 || changes.allocated.blocks != 0 {
             self.counted().count_changes(changes);
         }
     }

@@ -1,16 +1,16 @@
 //! Cells: unsigned counters of 1, 2, 4 or 8 bytes, little-endian.
 //!
-//! The size of a sketch's cells is known only when it runs; the loops are generic over `Cell`, and
-//! `with_cell!` chooses one of the four once a command.
+//! The cell size of a sketch is a run-time parameter. The loops are generic over `Cell`, and `with_cell!` selects one
+//! of the four types once per command.
 
-/// Bytes of a cell.
+/// The size of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellSize {
     /// 1 byte, counts to 255.
     One,
-    /// 2 bytes, counts to 65 535.
+    /// 2 bytes, counts to 65,535.
     Two,
-    /// 4 bytes, counts to 2^32 - 1. The size where none is asked for.
+    /// 4 bytes, counts to 2^32 - 1. The default.
     #[default]
     Four,
     /// 8 bytes, counts to 2^63 - 1.
@@ -18,7 +18,7 @@ pub enum CellSize {
 }
 
 impl CellSize {
-    /// The size of this many bytes, where there is one.
+    /// The size of this many bytes; `None` if there is none.
     #[must_use]
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         match bytes {
@@ -41,31 +41,31 @@ impl CellSize {
         }
     }
 
-    /// The greatest count of a cell of this size.
+    /// The largest count of a cell of this size.
     #[must_use]
     pub fn max_count(self) -> u64 {
         with_cell!(self, C => C::MAX_COUNT)
     }
 }
 
-/// An unsigned counter as it lies in memory and in stored forms.
+/// An unsigned counter, in its stored form.
 pub(super) trait Cell {
     /// The cell's bytes.
     type Bytes: Copy + PartialEq;
 
-    /// The greatest count: all ones, but for the sign bit of eight bytes.
+    /// The largest count: all bits are 1, except the sign bit of eight bytes.
     const MAX_COUNT: u64;
 
     /// The cells of a buffer.
     fn all(bytes: &[u8]) -> &[Self::Bytes];
 
-    /// The cells of a buffer, to be written.
+    /// The cells of a buffer, mutable.
     fn all_mut(bytes: &mut [u8]) -> &mut [Self::Bytes];
 
     /// The count in a cell.
     fn count(cell: Self::Bytes) -> u64;
 
-    /// The cell with this count; of a count above [`Cell::MAX_COUNT`] the lower bits.
+    /// The cell with this count. Of a count above [`Cell::MAX_COUNT`] the lower bits are kept.
     fn with_count(count: u64) -> Self::Bytes;
 }
 
@@ -93,7 +93,6 @@ macro_rules! cell {
             }
 
             #[inline]
-            #[allow(clippy::cast_possible_truncation)]
             fn with_count(count: u64) -> Self::Bytes {
                 (count as $cell).to_le_bytes()
             }
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_little_endian_and_come_back() {
+    fn counts_are_stored_in_little_endian_order() {
         assert_eq!(u32::with_count(0x0102_0304), [4, 3, 2, 1]);
         for size in ALL_SIZES {
             with_cell!(size, C => for count in [0, 1, 200, C::MAX_COUNT - 1, C::MAX_COUNT] {

@@ -1,12 +1,12 @@
-//! Merging: every cell becomes a weighted sum of the sources' cells.
+//! Merges: every cell becomes a weighted sum of the sources' cells.
 //!
-//! Nothing may change if one sum is out of range, and a second set of cells would cost memory and page
-//! faults, so the sums are made twice: once to be checked, once to be written. Both passes work on
-//! blocks small enough for the first-level cache, source by source, so that the inner loops are over
-//! plain arrays, which the compiler vectorises, and the destination may be a source.
+//! A merge must change nothing if one sum is out of range, and a second set of cells would cost memory and page faults.
+//! The sums are therefore computed twice: first to check them, then to write them. Both passes work on blocks that fit
+//! the first-level cache, source by source. The inner loops then run over plain arrays, which the compiler vectorizes,
+//! and the destination may be a source.
 //!
-//! A source that is named several times is read once, with the sum of its weights, unless partial sums
-//! might overflow: then all operands are summed in their order.
+//! A source that is given several times is read once, with the sum of its weights, unless partial sums might overflow:
+//! then all sources are summed in their order.
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
@@ -18,12 +18,12 @@ use std::ptr;
 /// Cells summed at a time: 4 KiB of sums.
 const BLOCK_CELLS: usize = 512;
 
-/// A source of a merge: a sketch and its weight.
+/// A source of a merge, with its weight.
 #[derive(Debug, Clone, Copy)]
-pub struct Weighted<'a> {
+pub struct MergeSource<'a> {
     /// The sketch, `None` for the destination itself.
     pub sketch: Option<&'a CountMin>,
-    /// What its counts are multiplied by.
+    /// The factor of its counts.
     pub weight: i64,
 }
 
@@ -31,40 +31,39 @@ impl CountMin {
     /// Whether `source` may be merged into this sketch.
     ///
     /// # Errors
-    /// [`CountMinError::OtherDimensions`], then [`CountMinError::OtherCellSize`].
+    /// [`CountMinError::DimensionMismatch`], then [`CountMinError::CellSizeMismatch`].
     pub fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
         let (shape, other) = (self.shape, source.shape);
         if (shape.width(), shape.depth()) != (other.width(), other.depth()) {
-            return Err(CountMinError::OtherDimensions);
+            return Err(CountMinError::DimensionMismatch);
         }
         if shape.cell_size() != other.cell_size() {
-            return Err(CountMinError::OtherCellSize);
+            return Err(CountMinError::CellSizeMismatch);
         }
         Ok(())
     }
 
-    /// As [`CountMin::merge_within`], without a limit of the work.
+    /// [`CountMin::merge_within`] without a work limit.
     ///
     /// # Errors
     /// As [`CountMin::merge_within`].
-    pub fn merge(&mut self, sources: &[Weighted]) -> Result<bool, CountMinError> {
+    pub fn merge(&mut self, sources: &[MergeSource]) -> Result<bool, CountMinError> {
         self.merge_within(sources, u64::MAX)
     }
 
-    /// Replaces every cell and the total by Σ weight × source; whether anything changed by it.
+    /// Replaces every cell and the total by Σ weight × source. Returns whether anything changed.
     ///
-    /// The sums are made from the first source to the last in 64 bits with a sign, none of the products
-    /// and partial sums may overflow, and what comes out must be in the range of a cell and of the
-    /// total. The sketch's own counts only take part where it is a source. Cost: two passes over all
-    /// cells of the distinct sources; a third where a weight or the cells are large. `max_bytes` limits
-    /// what is read, see [`check_work`].
+    /// The sums are computed from the first source to the last in signed 64-bit integers. No product or partial sum may
+    /// overflow, and the results must be in the range of a cell and of the total. The sketch's own counts only
+    /// contribute if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. Cost: two passes over all
+    /// cells of the distinct sources; three if a weight or the cells are large.
     ///
     /// # Errors
-    /// Those of [`CountMin::check_source`], [`CountMinError::MergeOverflow`],
-    /// [`CountMinError::TooMuchWork`], [`CountMinError::OutOfMemory`] for a list of the sources.
+    /// Those of [`CountMin::check_source`], [`CountMinError::MergeOverflow`], [`CountMinError::TooMuchWork`],
+    /// [`CountMinError::OutOfMemory`] if the allocator refuses a list of the sources.
     pub fn merge_within(
         &mut self,
-        sources: &[Weighted],
+        sources: &[MergeSource],
         max_bytes: u64,
     ) -> Result<bool, CountMinError> {
         for sketch in sources.iter().filter_map(|source| source.sketch) {
@@ -90,7 +89,8 @@ impl CountMin {
         Ok(changed)
     }
 
-    fn merged_total(&self, sources: &[Weighted]) -> Option<u64> {
+    /// The weighted sum of the totals; `None` if it is out of range.
+    fn merged_total(&self, sources: &[MergeSource]) -> Option<u64> {
         let sum = sources.iter().try_fold(0i64, |sum, source| {
             let total = source.sketch.unwrap_or(self).total;
             let product = i64::try_from(total).ok()?.checked_mul(source.weight)?;
@@ -99,14 +99,14 @@ impl CountMin {
         u64::try_from(sum).ok().filter(|&sum| sum <= MAX_TOTAL)
     }
 
-    /// Whether so many sources may be read.
+    /// Checks the limit for reading this many sources.
     fn check_work(&self, sources: usize, max_bytes: u64) -> Result<(), CountMinError> {
         let bytes = (self.cells.len() as u64).saturating_mul(sources as u64);
         Ok(check_work(sources, bytes, max_bytes)?)
     }
 
-    /// Whether no product and no partial sum of the `operands` sources in these groups can overflow, in
-    /// whatever order they are added. Reads cells only where that may save reading some again.
+    /// Whether no product or partial sum of the `operands` sources in these groups can overflow, in any order of
+    /// addition. Reads cells only if that may avoid reading a source several times.
     fn sums_fit<C: Cell>(&self, groups: &[Group], operands: usize) -> bool {
         let fit = |largest_count: &dyn Fn(&Group) -> u64| {
             let products = groups
@@ -124,10 +124,10 @@ impl CountMin {
         fit(&|_| C::MAX_COUNT) || groups.len() < operands && fit(&largest_count)
     }
 
-    /// Whether a cell changed; `None`, and no change, where a sum is out of range.
+    /// Writes the sums. Returns whether a cell changed; `None`, and no change, if a sum is out of range.
     fn merge_cells<C: Cell>(
         &mut self,
-        sources: &[Weighted],
+        sources: &[MergeSource],
         cannot_overflow: bool,
     ) -> Option<bool> {
         let cell_count = C::all(&self.cells).len();
@@ -144,11 +144,11 @@ impl CountMin {
             } else if !self.sum_checked::<C>(sources, block, sums) {
                 return None;
             }
-            // The maximum is all ones up to some bit: a sum below 0 or above it has others.
-            let outside = sums
+            // The maximum is 2^n - 1: a sum that is negative or above it has other bits.
+            let out_of_range = sums
                 .iter()
                 .fold(0, |bits, sum| bits | sum.cast_unsigned() & !C::MAX_COUNT);
-            if outside != 0 {
+            if out_of_range != 0 {
                 return None;
             }
         }
@@ -166,13 +166,13 @@ impl CountMin {
         Some(changed)
     }
 
-    /// The weighted sums of a block's cells, which wrap.
-    fn sum<C: Cell>(&self, sources: &[Weighted], block: Range<usize>, sums: &mut [i64]) {
+    /// The weighted sums of the cells of a block, which wrap.
+    fn sum<C: Cell>(&self, sources: &[MergeSource], block: Range<usize>, sums: &mut [i64]) {
         sums.fill(0);
         for source in sources {
             let cells = &C::all(&source.sketch.unwrap_or(self).cells)[block.clone()];
             let terms = sums.iter_mut().zip(cells);
-            // The weight where none is given; and 64-bit products are dear.
+            // 1 is the default weight, and multiplications of 64 bits are slow.
             if source.weight == 1 {
                 for (sum, &cell) in terms {
                     *sum = sum.wrapping_add(C::count(cell).cast_signed());
@@ -186,10 +186,10 @@ impl CountMin {
         }
     }
 
-    /// As [`CountMin::sum`]; whether no product and no partial sum overflowed.
+    /// [`CountMin::sum`]; returns whether no product or partial sum overflowed.
     fn sum_checked<C: Cell>(
         &self,
-        sources: &[Weighted],
+        sources: &[MergeSource],
         block: Range<usize>,
         sums: &mut [i64],
     ) -> bool {
@@ -198,10 +198,10 @@ impl CountMin {
         for source in sources {
             let cells = &C::all(&source.sketch.unwrap_or(self).cells)[block.clone()];
             for (sum, &cell) in sums.iter_mut().zip(cells) {
-                let (product, too_large) =
+                let (product, product_overflows) =
                     C::count(cell).cast_signed().overflowing_mul(source.weight);
-                let (new_sum, too_far) = sum.overflowing_add(product);
-                overflow |= too_large | too_far;
+                let (new_sum, sum_overflows) = sum.overflowing_add(product);
+                overflow |= product_overflows | sum_overflows;
                 *sum = new_sum;
             }
         }
@@ -211,20 +211,21 @@ impl CountMin {
 
 /// All occurrences of a source.
 struct Group<'a> {
-    /// The source, with the sum of the weights. The sum wraps, which [`CountMin::sums_fit`] allows for
-    /// sources whose counts are all 0 only.
-    sum: Weighted<'a>,
-    /// The sum of the weights' magnitudes, saturating.
+    /// The source, with the sum of the weights. The sum may wrap: [`CountMin::sums_fit`] then requires that all counts
+    /// of the source are 0.
+    sum: MergeSource<'a>,
+    /// The sum of the absolute weights, saturating.
     weights: u64,
 }
 
 impl<'a> Group<'a> {
-    fn of(sources: &[Weighted<'a>]) -> Result<Vec<Self>, OutOfMemory> {
-        let address = |source: &Weighted| source.sketch.map_or(ptr::null(), ptr::from_ref);
+    /// The distinct sources, in the order of their first occurrence.
+    fn of(sources: &[MergeSource<'a>]) -> Result<Vec<Self>, OutOfMemory> {
+        let address = |source: &MergeSource| source.sketch.map_or(ptr::null(), ptr::from_ref);
         let distinct = Distinct::of(sources.iter().map(address))?;
         let mut groups = with_capacity(distinct.firsts.len())?;
         groups.extend(distinct.firsts.iter().map(|&first| Self {
-            sum: Weighted {
+            sum: MergeSource {
                 weight: 0,
                 ..sources[first]
             },

@@ -1,14 +1,16 @@
-//! Count-min sketch: how often was an item counted, at most?
+//! Count-min sketch: an upper bound of the number of occurrences of an item.
 //!
-//! `depth` rows of `width` counters. An item has one cell in each row, chosen by a hash of the row's
-//! own; counting adds to all of them, and the least of them is the estimate. It is never below the
-//! truth as long as nothing is taken away that was not added, and exceeds it where other items share
-//! all of its cells. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min
-//! sketch and its applications", Journal of Algorithms 55 (2005). The layout, the hashes and the
-//! limits are those of the spec page count-min-sketch.md, so that data can be exchanged.
+//! A sketch has `depth` rows of `width` counters. Each row hashes an item to one of its cells. An increment adds to the
+//! item's cell in every row, and the estimate is the smallest of these counts. If nothing is subtracted that was not
+//! added before, the estimate is never below the true count; it is above where other items share all of its cells. G.
+//! Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its applications", Journal
+//! of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec: count-min-sketch.md).
 //!
-//! [`shape`] has the dimensions and what they are for a wanted error, [`cell`] the counters, [`count`]
-//! adding and asking, [`merge`] weighted sums of sketches, [`stored`] the forms a sketch is kept in.
+//! - [`shape`]: dimensions, and the dimensions for a given error
+//! - [`cell`]: the counters
+//! - [`count`]: increments and queries
+//! - [`merge`]: weighted sums of sketches
+//! - `stored`: the stored forms
 //!
 //! ```
 //! use roughly_sketch::memory::Budget;
@@ -27,32 +29,32 @@ pub mod cell;
 pub mod count;
 pub mod merge;
 pub mod shape;
-pub mod stored;
+mod stored;
 
 #[cfg(test)]
 mod tests;
 
 pub use cell::CellSize;
-pub use merge::Weighted;
+pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::buffer::Buffer;
 use super::merge::TooMuchWork;
-use super::rows::{self, SHALLOW_ROWS, item_bytes};
+use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 
-/// The greatest total that a sketch counts to.
+/// The largest total of a sketch.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
 
-/// What can go wrong with a sketch. Whatever did, the sketch is as before.
+/// Why an operation failed. The sketch has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountMinError {
-    /// A width or depth of 0, not finite, or more than 2^63 - 1 cells.
+    /// The width or depth is 0 or not finite, or there are more than 2^63 - 1 cells.
     #[error("the width and depth of a sketch are at least 1, its cells at most 2^63 - 1")]
     InvalidDimensions,
-    /// The memory for the cells may not or cannot be had.
+    /// The memory for the cells was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
     /// An increment would take a cell or the total above its maximum.
@@ -63,12 +65,12 @@ pub enum CountMinError {
     Underflow,
     /// A source of a merge has another width or depth.
     #[error("a source has another width or depth")]
-    OtherDimensions,
+    DimensionMismatch,
     /// A source of a merge has cells of another size.
     #[error("a source has cells of another size")]
-    OtherCellSize,
-    /// A merge would make a cell or the total negative or take it above its maximum, or its sums do
-    /// not fit in 64 bits with a sign.
+    CellSizeMismatch,
+    /// A merge would make a cell or the total negative or take it above its maximum, or its sums do not fit in a signed
+    /// 64-bit integer.
     #[error("the merged counts would be outside their range")]
     MergeOverflow,
     /// A merge would read more than its limit.
@@ -78,22 +80,23 @@ pub enum CountMinError {
 
 /// A count-min sketch.
 ///
-/// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian: the
-/// very bytes that are stored.
+/// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian, which is also the
+/// stored form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountMin {
     shape: Shape,
     /// Sum of all increments, at most [`MAX_TOTAL`].
     total: u64,
-    columns: Modulus<u32>,
+    /// Computes remainders by the width.
+    modulus: Modulus<u32>,
     cells: Buffer,
 }
 
 impl CountMin {
     /// An empty sketch of `depth` rows of `width` cells.
     ///
-    /// `budget` is asked once whether so many bytes may be allocated. Cost: none for the cells until
-    /// they are touched.
+    /// `budget` is asked once, for the bytes of all cells. The operating system supplies pages when they are first
+    /// used.
     ///
     /// # Errors
     /// [`CountMinError::InvalidDimensions`], [`CountMinError::OutOfMemory`].
@@ -114,14 +117,15 @@ impl CountMin {
         Ok(Self::with_cells(shape, 0, Buffer::zeroed(bytes)?))
     }
 
-    /// A sketch with these cells: as many bytes as the shape has, none above its maximum.
+    /// A sketch with these cells. The caller has checked that their number fits the shape and no count exceeds the
+    /// maximum.
     fn with_cells(shape: Shape, total: u64, cells: Buffer) -> Self {
         debug_assert_eq!(shape.bytes(), Some(cells.len() as u64));
         debug_assert!(total <= MAX_TOTAL);
         Self {
             shape,
             total,
-            columns: Modulus::<u32>::new(shape.width()),
+            modulus: Modulus::<u32>::new(shape.width()),
             cells,
         }
     }
@@ -132,12 +136,12 @@ impl CountMin {
         self.shape
     }
 
-    /// Whether hashing these items takes a bearable time: always up to 32 rows, else up to 4 GiB in all
-    /// passes. Cost: a step an item where there are more rows.
+    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is 4 GiB in
+    /// all passes. Cost: one step per item if there is a limit.
     #[must_use]
-    pub fn is_bearable<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
+    pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
         let rows = self.shape.depth();
-        rows <= SHALLOW_ROWS || rows::is_bearable(items.map(|item| item_bytes(item, rows)))
+        rows <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(items.map(|item| hash_work(item, rows)))
     }
 
     /// The sum of all increments, at most [`MAX_TOTAL`].

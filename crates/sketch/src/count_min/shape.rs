@@ -1,10 +1,10 @@
-//! How large a sketch is: rows, columns, bytes of a cell.
+//! The dimensions of a sketch: width, depth, cell size.
 
 use super::CountMinError;
 use super::cell::CellSize;
 use crate::math;
 
-/// The dimensions of a sketch whose number of cells is at most 2^63 - 1 and at least 1.
+/// The dimensions of a sketch of 1 to 2^63 - 1 cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     width: u64,
@@ -13,14 +13,14 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Rows of `width` cells, `depth` of them.
+    /// The dimensions of a sketch of `depth` rows of `width` cells.
     ///
     /// # Errors
-    /// [`CountMinError::InvalidDimensions`] if one is 0 or their product is above 2^63 - 1.
+    /// [`CountMinError::InvalidDimensions`] if one of them is 0 or their product exceeds 2^63 - 1.
     pub fn new(width: u64, depth: u64, cell_size: CellSize) -> Result<Self, CountMinError> {
-        const MOST_CELLS: u64 = i64::MAX as u64;
+        const MAX_CELLS: u64 = i64::MAX as u64;
         match width.checked_mul(depth) {
-            Some(1..=MOST_CELLS) => Ok(Self {
+            Some(1..=MAX_CELLS) => Ok(Self {
                 width,
                 depth,
                 cell_size,
@@ -29,13 +29,13 @@ impl Shape {
         }
     }
 
-    /// Cells of a row.
+    /// Cells per row.
     #[must_use]
     pub fn width(self) -> u64 {
         self.width
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn depth(self) -> u64 {
         self.depth
@@ -47,44 +47,44 @@ impl Shape {
         self.cell_size
     }
 
-    /// Bytes of all cells, `None` if 64 bits cannot hold the number.
+    /// Bytes of all cells; `None` if the number does not fit in 64 bits.
     #[must_use]
     pub fn bytes(self) -> Option<u64> {
         (self.width * self.depth).checked_mul(self.cell_size.bytes())
     }
 }
 
-/// The width and depth that keep the over-estimate of an item below `error` times the total with a
-/// probability of at least 1 - `probability`; both are in (0, 1).
+/// The width and depth for which an estimate exceeds the count by at most `error` times the total, with a probability
+/// of at least 1 - `probability`. Both parameters are in (0, 1).
 ///
-/// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉ with the probability,
-/// both logarithms and the quotient rounded to single precision, since the depth decides where items
-/// lie and so is part of the data format (spec: count-min-sketch.md, CMS.INITBYPROB). G. Cormode and
-/// S. Muthukrishnan, "An improved data stream summary" (2005), section 3, have e for our 2.
+/// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉, where the probability, both logarithms
+/// and the quotient are rounded to single precision. The rounding is part of the format, since the depth decides which
+/// cells an item has (spec: count-min-sketch.md, CMS.INITBYPROB). Cormode & Muthukrishnan, "An improved data stream
+/// summary" (2005), section 3, use e where this function uses 2.
 ///
 /// # Errors
-/// [`CountMinError::InvalidDimensions`] if one is 0, not finite or above 2^63 - 1: a probability that
-/// rounds to 0 or 1 in single precision, or an error below 2 / (2^63 - 1).
+/// [`CountMinError::InvalidDimensions`] if the width or depth is 0, not finite or above 2^63 - 1: for a probability
+/// that rounds to 0 or 1 in single precision, or an error below 2 / (2^63 - 1).
 pub fn dimensions_for(error: f64, probability: f64) -> Result<(u64, u64), CountMinError> {
     let width = (2.0 / error).ceil();
     let depth = f64::from((log10_single(probability as f32) / LOG10_HALF).ceil());
-    Ok((whole(width)?, whole(depth)?))
+    Ok((to_dimension(width)?, to_dimension(depth)?))
 }
 
-/// log10(1/2) in single precision, as [`log10_single`] gives it.
+/// log10(1/2) in single precision: the result of [`log10_single`].
 const LOG10_HALF: f32 = f32::from_bits(0xbe9a_209b);
 
-/// The common logarithm, rounded to single precision once.
+/// The common logarithm, rounded to single precision.
 ///
-/// The depth that follows from the rounded logarithm is that of glibc's `log10f` for each of the
-/// 1,065,353,215 probabilities between 0 and 1 that single precision has.
+/// The resulting depth equals that of glibc's `log10f` for each of the 1,065,353,215 single-precision numbers between 0
+/// and 1.
 fn log10_single(number: f32) -> f32 {
     math::log10(f64::from(number)) as f32
 }
 
-/// A width or depth that came out of real arithmetic.
-fn whole(number: f64) -> Result<u64, CountMinError> {
-    // 2^63: the first double above every width and depth.
+/// Converts a computed width or depth to an integer.
+fn to_dimension(number: f64) -> Result<u64, CountMinError> {
+    // 2^63, the smallest double above every valid dimension.
     const END: f64 = 9_223_372_036_854_775_808.0;
     if (1.0..END).contains(&number) {
         Ok(number as u64)
@@ -100,7 +100,7 @@ mod tests {
     const INVALID: CountMinError = CountMinError::InvalidDimensions;
 
     #[test]
-    fn cells_are_between_1_and_2_to_the_63rd_less_1() {
+    fn a_sketch_has_1_to_2_to_the_63rd_minus_1_cells() {
         let cells = |width, depth| Shape::new(width, depth, CellSize::Four);
         for (width, depth) in [
             (0, 1),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_are_the_recorded_ones() {
+    fn dimensions_equal_the_recorded_ones() {
         // From golden/transcripts.
         for (error, probability, width, depth) in [
             (0.01, 0.01, 200, 7),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn powers_of_two_have_their_exponent_as_depth() {
-        // glibc's log10f has it so for all of them, subnormal ones included.
+        // As with glibc's log10f, for all of them, subnormal ones included.
         for exponent in 1..=149 {
             let probability = 2f64.powi(-exponent);
             let depth = exponent.unsigned_abs().into();
@@ -158,8 +158,8 @@ mod tests {
         }
     }
 
-    /// The depth grows where glibc's `log10f` lets it grow: a few units in the last place below each power of
-    /// two. This fixes the depth of every probability.
+    /// The depth increases at the same probabilities as with glibc's `log10f`: a few units in the last place below each
+    /// power of two. This determines the depth for every probability.
     #[test]
     fn the_depth_grows_at_the_recorded_probabilities() {
         const UNITS_BELOW: [u32; 148] = [
@@ -185,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn the_logarithm_of_a_half_is_the_rounded_one() {
+    fn the_constant_equals_the_rounded_logarithm_of_one_half() {
         assert_eq!(log10_single(0.5).to_bits(), LOG10_HALF.to_bits());
     }
 
     #[test]
-    fn dimensions_that_are_no_number_are_refused() {
+    fn dimensions_out_of_range_are_refused() {
         for (error, probability) in [
             (0.1, 0.99999999),
             (0.1, 1e-46),

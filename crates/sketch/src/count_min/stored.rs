@@ -1,7 +1,5 @@
-//! The stored forms: the RDB's stream of values, and a header with chunks of cells.
-//!
-//! Both are decoded to [`Parts`] and judged by [`Parts::validate`] (spec: count-min-sketch.md, "RDB"
-//! and "Chunks").
+//! The stored forms (spec: count-min-sketch.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload, and a
+//! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
 
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, MAX_TOTAL, Shape};
@@ -12,25 +10,18 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// What a stored form says of a sketch besides its cells, as it was found there.
+/// The stored fields of a sketch, without its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts {
-    /// Cells of a row.
-    pub width: u64,
-    /// Rows.
-    pub depth: u64,
-    /// Sum of all increments.
-    pub total: u64,
-    /// Bytes of a cell.
-    pub cell_bytes: u64,
+struct Header {
+    width: u64,
+    depth: u64,
+    total: u64,
+    cell_bytes: u64,
 }
 
-impl Parts {
-    /// Reads the values of an RDB format, the last of which are the cells.
-    ///
-    /// # Errors
-    /// [`FormatError`].
-    pub fn decode(
+impl Header {
+    /// Reads the values of an RDB file or DUMP payload, the last of which are the cells.
+    fn decode(
         source: &mut dyn Source,
         encoding_version: u16,
     ) -> Result<(Self, Buffer), FormatError> {
@@ -45,29 +36,26 @@ impl Parts {
         let cells = source.read_bytes()?;
         let cell_count = width.checked_mul(depth).filter(|&count| count > 0);
         let cell_bytes = cell_count.map_or(0, |count| cells.len() as u64 / count);
-        // Version 1 has the total and the cell size, in either order.
+        // In version 1 the total and the cell size are in either order.
         let total = match fourth {
             None => third,
             Some(fourth) if fourth == cell_bytes => third,
             Some(fourth) if third == cell_bytes => fourth,
             Some(_) => return Err(FormatError::Invalid("the cell size does not fit the cells")),
         };
-        let parts = Self {
+        let header = Self {
             width,
             depth,
             total,
             cell_bytes,
         };
-        Ok((parts, cells))
+        Ok((header, cells))
     }
 
-    /// Reads a header of chunks.
-    ///
-    /// # Errors
-    /// [`FormatError`], also if anything follows the header.
-    pub fn decode_header(header: &[u8]) -> Result<Self, FormatError> {
+    /// Reads the header of a chunked dump. Bytes after the fields are an error.
+    fn decode_chunk_header(header: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        let parts = Self {
+        let header = Self {
             width: fields.u64()?,
             depth: fields.u64()?,
             total: fields.u64()?,
@@ -78,18 +66,15 @@ impl Parts {
             },
         };
         if fields.rest().is_empty() {
-            Ok(parts)
+            Ok(header)
         } else {
             Err(FormatError::Invalid("bytes after the header"))
         }
     }
 
-    /// The shape and the total of a sketch that may be. A total above [`MAX_TOTAL`] is one that wrapped
-    /// and counts as that.
-    ///
-    /// # Errors
-    /// [`FormatError::Invalid`].
-    pub fn validate(&self) -> Result<(Shape, u64), FormatError> {
+    /// Checks the fields and returns the shape and the total. A total above [`MAX_TOTAL`] has wrapped and counts as
+    /// [`MAX_TOTAL`].
+    fn validate(self) -> Result<(Shape, u64), FormatError> {
         let cell_size = CellSize::from_bytes(self.cell_bytes)
             .ok_or(FormatError::Invalid("no such cell size"))?;
         let shape = Shape::new(self.width, self.depth, cell_size)
@@ -110,8 +95,8 @@ impl Stored for CountMin {
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let (parts, cells) = Parts::decode(source, encoding_version)?;
-        let (shape, total) = parts.validate()?;
+        let (header, cells) = Header::decode(source, encoding_version)?;
+        let (shape, total) = header.validate()?;
         if shape.bytes() != Some(cells.len() as u64) {
             return Err(FormatError::Invalid("width, depth and cells do not fit"));
         }
@@ -131,12 +116,12 @@ impl Stored for CountMin {
     }
 
     fn payload_bytes(&self) -> u64 {
-        // The type, the end and the footer, three numbers and the head of the cells.
+        // The type, the end and the footer; three numbers, and opcode and length of the cells.
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 4 * 10;
         FIXED_BYTES + self.cells.len() as u64
     }
 
-    /// Width, depth and total, and the cell size where it is not the default one.
+    /// Width, depth, total, and the cell size if it is not the default: 64 bits each, little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let shape = self.shape;
         let mut header = Vec::with_capacity(32);
@@ -150,7 +135,7 @@ impl Stored for CountMin {
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        let (shape, total) = Parts::decode_header(header)?.validate()?;
+        let (shape, total) = Header::decode_chunk_header(header)?.validate()?;
         let mut sketch = Self::empty(shape, budget)?;
         sketch.total = total;
         Ok(sketch)
@@ -165,8 +150,8 @@ impl Stored for CountMin {
     }
 
     fn check_chunk(&self, place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
-        // Chunks may begin and end within a cell. Only cells of 8 bytes hold counts above their maximum: those with the
-        // sign bit in the last byte set.
+        // Chunks may start and end inside a cell. Only cells of 8 bytes can exceed their maximum: the sign bit in the
+        // last byte is then set.
         if self.shape.cell_size() == CellSize::Eight {
             let mut last_bytes = chunk.iter().skip(7 - place.offset % 8).step_by(8);
             if last_bytes.any(|&byte| byte > 0x7f) {

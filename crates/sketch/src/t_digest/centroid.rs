@@ -1,19 +1,19 @@
-//! Centroids, their order, and the pass that joins neighbours.
+//! Centroids, their order, and the compression that merges neighbors.
 
 use crate::math;
-use crate::memory::{OutOfMemory, reserve_exact, try_push};
+use crate::memory::{OutOfMemory, try_push, with_capacity};
 use std::f64::consts::PI;
 
-/// A node: a mean and the number of samples it stands for.
+/// A node of a digest: a mean and the number of its samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Centroid {
-    /// Mean of its samples, finite.
+    /// The mean of its samples, finite.
     pub mean: f64,
-    /// Number of its samples, at least 1.
+    /// The number of its samples, at least 1.
     pub weight: i64,
 }
 
-/// The nodes of two sorted runs in stable order: among equal means the earlier run's come first.
+/// The nodes of two sorted runs in stable order: among equal means those of `earlier` come first.
 pub(super) fn in_order<'a, T: Copy + Into<Centroid>>(
     earlier: &'a [Centroid],
     later: &'a [T],
@@ -46,19 +46,18 @@ impl From<f64> for Centroid {
     }
 }
 
-/// Joins neighbours among nodes that come in order, as far as the scale function allows (Dunning &
-/// Ertl, k2; spec: t-digest.md, "Compress"). `total` is the sum of their weights. Every finished
-/// centroid goes to `close`, together with the weight before it.
+/// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; spec: t-digest.md,
+/// "Compress"). `total` is the sum of the weights. Calls `emit` with each resulting centroid and the sum of the weights
+/// before it.
 ///
-/// With q the share of the weight before a place, a centroid may grow while its weight times
-/// `compression / (2π · total · ln total)` is at most q(1 - q) both where it starts and where it
-/// ends. So the first centroid and the last stay alone. A second pass over what comes out changes
-/// nothing. Cost: one pass.
-pub(super) fn join(
+/// Let q be the fraction of the weight before a position. A centroid may grow as long as its weight times
+/// `compression / (2π · total · ln total)` is at most q(1 - q) both at its start and at its end. The first and the last
+/// centroid therefore keep weight 1. Compressing the result again does not change it. Cost: one pass.
+pub(super) fn compress(
     mut nodes: impl Iterator<Item = Centroid>,
     total: i64,
     compression: u32,
-    mut close: impl FnMut(Centroid, i64) -> Result<(), OutOfMemory>,
+    mut emit: impl FnMut(Centroid, i64) -> Result<(), OutOfMemory>,
 ) -> Result<(), OutOfMemory> {
     let Some(mut current) = nodes.next() else {
         return Ok(());
@@ -66,49 +65,47 @@ pub(super) fn join(
     let all = total as f64;
     let normalizer = f64::from(compression) / (2.0 * PI * all * math::ln(all));
     let mut before = 0;
-    // q(1 - q) where the current centroid starts.
+    // q(1 - q) at the start of the current centroid.
     let mut limit = 0.0;
     for node in nodes {
         let weight = current.weight + node.weight;
         let scaled = weight as f64 * normalizer;
         let end = (before + weight) as f64 / all;
         if scaled <= limit && scaled <= end * (1.0 - end) {
-            current.take_in(node, weight);
+            current.merge(node, weight);
         } else {
-            close(current, before)?;
+            emit(current, before)?;
             before += current.weight;
             let start = before as f64 / all;
             limit = start * (1.0 - start);
             current = node;
         }
     }
-    close(current, before)
+    emit(current, before)
 }
 
-/// [`join`] into a new vector; `count` is the number of nodes that come.
-pub(super) fn joined(
+/// [`compress`] into a new vector; `count` is the number of nodes.
+pub(super) fn compress_to_vec(
     nodes: impl Iterator<Item = Centroid>,
     count: usize,
     total: i64,
     compression: u32,
 ) -> Result<Vec<Centroid>, OutOfMemory> {
-    let mut centroids = Vec::new();
-    // About 2/3 of the compression come out of a full buffer.
-    reserve_exact(&mut centroids, count.min(compression as usize))?;
-    join(nodes, total, compression, |centroid, _| {
+    // A full buffer gives about 2/3 of the compression.
+    let mut centroids = with_capacity(count.min(compression as usize))?;
+    compress(nodes, total, compression, |centroid, _| {
         try_push(&mut centroids, centroid)
     })?;
     Ok(centroids)
 }
 
-/// The largest number up to which a double holds every integer.
-const EXACT: i64 = 1 << 53;
+/// A double represents every integer up to this one.
+const MAX_EXACT: i64 = 1 << 53;
 
-/// Rounds weights above 2^53 down to what the stored form can hold, a double, so that a digest goes on
-/// in memory as it does from a file. Gives back the sum of the weights, which was `total`. Cost:
-/// nothing up to 2^53 samples, one pass above.
+/// Rounds weights above 2^53 down to doubles, the stored form, so that a digest and its reloaded copy stay equal.
+/// Returns the new sum of the weights, which was `total`. Cost: none up to 2^53 samples, otherwise one pass.
 pub(super) fn round_weights(centroids: &mut [Centroid], total: i64) -> i64 {
-    if total <= EXACT {
+    if total <= MAX_EXACT {
         return total;
     }
     centroids.iter_mut().fold(0, |sum, centroid| {
@@ -117,18 +114,17 @@ pub(super) fn round_weights(centroids: &mut [Centroid], total: i64) -> i64 {
     })
 }
 
-/// The largest weight up to this one that a double holds.
+/// The largest integer up to this one that a double represents.
 pub(super) fn stored_weight(weight: i64) -> i64 {
-    // So many of the lowest bits are lost: those beyond the 53 below the highest one.
-    let lost = (i64::BITS - weight.leading_zeros()).saturating_sub(EXACT.trailing_zeros());
+    // The number of low bits that do not fit.
+    let lost = (i64::BITS - weight.leading_zeros()).saturating_sub(MAX_EXACT.trailing_zeros());
     weight >> lost << lost
 }
 
-/// Joins the two lightest neighbours if there are `capacity` centroids or more. Only tiny
-/// compressions with weights near 2^63 (or a payload made up so) leave that many: the pass alone
-/// would never make room, and a digest over its capacity could not be loaded again. Cost: one pass
-/// in that case.
-pub(super) fn make_room(centroids: &mut Vec<Centroid>, capacity: usize) {
+/// Merges the two lightest neighbors if there are `capacity` centroids or more. Only tiny compressions with weights
+/// near 2^63, or crafted payloads, leave that many. Without this the digest would stay full, and a digest above its
+/// capacity could not be loaded. Cost: one pass in that case.
+pub(super) fn merge_lightest_if_full(centroids: &mut Vec<Centroid>, capacity: usize) {
     if centroids.len() < capacity {
         return;
     }
@@ -139,15 +135,15 @@ pub(super) fn make_room(centroids: &mut Vec<Centroid>, capacity: usize) {
     if let Some((at, _)) = lightest {
         let node = centroids.remove(at + 1);
         let weight = centroids[at].weight + node.weight;
-        centroids[at].take_in(node, weight);
+        centroids[at].merge(node, weight);
     }
 }
 
 impl Centroid {
-    /// Takes in a node that is not before it; `weight` is the sum of their weights. The new mean
-    /// lies between the two, also where rounding or an overflow would lead it astray.
+    /// Merges a node whose mean is not below this one's; `weight` is the sum of their weights. The new mean is always
+    /// between the two means, despite rounding or overflow.
     #[inline]
-    fn take_in(&mut self, node: Self, weight: i64) {
+    fn merge(&mut self, node: Self, weight: i64) {
         let (low, high) = (self.mean, node.mean);
         let mut mean = low + (high - low) * node.weight as f64 / weight as f64;
         if !mean.is_finite() {
@@ -159,8 +155,8 @@ impl Centroid {
     }
 }
 
-/// `value` within [low, high]. Unlike `f64::clamp` it never panics, and unlike `f64::max` it leaves
-/// the sign of a zero alone.
+/// `value` limited to [low, high]. Unlike `f64::clamp` it does not panic, and unlike `f64::max` it keeps the sign of a
+/// zero.
 #[inline]
 pub(super) fn clamp(value: f64, low: f64, high: f64) -> f64 {
     if value < low {
@@ -177,7 +173,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn joined_mean(low: (f64, i64), high: (f64, i64)) -> f64 {
+    fn merged_mean(low: (f64, i64), high: (f64, i64)) -> f64 {
         let mut centroid = Centroid {
             mean: low.0,
             weight: low.1,
@@ -186,38 +182,37 @@ mod tests {
             mean: high.0,
             weight: high.1,
         };
-        centroid.take_in(node, low.1 + high.1);
+        centroid.merge(node, low.1 + high.1);
         centroid.mean
     }
 
     #[test]
-    fn means_are_weighted_also_at_the_ends_of_the_range() {
-        assert_eq!(joined_mean((1.0, 3), (2.0, 1)), 1.25);
-        let middle = joined_mean((f64::MIN, 1), (f64::MAX, 3));
+    fn the_mean_is_weighted_for_extreme_values() {
+        assert_eq!(merged_mean((1.0, 3), (2.0, 1)), 1.25);
+        let middle = merged_mean((f64::MIN, 1), (f64::MAX, 3));
         assert!((middle / f64::MAX - 0.5).abs() < 1e-15);
-        assert_eq!(joined_mean((0.0, 3), (f64::MAX, 1)), f64::MAX / 4.0);
-        // Without care rounding leads this one beyond the higher of the two.
+        assert_eq!(merged_mean((0.0, 3), (f64::MAX, 1)), f64::MAX / 4.0);
+        // Without the clamp, rounding would put this mean above the higher one.
         let high = -0.042_843_000_349_612_86;
         assert_eq!(
-            joined_mean((-1.063_009_348_583_295_7, 1), (high, 1 << 55)),
+            merged_mean((-1.063_009_348_583_295_7, 1), (high, 1 << 55)),
             high
         );
-        assert_eq!(joined_mean((-5e-324, 1), (5e-324, 1)), 0.0);
+        assert_eq!(merged_mean((-5e-324, 1), (5e-324, 1)), 0.0);
     }
 
     proptest! {
         #[test]
-        fn a_mean_lies_between_those_it_is_made_of(
+        fn the_merged_mean_is_between_the_two_means(
             mut means in [-1e3..1e3f64, -1e3..1e3f64], near in 0..6u64, weights in [0..62, 0..62],
         ) {
-            // Neighbouring numbers, and weights of no proportion, are where rounding could go
-            // wrong.
+            // Adjacent doubles and very different weights are the worst cases for rounding.
             if near > 2 {
                 means[1] = f64::from_bits(means[0].to_bits() ^ near);
             }
             means.sort_by(f64::total_cmp);
             let weights = weights.map(|exponent| 1i64 << exponent);
-            let mean = joined_mean((means[0], weights[0]), (means[1], weights[1]));
+            let mean = merged_mean((means[0], weights[0]), (means[1], weights[1]));
             prop_assert!(means[0] <= mean && mean <= means[1]);
         }
     }

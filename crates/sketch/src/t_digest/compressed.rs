@@ -1,15 +1,14 @@
-//! The compressed form of a digest, and its answers.
+//! The compressed form of a digest, which answers queries.
 //!
-//! Each centroid has the weight before it beside it, so that quantile, cdf and rank are binary
-//! searches. Means and weights lie apart: a search reads one of the two only.
-//! The rules, and what is done where one does not apply, are those of the spec page (t-digest.md,
-//! "Answers"). Every value answered lies within [min, max], also where a difference or a product of
-//! extreme samples is not finite.
+//! Each centroid is stored with the sum of the weights before it, so that quantile, cdf and rank are binary searches.
+//! Means and sums are in separate arrays, since a search reads only one of them. The rules, also for special cases, are
+//! those of the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference or product
+//! of extreme samples is not finite.
 
-use super::centroid::{clamp, join};
+use super::centroid::{clamp, compress};
 use super::{Centroid, TDigest};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, reserve_exact, try_push};
+use crate::memory::{OutOfMemory, try_push, with_capacity};
 
 /// A centroid and the sum of the weights before it.
 #[derive(Clone, Copy)]
@@ -20,20 +19,20 @@ struct Ranked {
 }
 
 impl Ranked {
-    /// The rank of its middle.
-    fn middle(&self) -> f64 {
+    /// The rank of its center.
+    fn center(&self) -> f64 {
         self.before as f64 + self.weight as f64 / 2.0
     }
 }
 
-/// A digest with all nodes compressed, at one moment. Get it from [`TDigest::compressed`].
+/// The nodes of a digest after a compression; see [`TDigest::compressed`].
 #[derive(Debug)]
 pub struct Compressed {
-    /// Means of the centroids, in order.
+    /// Means of the centroids, ascending.
     means: Vec<f64>,
-    /// Of each centroid the sum of the weights before it.
+    /// For each centroid, the sum of the weights before it.
     before: Vec<i64>,
-    /// Smallest and largest sample. Meaningless when empty.
+    /// Smallest and largest sample. Not used if the digest is empty.
     min: f64,
     max: f64,
     /// Sum of the weights, the number of observations.
@@ -41,18 +40,16 @@ pub struct Compressed {
 }
 
 impl Compressed {
-    /// Joins the `count` nodes of `digest`, which come in stable order.
+    /// Compresses the `count` nodes of `digest`, which are in stable order.
     pub(super) fn new(
         nodes: impl Iterator<Item = Centroid>,
         count: usize,
         digest: &TDigest,
     ) -> Result<Self, OutOfMemory> {
         let weight = digest.observations();
-        let (mut means, mut before) = (Vec::new(), Vec::new());
         let expected = count.min(digest.compression as usize);
-        reserve_exact(&mut means, expected)?;
-        reserve_exact(&mut before, expected)?;
-        join(nodes, weight, digest.compression, |centroid, sum| {
+        let (mut means, mut before) = (with_capacity(expected)?, with_capacity(expected)?);
+        compress(nodes, weight, digest.compression, |centroid, sum| {
             try_push(&mut means, centroid.mean)?;
             try_push(&mut before, sum)
         })?;
@@ -65,7 +62,7 @@ impl Compressed {
         })
     }
 
-    /// The centroids in order.
+    /// The centroids, by ascending mean.
     pub fn centroids(&self) -> impl ExactSizeIterator<Item = Centroid> + '_ {
         (0..self.means.len()).map(|at| {
             let Ranked { mean, weight, .. } = self.ranked(at);
@@ -73,7 +70,7 @@ impl Compressed {
         })
     }
 
-    /// Centroid number `at`.
+    /// The centroid at this index.
     #[inline]
     fn ranked(&self, at: usize) -> Ranked {
         let before = self.before[at];
@@ -85,7 +82,7 @@ impl Compressed {
         }
     }
 
-    /// The first centroid and the last; one alone, or none, is as it is.
+    /// The first and the last centroid, if there are at least two.
     fn ends(&self) -> Ends {
         match self.means[..] {
             [] => Ends::None,
@@ -94,14 +91,13 @@ impl Compressed {
         }
     }
 
-    /// The value below which the share `q` of the samples lies, `q` in [0, 1]; nan when empty.
-    /// Cost: a binary search.
+    /// The value below which the fraction `q`, in [0, 1], of the samples is; nan if empty. Cost: a binary search.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
         self.at_index(q * self.weight as f64)
     }
 
-    /// [`Compressed::quantile`] as the look-ups by rank use it: an index below 1 is the minimum.
+    /// [`Compressed::quantile`] for look-ups by rank: an index below 1 is the minimum.
     fn quantile_of_rank(&self, q: f64) -> f64 {
         let index = q * self.weight as f64;
         if self.means.len() > 1 && index < 1.0 {
@@ -111,7 +107,7 @@ impl Compressed {
         }
     }
 
-    /// The value at a place among the ordered samples, counted from 0 to the number of samples.
+    /// The value at a position among the ordered samples, from 0 to the number of samples.
     fn at_index(&self, index: f64) -> f64 {
         let (first, last) = match self.ends() {
             Ends::None => return f64::NAN,
@@ -126,33 +122,33 @@ impl Compressed {
         } else if index > all - 1.0 {
             self.max
         } else if last.weight > 1 && all - index <= half_last {
-            let share = (all - index - 1.0) / (half_last - 1.0);
-            interpolate(self.max, last.mean, share)
+            let fraction = (all - index - 1.0) / (half_last - 1.0);
+            interpolate(self.max, last.mean, fraction)
         } else {
-            self.between_middles(index)
+            self.between_centers(index)
         };
         clamp(value, self.min, self.max)
     }
 
-    /// The value at an index between the middles of the first and the last centroid.
-    fn between_middles(&self, index: f64) -> f64 {
-        // The middle of a centroid is between its beginning and its end, so the last one that begins at
-        // the index or before is right of it, or left of it. (The rules before this one leave no index
-        // outside; rounding near 2^63 might.)
+    /// The value at an index between the centers of the first and the last centroid.
+    fn between_centers(&self, index: f64) -> f64 {
+        // A centroid's center is between its start and its end. So the last centroid that starts at or before the index
+        // is the left or the right neighbor of the index. The callers exclude indexes outside the centers, except for
+        // rounding near 2^63.
         let whole = index as i64;
-        let begun = self.before.partition_point(|&before| before <= whole);
-        let most = self.means.len() - 1;
-        let last_begun = begun.clamp(1, self.means.len()) - 1;
-        let right = if self.ranked(last_begun).middle() <= index {
-            last_begun + 1
+        let started = self.before.partition_point(|&before| before <= whole);
+        let last = self.means.len() - 1;
+        let last_started = started.clamp(1, self.means.len()) - 1;
+        let right = if self.ranked(last_started).center() <= index {
+            last_started + 1
         } else {
-            last_begun
+            last_started
         };
-        let right = right.clamp(1, most);
+        let right = right.clamp(1, last);
         let (left, right) = (self.ranked(right - 1), self.ranked(right));
-        let from_left = index - left.middle();
-        let to_right = right.middle() - index;
-        // A single sample stands for itself within half a rank around it.
+        let from_left = index - left.center();
+        let to_right = right.center() - index;
+        // A centroid of one sample is exact within half a rank.
         if left.weight == 1 && from_left < 0.5 {
             return left.mean;
         }
@@ -164,18 +160,17 @@ impl Compressed {
         let distance = from_left + to_right;
         let mut mean = (left.mean * to_right + right.mean * from_left) / distance;
         if !mean.is_finite() {
-            let share = if distance > 0.0 {
+            let fraction = if distance > 0.0 {
                 from_left / distance
             } else {
                 0.0
             };
-            mean = interpolate(left.mean, right.mean, share);
+            mean = interpolate(left.mean, right.mean, fraction);
         }
         clamp(mean, left.mean, right.mean)
     }
 
-    /// The share of the samples below `x`, those equal to it counted half; nan when empty. Cost: a
-    /// binary search.
+    /// The fraction of the samples below `x`, counting half of those equal to it; nan if empty. Cost: a binary search.
     #[must_use]
     pub fn cdf(&self, x: f64) -> f64 {
         if self.means.is_empty() || x.is_nan() {
@@ -216,13 +211,13 @@ impl Compressed {
         let width = at.mean - left.mean;
         let mut inside = between * (x - left.mean) / width;
         if !(width.is_finite() && inside.is_finite()) {
-            inside = between * share(x, left.mean, at.mean);
+            inside = between * fraction_between(x, left.mean, at.mean);
         }
         (start + inside) / all
     }
 
-    /// The mean of the samples between the quantiles `low` and `high`, 0 ≤ low < high ≤ 1; nan when
-    /// empty. Cost: one pass over the centroids.
+    /// The mean of the samples between the quantiles `low` and `high`, 0 ≤ low < high ≤ 1; nan if empty. Cost: one pass
+    /// over the centroids.
     #[must_use]
     pub fn trimmed_mean(&self, low: f64, high: f64) -> f64 {
         match self.ends() {
@@ -255,8 +250,8 @@ impl Compressed {
         clamp(sum / count, self.min, self.max)
     }
 
-    /// How many samples are below `x`, counting half of those equal to it, estimated from [`Compressed::cdf`]: -2
-    /// when empty, -1 below the minimum, all above the maximum.
+    /// The estimated number of samples below `x`, counting half of those equal to it: -2 if empty, -1 below the
+    /// minimum, the number of samples above the maximum. Cost: a binary search.
     #[must_use]
     pub fn rank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
@@ -266,13 +261,13 @@ impl Compressed {
         } else if x > self.max {
             self.weight
         } else {
-            // To the nearest integer, halves towards zero.
+            // Rounds to the nearest integer, halves towards zero.
             (self.cdf(x) * self.weight as f64 - 0.5).ceil() as i64
         }
     }
 
-    /// How many samples are above `x`, counting half of those equal to it: -2 when empty, all below the minimum, -1
-    /// above the maximum.
+    /// The estimated number of samples above `x`, counting half of those equal to it: -2 if empty, the number of
+    /// samples below the minimum, -1 above the maximum. Cost: a binary search.
     #[must_use]
     pub fn revrank(&self, x: f64) -> i64 {
         if self.means.is_empty() {
@@ -287,8 +282,8 @@ impl Compressed {
         }
     }
 
-    /// The value with `rank` samples below it, `rank` not negative: nan when empty, the minimum at
-    /// 0, infinite from the number of samples on.
+    /// The estimated value with `rank` ≥ 0 samples below it: nan if empty, the minimum for 0, infinity for the number
+    /// of samples or more. Cost: a binary search.
     #[must_use]
     pub fn by_rank(&self, rank: i64) -> f64 {
         if self.means.is_empty() {
@@ -302,8 +297,8 @@ impl Compressed {
         }
     }
 
-    /// The value with `rank` samples above it, `rank` not negative: nan when empty, the maximum at
-    /// 0, minus infinity from the number of samples on.
+    /// The estimated value with `rank` ≥ 0 samples above it: nan if empty, the maximum for 0, minus infinity for the
+    /// number of samples or more. Cost: a binary search.
     #[must_use]
     pub fn by_revrank(&self, rank: i64) -> f64 {
         if self.means.is_empty() {
@@ -317,7 +312,7 @@ impl Compressed {
         }
     }
 
-    /// Bytes asked for of its blocks.
+    /// Bytes of its blocks.
     pub(super) fn block_bytes(&self) -> usize {
         self.means.capacity() * size_of::<f64>() + self.before.capacity() * size_of::<i64>()
     }
@@ -344,7 +339,7 @@ enum Ends {
 }
 
 impl Ranked {
-    /// The centroid of the negated samples, for what the two ends of the distribution share.
+    /// The centroid of the negated samples, so that one function serves both ends of the distribution.
     fn mirrored(self) -> Self {
         Self {
             mean: -self.mean,
@@ -353,8 +348,7 @@ impl Ranked {
     }
 }
 
-/// The share of the samples below `x`, where `x` is between the smallest sample and the mean of the
-/// first centroid.
+/// The fraction of the samples below `x`, where `x` is between the smallest sample and the mean of the first centroid.
 fn tail(x: f64, min: f64, first: Ranked, all: f64) -> f64 {
     let width = first.mean - min;
     if width <= 0.0 {
@@ -363,11 +357,11 @@ fn tail(x: f64, min: f64, first: Ranked, all: f64) -> f64 {
     if x == min {
         return 0.5 / all;
     }
-    (1.0 + share(x, min, first.mean) * (first.weight as f64 / 2.0 - 1.0)) / all
+    (1.0 + fraction_between(x, min, first.mean) * (first.weight as f64 / 2.0 - 1.0)) / all
 }
 
-/// How far `x` is on the way from `low` to `high`, low ≤ x ≤ high, low < high.
-fn share(x: f64, low: f64, high: f64) -> f64 {
+/// The fraction of the distance from `low` to `high` at which `x` is; low ≤ x ≤ high, low < high.
+fn fraction_between(x: f64, low: f64, high: f64) -> f64 {
     let width = high - low;
     if width.is_finite() {
         (x - low) / width
@@ -376,16 +370,16 @@ fn share(x: f64, low: f64, high: f64) -> f64 {
     }
 }
 
-/// The value at `share` of the way between two others; `from` where the share is no number (an end
-/// centroid of weight 2 has its whole half at the end).
-fn interpolate(from: f64, to: f64, share: f64) -> f64 {
-    if !share.is_finite() {
+/// The value at this fraction of the distance from `from` to `to`; `from` if the fraction is not finite, which occurs
+/// for a first or last centroid of weight 2.
+fn interpolate(from: f64, to: f64, fraction: f64) -> f64 {
+    if !fraction.is_finite() {
         return from;
     }
-    let value = from + share * (to - from);
+    let value = from + fraction * (to - from);
     if value.is_finite() {
         return value;
     }
-    let share = clamp(share, 0.0, 1.0);
-    from * (1.0 - share) + to * share
+    let fraction = clamp(fraction, 0.0, 1.0);
+    from * (1.0 - fraction) + to * fraction
 }

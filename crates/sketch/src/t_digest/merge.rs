@@ -1,13 +1,15 @@
-//! One digest of several.
+//! Merges.
 
-use super::centroid::{in_order, joined, make_room, round_weights, stored_weight};
+use super::centroid::{
+    compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
+};
 use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged};
-use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push, with_capacity};
+use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
 use std::ptr;
 
 impl TDigest {
-    /// As [`TDigest::merge_within`], without a limit of the work.
+    /// [`TDigest::merge_within`] without a work limit.
     ///
     /// # Errors
     /// As [`TDigest::merge_within`].
@@ -19,17 +21,17 @@ impl TDigest {
         Self::merge_within(compression, operands, budget, u64::MAX)
     }
 
-    /// A new digest of the given compression of all that `operands` hold, in their order. A digest
-    /// may stand among them several times. For each operand the nodes so far are compressed, unless
-    /// none is new, and then the centroids of its compressed form are appended as samples are;
-    /// those of the last one stay unmerged (spec: t-digest.md, "Merge"). Cost: one pass over each
-    /// distinct operand's nodes, and a compression an operand or more where the capacity is reached.
-    /// `max_bytes` limits the nodes that are passed over, see [`check_work`].
+    /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur
+    /// several times.
+    ///
+    /// For each operand, the nodes merged so far are compressed if any is new. Then the centroids of the operand's
+    /// compressed form are appended as samples are. Those of the last operand stay unmerged (spec: t-digest.md,
+    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the
+    /// nodes of each distinct operand, and at least one compression per operand.
     ///
     /// # Errors
-    /// As [`TDigest::new`], whose `budget` it takes; [`DigestError::Overflow`];
-    /// [`DigestError::TooMuchWork`]; [`DigestError::OutOfMemory`]. The operands stay as they were in any
-    /// case.
+    /// As [`TDigest::new`], which gets `budget`; [`DigestError::Overflow`]; [`DigestError::TooMuchWork`];
+    /// [`DigestError::OutOfMemory`]. The operands do not change.
     pub fn merge_within(
         compression: i64,
         operands: &[&TDigest],
@@ -40,12 +42,12 @@ impl TDigest {
             .iter()
             .try_fold(0i64, |sum, operand| sum.checked_add(operand.observations()))
             .ok_or(DigestError::Overflow)?;
-        let mut merging = Merging {
+        let mut merger = Merger {
             result: Self::new(compression, budget)?,
             run: Vec::new(),
             run_weight: 0,
         };
-        let bytes = work_bytes(operands, &merging.result);
+        let bytes = work_bytes(operands, &merger.result);
         check_work(operands.len(), bytes, max_bytes)?;
         let distinct = Distinct::of(operands.iter().map(|&operand| ptr::from_ref(operand)))?;
         let mut occurrences = with_capacity(distinct.firsts.len())?;
@@ -53,28 +55,27 @@ impl TDigest {
         for &number in &distinct.numbers {
             occurrences[number] += 1;
         }
-        // Only those of digests that stand among the operands again. None is kept in its digest: it would
-        // cost memory in every source.
+        // The compressed forms of operands that occur again. They are not kept in the operands: that would cost memory
+        // in every source.
         let mut kept = with_capacity(distinct.firsts.len())?;
         kept.resize_with(distinct.firsts.len(), || None);
         for (operand, number) in operands.iter().zip(distinct.numbers) {
             if let Some(compressed) = operand.compressed.get().or(kept[number].as_ref()) {
-                merging.append(operand, compressed)?;
+                merger.append(operand, compressed)?;
                 continue;
             }
             let compressed = operand.compress()?;
-            merging.append(operand, &compressed)?;
+            merger.append(operand, &compressed)?;
             if occurrences[number] > 1 {
                 budget.request(compressed.block_bytes() as u64)?;
                 kept[number] = Some(compressed);
             }
         }
-        Ok(merging.finish()?)
+        Ok(merger.finish()?)
     }
 }
 
-/// Bytes of the nodes that a merge passes over: of each operand its own, and those that the result has
-/// about.
+/// Bytes of the nodes that a merge reads: for each operand its own nodes and an estimate of those of the result.
 fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
     let compression = u64::from(result.compression);
     let (mut nodes, mut merged) = (0u64, 0u64);
@@ -86,17 +87,18 @@ fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
     nodes.saturating_mul(size_of::<Centroid>() as u64)
 }
 
-/// A merge under way.
-struct Merging {
-    /// Holds what has been compressed, all of it as centroids.
+/// The state of a merge.
+struct Merger {
+    /// The compressed nodes, all as centroids.
     result: TDigest,
-    /// The centroids of the present operand that came after the last compression, in order.
+    /// The centroids of the current operand since the last compression, sorted.
     run: Vec<Centroid>,
+    /// Sum of their weights.
     run_weight: i64,
 }
 
-impl Merging {
-    /// Appends an operand's compressed form.
+impl Merger {
+    /// Appends the compressed form of an operand.
     fn append(&mut self, operand: &TDigest, compressed: &Compressed) -> Result<(), OutOfMemory> {
         if !self.run.is_empty() {
             self.compress()?;
@@ -104,7 +106,7 @@ impl Merging {
         for centroid in compressed.centroids() {
             if self
                 .result
-                .room(self.result.centroids.len(), self.run.len())
+                .free_nodes(self.result.centroids.len(), self.run.len())
                 == 0
             {
                 self.compress()?;
@@ -113,7 +115,7 @@ impl Merging {
             try_push(&mut self.run, Centroid { weight, ..centroid })?;
             self.run_weight += weight;
         }
-        // An empty operand's values are beyond all others.
+        // The minimum and maximum of an empty operand never replace others.
         if operand.min < self.result.min {
             self.result.min = operand.min;
         }
@@ -123,16 +125,17 @@ impl Merging {
         Ok(())
     }
 
+    /// Merges the run into the result.
     fn compress(&mut self) -> Result<(), OutOfMemory> {
         let result = &mut self.result;
         result.weight += std::mem::take(&mut self.run_weight);
-        let mut centroids = joined(
+        let mut centroids = compress_to_vec(
             in_order(&result.centroids, &self.run),
             result.centroids.len() + self.run.len(),
             result.weight,
             result.compression,
         )?;
-        make_room(&mut centroids, result.capacity());
+        merge_lightest_if_full(&mut centroids, result.capacity());
         result.weight = round_weights(&mut centroids, result.weight);
         result.centroids = centroids;
         result.compressions += 1;
@@ -140,11 +143,10 @@ impl Merging {
         Ok(())
     }
 
-    /// Lays the last run among the other centroids, unjoined.
+    /// Adds the last run to the result as unmerged nodes.
     fn finish(self) -> Result<TDigest, OutOfMemory> {
         let mut result = self.result;
-        let mut centroids = Vec::new();
-        reserve_exact(&mut centroids, result.centroids.len() + self.run.len())?;
+        let mut centroids = with_capacity(result.centroids.len() + self.run.len())?;
         centroids.extend(in_order(&result.centroids, &self.run));
         result.set_nodes(Layout::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {

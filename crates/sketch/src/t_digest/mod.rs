@@ -1,19 +1,18 @@
-//! t-digest: quantiles of a stream from a few hundred weighted means.
+//! t-digest: quantiles of a stream, from a few hundred weighted means.
 //!
-//! A merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests",
-//! the merging variant; spec: t-digest.md). New samples wait in a buffer (samples.rs). When it is
-//! full, one pass over all nodes in order (centroid.rs) joins neighbours as far as the scale
-//! function allows: few samples to a centroid at the ends of the distribution, many in its middle.
+//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"; spec:
+//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
+//! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
+//! the middle.
 //!
-//! Reads do not write. They are answered from the compressed form of the state ([`Compressed`]),
-//! which is computed beside it and kept until the next write. So a digest is a function of the
-//! writes applied to it, and equal on a primary, on its replica and after a reload. merge.rs makes
-//! one digest of several, stored.rs has the stored forms.
+//! Reads do not change the state. They are answered from its compressed form ([`Compressed`]), which is computed
+//! separately and kept until the next write. The state is therefore a function of the writes, and equal on a primary,
+//! on its replica and after a reload. merge.rs merges digests, stored.rs has the stored forms.
 //!
-//! Memory follows the data: 8 bytes per node of one sample, whether or not a compression has seen it, in a block of a
-//! power of two of them; 16 bytes per other node; and 16 per centroid of the kept compressed form. Apart from the
-//! latter it depends on the state only, so that a copy and a loaded digest take what the original takes. Creation
-//! asks whether all of it is available, and additions ask for what they take.
+//! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
+//! other node; 16 bytes per centroid of the kept compressed form. Except for the latter, memory depends on the state
+//! only, so that a copy and a loaded digest take what the original takes. [`TDigest::new`] requests the memory of a
+//! full digest from the budget; additions request what they allocate.
 
 mod centroid;
 mod compressed;
@@ -28,24 +27,24 @@ pub use compressed::Compressed;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
-use crate::memory::{Budget, OutOfMemory, reserve_exact};
-use centroid::{in_order, joined, make_room, round_weights};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
 
-/// Why a digest could not be made, written to or merged.
+/// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// The compression is zero or negative.
     #[error("the compression is not positive")]
     CompressionNotPositive,
-    /// The capacity that goes with the compression is beyond 2^31 - 1 nodes.
+    /// The capacity for the compression exceeds 2^31 - 1 nodes.
     #[error("the compression is too large")]
     CompressionTooLarge,
     /// A value is not a finite number.
     #[error("the value is not a finite number")]
     NotFinite,
-    /// The weights would sum to more than 2^63 - 1.
+    /// The sum of the weights would exceed 2^63 - 1.
     #[error("the weights overflow")]
     Overflow,
     /// A merge would read more than its limit.
@@ -56,38 +55,38 @@ pub enum DigestError {
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// The largest compression: its capacity is the last that fits in 31 bits.
+/// The largest compression whose capacity fits in 31 bits.
 pub const MAX_COMPRESSION: u32 = (i32::MAX as u32 - 10) / 6;
 
-/// Nodes that a digest of this compression may hold: 6 · compression + 10.
+/// The maximum number of nodes of a digest of this compression: 6 · compression + 10.
 const fn capacity(compression: u32) -> u32 {
     6 * compression + 10
 }
 
-/// What INFO shows of a digest.
+/// The fields of TDIGEST.INFO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Figures {
-    /// The parameter it was made with.
+pub struct Info {
+    /// The compression parameter.
     pub compression: u32,
-    /// Nodes it may hold.
+    /// The maximum number of nodes.
     pub capacity: u32,
-    /// Centroids that have gone through a compression (after a load: all nodes).
+    /// Number of nodes that have been compressed (after a load: all nodes).
     pub merged_nodes: usize,
-    /// Nodes that wait for one.
+    /// Number of nodes added since the last compression.
     pub unmerged_nodes: usize,
-    /// Sum of the merged nodes' weights.
+    /// Sum of the weights of the merged nodes.
     pub merged_weight: i64,
-    /// Sum of the other nodes' weights.
+    /// Sum of the weights of the unmerged nodes.
     pub unmerged_weight: i64,
-    /// Samples seen: the sum of all weights.
+    /// Number of samples: the sum of all weights.
     pub observations: i64,
     /// Compressions since the creation or the last reset.
     pub total_compressions: i64,
-    /// 80 + 16 · capacity bytes: what a digest with all its nodes in one place would take.
+    /// 80 + 16 · capacity bytes: the size of a digest that allocates all nodes at its creation.
     pub memory_usage: u64,
 }
 
-/// The nodes that no compression has seen yet. Only INFO shows them.
+/// The nodes added since the last compression. Only INFO reports them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unmerged {
     nodes: usize,
@@ -96,8 +95,8 @@ struct Unmerged {
 
 /// A t-digest. See the [module](self).
 ///
-/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are
-/// equal) those that a compression has seen before the others, and those in order of arrival.
+/// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are equal) first the
+/// compressed nodes, then the others in the order of their addition.
 #[derive(Debug)]
 pub struct TDigest {
     /// From 1 to [`MAX_COMPRESSION`].
@@ -107,23 +106,22 @@ pub struct TDigest {
     max: f64,
     /// Compressions since the creation or the last reset.
     compressions: i64,
-    /// The nodes of several samples, in order, and those of one sample that precede one of these with the same mean.
-    /// The block has no room to spare.
+    /// The nodes of several samples, sorted, and those of one sample that precede one of these with an equal mean. The
+    /// capacity equals the length.
     centroids: Vec<Centroid>,
-    /// Sum of the centroids' weights. With the samples at most 2^63 - 1.
+    /// Sum of the weights of the centroids. Together with the samples at most 2^63 - 1.
     weight: i64,
-    /// Among equal means they follow the centroids. In a cell because a read sorts them in place, which changes no
-    /// state: see [`Samples`].
+    /// Among equal means they follow the centroids. In a `RefCell` because a read sorts them in place, which does not
+    /// change the state: see [`Samples`].
     samples: RefCell<Samples>,
     unmerged: Unmerged,
-    /// The compressed form of this state. Every write empties it.
+    /// The compressed form of this state. Every write removes it.
     compressed: OnceCell<Compressed>,
 }
 
 impl TDigest {
-    /// An empty digest of the given compression. Allocates nothing yet, but asks at once for what
-    /// all its nodes would take, so that absurd sizes are refused here and not in the middle of a
-    /// stream.
+    /// An empty digest. Allocates nothing, but requests the memory of a full digest from `budget`, so that an excessive
+    /// compression is refused here and not by a later addition.
     ///
     /// # Errors
     /// [`DigestError::CompressionNotPositive`], [`DigestError::CompressionTooLarge`], or
@@ -137,11 +135,11 @@ impl TDigest {
             .filter(|&compression| compression <= MAX_COMPRESSION)
             .ok_or(DigestError::CompressionTooLarge)?;
         let digest = Self::empty(compression);
-        budget.request(digest.figures().memory_usage)?;
+        budget.request(digest.info().memory_usage)?;
         Ok(digest)
     }
 
-    /// An empty digest of a compression that is known to be in range.
+    /// An empty digest of a valid compression.
     fn empty(compression: u32) -> Self {
         Self {
             compression,
@@ -156,18 +154,16 @@ impl TDigest {
         }
     }
 
-    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression every time that the
-    /// nodes reach the capacity less one (sorting the buffer, then one pass over all nodes).
+    /// Adds samples of weight 1, in this order. Cost: a copy, and a compression (a sort of the buffer and a pass over
+    /// all nodes) whenever the number of nodes reaches the capacity less one.
     ///
     /// # Errors
-    /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then
-    /// nothing was added.
+    /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then nothing has changed.
     pub fn add(&mut self, values: &[f64]) -> Result<(), DigestError> {
         self.add_within(values, Budget::UNLIMITED)
     }
 
-    /// As [`TDigest::add`], where `budget` is asked before the digest holds more memory than it did, with
-    /// the bytes that it would hold more.
+    /// [`TDigest::add`] with a budget, from which the growth of the digest is requested before it grows.
     ///
     /// # Errors
     /// As [`TDigest::add`].
@@ -180,8 +176,8 @@ impl TDigest {
             .and_then(|count| self.observations().checked_add(count))
             .ok_or(DigestError::Overflow)?;
         let present = self.samples.get_mut().len();
-        if values.len() <= self.room(self.centroids.len(), present) {
-            if !self.samples.get_mut().has_room(values.len()) {
+        if values.len() <= self.free_nodes(self.centroids.len(), present) {
+            if !self.samples.get_mut().has_capacity(values.len()) {
                 self.reserve_samples(values.len(), budget)?;
             }
             self.samples.get_mut().append(values);
@@ -202,37 +198,37 @@ impl TDigest {
         Ok(())
     }
 
-    /// Makes room in the block of the samples, which are few enough that no compression is due.
+    /// Reserves memory for `more` samples that need no compression.
     #[cold]
     fn reserve_samples(&mut self, more: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let most = self.most_samples();
-        let after = self.samples.get_mut().bytes_with(more, most);
-        self.ask(
+        let max_len = self.max_samples();
+        let after = self.samples.get_mut().bytes_with(more, max_len);
+        self.request_growth(
             after + self.centroids.capacity() * size_of::<Centroid>(),
             budget,
         )?;
-        self.samples.get_mut().reserve(more, most)
+        self.samples.get_mut().reserve(more, max_len)
     }
 
-    /// Adds more samples than there is room for. All is made beside the old state and put in its
-    /// place at the end, so that a refused allocation changes nothing.
+    /// Adds samples that need a compression. The new state is built beside the old one, so that a refused allocation
+    /// changes nothing.
     fn add_with_compression(
         &mut self,
         mut values: &[f64],
         budget: Budget<'_>,
     ) -> Result<(), OutOfMemory> {
-        let most = self.capacity();
-        let more = values.len().min(most);
-        let mut samples = self.samples.get_mut().try_clone(more, most)?;
+        let capacity = self.capacity();
+        let more = values.len().min(capacity);
+        let mut samples = self.samples.get_mut().try_clone(more, capacity)?;
         let mut merged: Option<Vec<Centroid>> = None;
         let mut weight = self.weight;
         let mut compressions = self.compressions;
         loop {
             let present = merged.as_deref().unwrap_or(&self.centroids);
-            let room = self.room(present.len(), samples.len());
-            // A compression may leave no room below the capacity less one; one more node fits then.
-            let room = room.max(usize::from(merged.is_some() && samples.len() == 0));
-            let (now, later) = values.split_at(room.min(values.len()));
+            let free = self.free_nodes(present.len(), samples.len());
+            // A compression may leave the capacity less one; then one more node is allowed.
+            let free = free.max(usize::from(merged.is_some() && samples.len() == 0));
+            let (now, later) = values.split_at(free.min(values.len()));
             samples.append(now);
             values = later;
             if values.is_empty() {
@@ -240,22 +236,22 @@ impl TDigest {
             }
             samples.sort();
             weight += samples.len() as i64;
-            let mut joined = joined(
+            let mut compressed = compress_to_vec(
                 in_order(present, samples.values()),
                 present.len() + samples.len(),
                 weight,
                 self.compression,
             )?;
-            make_room(&mut joined, most);
-            weight = round_weights(&mut joined, weight);
+            merge_lightest_if_full(&mut compressed, capacity);
+            weight = round_weights(&mut compressed, weight);
             compressions = compressions.saturating_add(1);
-            merged = Some(joined);
+            merged = Some(compressed);
             samples.clear();
         }
         let present = merged.as_deref().unwrap_or(&self.centroids);
-        let mut layout = Layout::of(present, samples.len(), most)?;
+        let mut layout = Layout::of(present, samples.len(), capacity)?;
         layout.samples.append(samples.values());
-        self.ask(layout.block_bytes(), budget)?;
+        self.request_growth(layout.block_bytes(), budget)?;
         self.set_nodes(layout);
         self.compressions = compressions;
         self.unmerged = Unmerged {
@@ -265,7 +261,7 @@ impl TDigest {
         Ok(())
     }
 
-    /// Puts these nodes in place of the present ones. All of them count as merged.
+    /// Replaces all nodes. The new ones count as merged.
     fn set_nodes(&mut self, layout: Layout) {
         self.weight = layout.centroids.iter().map(|node| node.weight).sum();
         self.centroids = layout.centroids;
@@ -273,9 +269,9 @@ impl TDigest {
         self.unmerged = Unmerged::default();
     }
 
-    /// Asks `budget` for what the blocks take more if they take `after` bytes after a write, which leaves
-    /// no kept answers.
-    fn ask(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+    /// Requests the bytes by which the blocks grow if they take `after` bytes after a write, which removes the kept
+    /// compressed form.
+    fn request_growth(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 {
             budget.request(more)?;
@@ -283,31 +279,29 @@ impl TDigest {
         Ok(())
     }
 
-    /// Nodes that may be appended before the next compression: those that are missing at the
-    /// capacity less one.
-    fn room(&self, centroids: usize, samples: usize) -> usize {
+    /// The number of nodes that can be added before the next compression, which is due at the capacity less one.
+    fn free_nodes(&self, centroids: usize, samples: usize) -> usize {
         (self.capacity() - 1).saturating_sub(centroids + samples)
     }
 
-    /// Empties the digest and gives back its memory. The compression stays.
+    /// Removes all samples and frees the memory. The compression stays.
     pub fn reset(&mut self) {
         *self = Self::empty(self.compression);
     }
 
-    /// Whether it is as [`TDigest::new`] makes it.
+    /// Whether the digest equals a new one.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.observations() == 0 && self.compressions == 0
     }
 
-    /// Whether the next read finds the compressed form made already.
+    /// Whether the compressed form is kept, so that the next read does not compute it.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         self.compressed.get().is_some()
     }
 
-    /// Bytes asked for of all its blocks. Cost: nothing to speak of, so that it can be looked at after
-    /// every command.
+    /// Bytes of all its blocks. Cost: constant.
     #[must_use]
     pub fn block_bytes(&self) -> usize {
         let compressed = self.compressed.get();
@@ -316,7 +310,7 @@ impl TDigest {
             + compressed.map_or(0, Compressed::block_bytes)
     }
 
-    /// The smallest sample, nan when empty.
+    /// The smallest sample; nan if empty.
     #[must_use]
     pub fn min(&self) -> f64 {
         if self.observations() == 0 {
@@ -326,7 +320,7 @@ impl TDigest {
         }
     }
 
-    /// The largest sample, nan when empty.
+    /// The largest sample; nan if empty.
     #[must_use]
     pub fn max(&self) -> f64 {
         if self.observations() == 0 {
@@ -336,35 +330,35 @@ impl TDigest {
         }
     }
 
-    /// The compression it was made with.
+    /// The compression parameter.
     #[must_use]
     pub fn compression(&self) -> u32 {
         self.compression
     }
 
-    /// Nodes it may hold.
+    /// The maximum number of nodes.
     fn capacity(&self) -> usize {
         capacity(self.compression) as usize
     }
 
-    /// Samples it may hold beside its centroids.
-    fn most_samples(&self) -> usize {
+    /// The maximum number of samples besides the centroids.
+    fn max_samples(&self) -> usize {
         self.capacity().saturating_sub(self.centroids.len())
     }
 
-    /// Samples seen: the sum of all weights.
+    /// Number of samples: the sum of all weights.
     #[must_use]
     pub fn observations(&self) -> i64 {
         self.weight + self.samples.borrow().len() as i64
     }
 
-    /// What INFO shows.
+    /// The fields of TDIGEST.INFO.
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn info(&self) -> Info {
         let nodes = self.centroids.len() + self.samples.borrow().len();
         let observations = self.observations();
         let capacity = capacity(self.compression);
-        Figures {
+        Info {
             compression: self.compression,
             capacity,
             merged_nodes: nodes - self.unmerged.nodes,
@@ -377,11 +371,11 @@ impl TDigest {
         }
     }
 
-    /// The compressed form of the state, which answers every question. Cost: the first time after a
-    /// write a sort of the new samples and a pass over all nodes; after that none.
+    /// The compressed form of the state, which answers queries. Cost: after a write, a sort of the new samples and a
+    /// pass over all nodes; otherwise none.
     ///
     /// # Errors
-    /// [`OutOfMemory`]; the digest stays as it was.
+    /// [`OutOfMemory`] if the allocator refuses; the digest has not changed.
     pub fn compressed(&self) -> Result<&Compressed, OutOfMemory> {
         if let Some(compressed) = self.compressed.get() {
             return Ok(compressed);
@@ -390,7 +384,7 @@ impl TDigest {
         Ok(self.compressed.get_or_init(|| compressed))
     }
 
-    /// Computes the compressed form anew.
+    /// Computes the compressed form.
     fn compress(&self) -> Result<Compressed, OutOfMemory> {
         let samples = self.sorted_samples();
         Compressed::new(
@@ -400,7 +394,7 @@ impl TDigest {
         )
     }
 
-    /// The buffer in stable order.
+    /// The samples in stable order.
     fn sorted_samples(&self) -> Ref<'_, Samples> {
         if !self.samples.borrow().is_sorted() {
             self.samples.borrow_mut().sort();
@@ -409,16 +403,17 @@ impl TDigest {
     }
 }
 
-/// The nodes as a digest holds them. Which of them are centroids and which samples follows from the nodes alone.
+/// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which
+/// samples.
 struct Layout {
     centroids: Vec<Centroid>,
     samples: Samples,
 }
 
 impl Layout {
-    /// The layout of nodes in stable order, with room for `more` samples, in a digest of this capacity. A node of one
-    /// sample becomes a sample, unless a heavier node of the same mean follows: samples come after the centroids of
-    /// the same mean. Cost: two passes over the nodes.
+    /// The layout of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
+    /// one sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of
+    /// equal mean. Cost: two passes over the nodes.
     fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {
         let reversed = || {
             let mut mean_of_heavier = f64::NAN;
@@ -432,8 +427,7 @@ impl Layout {
         };
         let samples_len = reversed().filter(|&(is_sample, _)| is_sample).count();
         let centroids_len = nodes.len() - samples_len;
-        let (mut centroids, mut samples) = (Vec::new(), Samples::default());
-        reserve_exact(&mut centroids, centroids_len)?;
+        let (mut centroids, mut samples) = (with_capacity(centroids_len)?, Samples::default());
         samples.reserve(samples_len + more, capacity.saturating_sub(centroids_len))?;
         for (is_sample, node) in reversed() {
             if is_sample {
@@ -447,14 +441,14 @@ impl Layout {
         Ok(Self { centroids, samples })
     }
 
-    /// Bytes asked for of all blocks.
+    /// Bytes of all blocks.
     fn block_bytes(&self) -> usize {
         self.centroids.capacity() * size_of::<Centroid>() + self.samples.block_bytes()
     }
 }
 
 impl PartialEq for TDigest {
-    /// Whether the logical states are equal, bit for bit (as [`TDigest::digest`] sees them).
+    /// Bitwise equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
         let head = |digest: &Self| {
             (
@@ -465,11 +459,11 @@ impl PartialEq for TDigest {
             )
         };
         let bits = |node: Centroid| (node.mean.to_bits(), node.weight);
-        let (ours, theirs) = (self.sorted_samples(), other.sorted_samples());
+        let (samples, other_samples) = (self.sorted_samples(), other.sorted_samples());
         head(self) == head(other)
-            && in_order(&self.centroids, ours.values())
+            && in_order(&self.centroids, samples.values())
                 .map(bits)
-                .eq(in_order(&other.centroids, theirs.values()).map(bits))
+                .eq(in_order(&other.centroids, other_samples.values()).map(bits))
     }
 }
 

@@ -1,76 +1,76 @@
-//! The nodes of one sample each: plain doubles.
+//! The nodes that have one sample each, stored as doubles.
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
-/// Samples in order of arrival, or already in stable order as far as a read or a compression has
-/// sorted them. Sorting in place changes no state, since only the order among equal samples counts,
-/// and the sort is stable. (Equal samples differ only as 0.0 and -0.0 do.)
+/// Samples in the order of their addition, or already in stable order as far as a read or a compression has sorted
+/// them. Sorting in place does not change the state: only the order of equal samples matters, and the sort is stable.
+/// (Equal samples with different bits are 0.0 and -0.0.)
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     values: Vec<f64>,
-    /// So many from the front are in order.
+    /// Number of samples at the front that are sorted.
     sorted: usize,
 }
 
-/// Up to this many new samples are inserted one by one behind a sorted front: an insertion moves a
-/// few kilobytes, which costs tens of nanoseconds, and sorting a full buffer anew costs several
-/// microseconds.
-const INSERTED_SINGLY: usize = 16;
+/// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More
+/// are sorted together with all others.
+const MAX_INSERTED: usize = 16;
 
 impl Samples {
+    /// Number of samples.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
+    /// Whether all samples are in stable order.
     pub(super) fn is_sorted(&self) -> bool {
         self.sorted == self.values.len()
     }
 
-    /// The samples, in the order they lie in.
+    /// The samples in their present order.
     pub(super) fn values(&self) -> &[f64] {
         &self.values
     }
 
     /// Whether `more` samples can be appended without an allocation.
-    pub(super) fn has_room(&self, more: usize) -> bool {
+    pub(super) fn has_capacity(&self, more: usize) -> bool {
         self.values.capacity() - self.values.len() >= more
     }
 
-    /// Makes sure that `more` samples can be appended without an allocation, of which there are
-    /// never more than `most`.
-    pub(super) fn reserve(&mut self, more: usize, most: usize) -> Result<(), OutOfMemory> {
+    /// Reserves memory for `more` samples. There are never more than `max_len`.
+    pub(super) fn reserve(&mut self, more: usize, max_len: usize) -> Result<(), OutOfMemory> {
         let len = self.values.len() + more;
-        reserve_for(&mut self.values, len, most)
+        reserve_for(&mut self.values, len, max_len)
     }
 
-    /// Bytes of the block after [`Samples::reserve`] with these.
-    pub(super) fn bytes_with(&self, more: usize, most: usize) -> usize {
-        capacity_for(self.values.len() + more, most) * size_of::<f64>()
+    /// Bytes of the block after [`Samples::reserve`] with the same arguments.
+    pub(super) fn bytes_with(&self, more: usize, max_len: usize) -> usize {
+        capacity_for(self.values.len() + more, max_len) * size_of::<f64>()
     }
 
-    /// Appends samples; the room for them was reserved.
+    /// Appends samples. The caller has reserved the memory.
     pub(super) fn append(&mut self, values: &[f64]) {
         self.values.extend_from_slice(values);
     }
 
-    /// Reverses samples that were appended from the last to the first in stable order.
+    /// Reverses samples that were appended in reverse stable order.
     pub(super) fn reverse(&mut self) {
         self.values.reverse();
         self.sorted = self.values.len();
     }
 
-    /// Forgets all samples and keeps the block.
+    /// Removes all samples and keeps the block.
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.sorted = 0;
     }
 
-    /// A copy with room for `more` further samples, as far as `most` in all.
-    pub(super) fn try_clone(&self, more: usize, most: usize) -> Result<Self, OutOfMemory> {
+    /// A copy with capacity for `more` samples, up to `max_len` in total.
+    pub(super) fn try_clone(&self, more: usize, max_len: usize) -> Result<Self, OutOfMemory> {
         let mut values = Vec::new();
-        reserve_for(&mut values, self.values.len() + more, most)?;
+        reserve_for(&mut values, self.values.len() + more, max_len)?;
         values.extend_from_slice(&self.values);
         Ok(Self {
             values,
@@ -78,11 +78,10 @@ impl Samples {
         })
     }
 
-    /// Puts the samples in stable order, in place. Cost: n log n for n samples; linear for a few
-    /// behind a sorted front.
+    /// Sorts the samples in stable order, in place. Cost: O(n log n); linear for a few samples after a sorted front.
     pub(super) fn sort(&mut self) {
         let len = self.values.len();
-        if self.sorted > 0 && len - self.sorted <= INSERTED_SINGLY {
+        if self.sorted > 0 && len - self.sorted <= MAX_INSERTED {
             for end in self.sorted..len {
                 let value = self.values[end];
                 let place = self.values[..end].partition_point(|&earlier| earlier <= value);
@@ -94,24 +93,25 @@ impl Samples {
         self.sorted = len;
     }
 
-    /// Bytes asked for of the block.
+    /// Bytes of the block.
     pub(super) fn block_bytes(&self) -> usize {
         self.values.capacity() * size_of::<f64>()
     }
 
+    /// Shows `visitor` the block.
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.values);
     }
 
+    /// Lets `mover` move the block.
     pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
         mover.relocate(&mut self.values);
     }
 }
 
-/// Sorts finite numbers so that 0.0 and -0.0 keep their order among each other. The standard
-/// library's unstable sort is the faster one and takes no memory; so the zeros go to the front in
-/// order of arrival, the rest is sorted, and the zeros go back between the negative and the
-/// positive numbers.
+/// Sorts finite numbers and keeps the order of 0.0 and -0.0 among each other. The standard library's unstable sort is
+/// faster than its stable one and allocates nothing. So the zeros are moved to the front in their order, the other
+/// numbers are sorted, and the zeros are rotated between the negative and the positive numbers.
 fn sort_stably(values: &mut [f64]) {
     let mut zeros = 0;
     for at in 0..values.len() {
@@ -121,8 +121,7 @@ fn sort_stably(values: &mut [f64]) {
         }
     }
     let rest = &mut values[zeros..];
-    // Neither nan nor zeros are left, and for such this order is the same as that of `total_cmp`, which
-    // takes twice as long.
+    // Without nan and zeros this is the order of `total_cmp`, which is slower.
     rest.sort_unstable_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     let negatives = rest.partition_point(|&value| value < 0.0);
     values[..zeros + negatives].rotate_left(zeros);
@@ -146,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_a_stable_sort(
+        fn the_order_equals_that_of_a_stable_sort(
             batches in prop::collection::vec(prop::collection::vec(sample(), 0..40), 0..8),
         ) {
             let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_never_outgrows_the_most_there_can_be() {
+    fn the_capacity_never_exceeds_the_maximum_length() {
         let mut samples = Samples::default();
         for count in 0..100 {
             samples.reserve(1, 100).unwrap();

@@ -1,15 +1,15 @@
-//! The stored forms of a digest: RDB values, and the same fields packed into one chunk.
+//! The stored forms: the values of an RDB file or DUMP payload, and the same fields packed as one header.
 //!
-//! Both hold all nodes in stable order as merged ones: the format has no place for unmerged nodes,
-//! and a digest that goes on from a loaded state must go on as the saved one does. Weights are
-//! stored as doubles, so those above 2^53 are rounded to what doubles hold already when nodes are joined.
+//! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded
+//! digest must continue as the saved one does. Weights are stored as doubles. Those above 2^53 are already rounded to
+//! doubles by each compression.
 
 use super::{
     Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
     centroid::{in_order, stored_weight},
 };
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, reserve_exact, try_push};
+use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::stored::Stored;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::CStr;
@@ -17,8 +17,7 @@ use std::ffi::CStr;
 /// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
 const PACKED_HEADER_BYTES: usize = 72;
 
-/// How far the stored sum of the weights, which was added up in doubles, may be from their exact
-/// sum.
+/// The tolerated relative error of the stored sum of the weights: other writers add up doubles.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// The values before the nodes.
@@ -45,12 +44,12 @@ impl Header {
             compressions: source.read_signed()?,
             weight: source.read_double()?,
         };
-        // The weight of no nodes: nothing depends on it.
+        // The weight of the unmerged nodes, of which there are none.
         source.read_double()?;
         Ok(header)
     }
 
-    /// Checks what can be checked without the nodes: the compression and the number of nodes.
+    /// Checks the compression and the number of nodes, and returns them.
     fn validate(&self) -> Result<(u32, usize), FormatError> {
         if !(self.compression >= 1.0
             && self.compression <= f64::from(MAX_COMPRESSION)
@@ -59,8 +58,8 @@ impl Header {
             return Err(FormatError::Invalid("the compression is out of range"));
         }
         let compression = self.compression as u32;
-        let most = i64::from(capacity(compression));
-        if self.capacity != most {
+        let max_nodes = i64::from(capacity(compression));
+        if self.capacity != max_nodes {
             return Err(FormatError::Invalid(
                 "the capacity does not go with the compression",
             ));
@@ -69,20 +68,20 @@ impl Header {
             return Err(FormatError::Invalid("there are unmerged nodes"));
         }
         match usize::try_from(self.nodes) {
-            Ok(nodes) if self.nodes <= most => Ok((compression, nodes)),
+            Ok(nodes) if self.nodes <= max_nodes => Ok((compression, nodes)),
             _ => Err(FormatError::Invalid("the number of nodes is out of range")),
         }
     }
 }
 
-/// All that is stored of a digest.
+/// The stored fields of a digest.
 struct Parts {
     header: Header,
     centroids: Vec<Centroid>,
 }
 
 impl Parts {
-    /// Reads the values; memory grows only as values come.
+    /// Reads the values. Memory grows with the values that are read.
     fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
         let header = Header::decode(source)?;
         let (_, nodes) = header.validate()?;
@@ -96,13 +95,13 @@ impl Parts {
             if !(weight >= 1.0 && weight <= i64::MAX as f64 && weight.fract() == 0.0) {
                 return Err(FormatError::Invalid("a weight is out of range"));
             }
-            // Exact, but for 2^63 itself, which is taken for the largest below.
+            // Exact except for 2^63, which becomes the largest double below it.
             centroid.weight = stored_weight(weight as i64);
         }
         Ok(Self { header, centroids })
     }
 
-    /// Checks the parts against each other and makes the digest of them.
+    /// Checks that the fields are consistent and creates the digest.
     fn validate(self) -> Result<TDigest, FormatError> {
         let Self {
             header,
@@ -139,9 +138,8 @@ impl Parts {
     }
 }
 
-/// The sum of the weights. Where rounding to doubles has brought it beyond 2^63 - 1 the heaviest
-/// gives what is too much, so that every digest that could be saved can be loaded. `None` where
-/// more than rounding is wrong.
+/// The sum of the weights. If rounding to doubles has raised it above 2^63 - 1, the weight of the heaviest centroid is
+/// reduced, so that every digest that was saved can be loaded. `None` if the excess is larger than the rounding error.
 fn total(centroids: &mut [Centroid]) -> Option<i64> {
     let sum: i128 = centroids.iter().map(|node| i128::from(node.weight)).sum();
     if let Ok(sum) = i64::try_from(sum) {
@@ -179,7 +177,7 @@ impl Stored for TDigest {
         Parts::decode(source)?.validate()
     }
 
-    /// Cost: a sort of the new samples and a pass over the nodes; no memory.
+    /// Allocates nothing. Cost: a sort of the new samples and a pass over the nodes.
     fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
         let nodes = || in_order(&self.centroids, samples.values());
@@ -197,25 +195,24 @@ impl Stored for TDigest {
         nodes().for_each(|node| sink.write_double(node.weight as f64));
     }
 
-    /// Each value is a byte and at most nine more, the nodes are doubles of a byte and eight; around them type, end and
-    /// footer.
+    /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
     fn payload_bytes(&self) -> u64 {
         let nodes = self.centroids.len() + self.samples.borrow().len();
-        const AROUND: u64 = 1 + 9 + 1 + 10;
-        AROUND + 9 * 10 + 2 * 9 * nodes as u64
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10;
+        FIXED_BYTES + 9 * 10 + 2 * 9 * nodes as u64
     }
 
-    /// The values of [`Stored::save`] as packed little-endian fields of eight bytes: a digest has no arrays.
+    /// The values of [`Stored::save`] as packed little-endian fields of eight bytes. A digest has no arrays and so no
+    /// chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let nodes = self.centroids.len() + self.samples.borrow().len();
-        let mut packed = Packed(Vec::new());
-        reserve_exact(&mut packed.0, PACKED_HEADER_BYTES + 16 * nodes)?;
+        let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * nodes)?);
         self.save(&mut packed);
         Ok(packed.0)
     }
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
-        // The block of the nodes doubles while they are read.
+        // The capacity of the nodes doubles while they are read.
         budget.request(2 * header.len() as u64)?;
         let mut fields = PackedFields(Fields::new(header));
         let digest = Self::load(&mut fields, Self::ENCODING_VERSION, &())?;
@@ -233,8 +230,8 @@ impl Stored for TDigest {
         None
     }
 
-    /// Feeds the logical state. Which nodes count as merged, capacities and cached answers are no part of it. Cost: one
-    /// call per node.
+    /// Feeds the logical state. Whether a node is merged, capacities and the kept compressed form are not part of it.
+    /// Cost: four calls, and two per node.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         feed(&self.compression.to_le_bytes());
         feed(&self.compressions.to_le_bytes());
@@ -247,12 +244,11 @@ impl Stored for TDigest {
         }
     }
 
-    /// A copy without the cached answers.
+    /// A copy without the kept compressed form.
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut centroids = Vec::new();
-        reserve_exact(&mut centroids, self.centroids.len())?;
+        let mut centroids = with_capacity(self.centroids.len())?;
         centroids.extend_from_slice(&self.centroids);
-        let samples = self.samples.borrow().try_clone(0, self.most_samples())?;
+        let samples = self.samples.borrow().try_clone(0, self.max_samples())?;
         Ok(Self {
             centroids,
             samples: RefCell::new(samples),
@@ -262,7 +258,7 @@ impl Stored for TDigest {
     }
 }
 
-/// Packed fields as a stream to write to.
+/// Writes packed fields.
 struct Packed(Vec<u8>);
 
 impl Sink for Packed {
@@ -279,7 +275,7 @@ impl Sink for Packed {
     }
 }
 
-/// Packed fields as a stream to read from.
+/// Reads packed fields.
 struct PackedFields<'a>(Fields<'a>);
 
 impl Source for PackedFields<'_> {
@@ -291,7 +287,7 @@ impl Source for PackedFields<'_> {
         self.0.f64()
     }
 
-    /// A digest has no strings; one would need a length in front.
+    /// A digest has no strings.
     fn read_bytes(&mut self) -> Result<crate::buffer::Buffer, FormatError> {
         Err(FormatError::Truncated)
     }

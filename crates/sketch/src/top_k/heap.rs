@@ -1,37 +1,39 @@
-//! The k items with the largest counts: a min-heap in an array, found by item as well.
+//! The k items with the largest counts: a min-heap in an array, with look-up by item.
 //!
-//! The array holds counts and slot numbers only, so sifting moves eight bytes and follows no pointer;
-//! items stay in their slots, and an [`Index`] leads from a tag to the slot and from there to the
-//! place in the heap. The order of equal counts is part of the contract (spec: top-k.md), so the
-//! sifting here is not to be replaced by another one. It only ever sifts down, so that an element whose
-//! count became smaller stays below parents with larger counts, and the root need not be the
-//! smallest: all that follows from a heap's order here is what the peer replies.
+//! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
+//! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
+//!
+//! The order of equal counts is part of the format (spec: top-k.md), so that the sifting must not be replaced by
+//! another algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with
+//! larger counts, and the root need not be the smallest element.
 
 use super::index::Index;
+use super::item_hash::fingerprint_of;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::records::Records;
-use super::rows::fingerprint_of;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink};
+use crate::memory::{
+    Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink, with_capacity,
+};
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
 
-/// An expelled item's memory is kept for the next one up to this many bytes.
-const SPARE_BYTES: usize = 4096;
+/// Up to this many bytes, the memory of an expelled item is kept for the next item.
+const MAX_SPARE_BYTES: usize = 4096;
 
-/// Elements up to which the index goes by fingerprints. Anyone can make items of one fingerprint, and a
-/// search looks at all of them: at so many that takes microseconds. In larger heaps the index goes by a
+/// Heaps of up to this many elements use fingerprints as tags. Fingerprints are not keyed: an attacker can choose items
+/// with equal fingerprints, all of which a look-up compares. For this many that takes microseconds. Larger heaps use a
 /// hash with a secret key.
-const FINGERPRINTED: u32 = 4096;
+const MAX_FINGERPRINT_TAGS: u32 = 4096;
 
 /// An item of the heap.
 #[derive(Debug)]
 struct Slot {
-    /// The item and a NUL, as it is saved.
+    /// The item and a NUL, as in the RDB format.
     terminated: Vec<u8>,
     fingerprint: u32,
-    /// Its place in the heap array.
-    place: u32,
+    /// Its position in the heap array.
+    position: u32,
 }
 
 impl Slot {
@@ -44,28 +46,29 @@ impl Slot {
 /// An element of the heap that holds an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element<'a> {
-    /// Place in the heap array, from 0.
-    pub place: u32,
+    /// Position in the heap array, from 0.
+    pub position: u32,
     pub fingerprint: u32,
     pub count: u32,
     pub item: &'a [u8],
 }
 
-/// Bytes of the slot and the index entry that an item takes at most: both tables double, and the index is
-/// at least a quarter full after that.
+/// The most bytes of slots and index per item. The capacity of both tables doubles; after that the index is at least a
+/// quarter full.
 pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<Slot>() + 4 * PAIR_BYTES as usize;
 
-/// See the module's comment.
+/// The heap; see the module documentation.
 #[derive(Debug)]
 pub(super) struct Heap {
-    /// (count, slot + 1) in heap order; second number 0: no item yet (its count is 0 then).
+    /// (count, slot + 1) in heap order; (0, 0) for an element without an item.
     elements: Pairs,
     slots: Vec<Slot>,
     index: Index,
-    /// What items are tagged with in the index instead of their fingerprints.
-    tags: Option<RandomState>,
-    /// Takes the next item and its NUL; then holds the one that it expelled.
+    /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
+    tag_hash: Option<RandomState>,
+    /// Receives the next item and its NUL, and then holds the item that it expelled.
     spare: Vec<u8>,
+    /// Memory for the elements in the RDB format.
     records: Records,
 }
 
@@ -76,7 +79,7 @@ impl Heap {
             elements: Pairs::zeroed(k.into())?,
             slots: Vec::new(),
             index: Index::default(),
-            tags: (k > FINGERPRINTED).then(RandomState::new),
+            tag_hash: (k > MAX_FINGERPRINT_TAGS).then(RandomState::new),
             spare: Vec::new(),
             records: Records::new(k)?,
         })
@@ -96,10 +99,9 @@ impl Heap {
             elements: self.elements.try_clone()?,
             slots,
             index: self.index.try_clone()?,
-            tags: self.tags.clone(),
+            tag_hash: self.tag_hash.clone(),
             spare: Vec::new(),
-            // As many as there are elements, which is k.
-            #[allow(clippy::cast_possible_truncation)]
+            // The number of elements is k, which has 32 bits.
             records: Records::new(self.elements.len() as u32)?,
         })
     }
@@ -109,72 +111,72 @@ impl Heap {
         self.elements.len()
     }
 
-    /// How many elements hold an item (of whatever count).
+    /// Number of elements that hold an item, whatever its count.
     pub fn occupied(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether the root holds no item. Then any item that is not in the heap enters it, in a slot of its own. It is so
-    /// until the heap is full, or until the root is an item with count 0.
+    /// Whether the root holds no item. Then any item that is not in the heap enters it, in a new slot. This holds until
+    /// the heap is full or the root is an item with count 0.
     #[inline]
     pub fn has_vacant_root(&self) -> bool {
         self.elements.get(0).1 == 0
     }
 
-    /// Count of the root: what an item needs to enter.
+    /// Count of the root: the count that an item needs to enter.
     #[inline]
     pub fn root_count(&self) -> u32 {
         self.elements.get(0).0
     }
 
-    /// Where the item is in the heap. Cost: a hash look-up; with items chosen to collide, a look at each
-    /// of [`FINGERPRINTED`] elements at most.
+    /// The position of the item in the heap. Cost: a hash look-up, which for items that were chosen to collide compares
+    /// at most [`MAX_FINGERPRINT_TAGS`] items.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
-        let is_wanted = |slot: u32| self.slots[slot as usize].item() == item;
+        let is_item = |slot: u32| self.slots[slot as usize].item() == item;
         self.index
-            .find(self.tag(item, fingerprint), is_wanted)
-            .map(|slot| self.slots[slot as usize].place as usize)
+            .find(self.tag(item, fingerprint), is_item)
+            .map(|slot| self.slots[slot as usize].position as usize)
     }
 
-    /// The elements that hold items, in heap order. Cost: one step an element, with items or without.
+    /// The elements that hold items, in heap order. Cost: one step per element, with or without an item.
     pub fn iter(&self) -> impl Iterator<Item = Element<'_>> {
-        (0..self.elements.len()).filter_map(|place| self.element(place))
+        (0..self.elements.len()).filter_map(|position| self.element(position))
     }
 
-    /// The element at `place`, if it holds an item.
-    pub fn element(&self, place: usize) -> Option<Element<'_>> {
-        let (count, marked) = self.elements.get(place);
-        let slot = &self.slots[marked.checked_sub(1)? as usize];
+    /// The element at `position`, if it holds an item.
+    pub fn element(&self, position: usize) -> Option<Element<'_>> {
+        let (count, slot_plus_1) = self.elements.get(position);
+        let slot = &self.slots[slot_plus_1.checked_sub(1)? as usize];
         Some(Element {
-            place: slot.place,
+            position: slot.position,
             fingerprint: slot.fingerprint,
             count,
             item: slot.item(),
         })
     }
 
-    /// What is saved of the item at `place`: the item, if there is one, and a NUL.
-    pub fn terminated(&self, place: usize) -> &[u8] {
-        match self.elements.get(place).1.checked_sub(1) {
+    /// The stored form of the item at `position`: the item, if there is one, and a NUL.
+    pub fn terminated(&self, position: usize) -> &[u8] {
+        match self.elements.get(position).1.checked_sub(1) {
             Some(slot) => &self.slots[slot as usize].terminated,
             None => &[0],
         }
     }
 
-    /// Memory for the elements in their stored form.
+    /// Memory for the elements in the RDB format.
     pub fn records(&self) -> &Records {
         &self.records
     }
 
-    /// Item and count of the element at `place`, which holds an item.
-    pub fn item_at(&self, place: usize) -> (&[u8], u32) {
-        let (count, marked) = self.elements.get(place);
-        (self.slots[marked as usize - 1].item(), count)
+    /// Item and count of the element at `position`, which holds an item.
+    pub fn item_at(&self, position: usize) -> (&[u8], u32) {
+        let (count, slot_plus_1) = self.elements.get(position);
+        (self.slots[slot_plus_1 as usize - 1].item(), count)
     }
 
-    /// Gets the memory that [`Heap::replace_root`] will need for an item of `item_len` bytes that is not in the
-    /// heap. `budget` is asked before each block; `changes` is shown those that go and come.
+    /// Allocates the memory that [`Heap::replace_root`] needs for an item of `item_len` bytes that is not in the heap.
+    /// `budget` is asked before each block; `changes` records the freed and allocated blocks.
     #[inline]
     pub fn reserve(
         &mut self,
@@ -183,12 +185,12 @@ impl Heap {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let terminated_len = item_len + 1;
-        if self.spare.capacity() < terminated_len || self.spare.capacity() > SPARE_BYTES {
+        if self.spare.capacity() < terminated_len || self.spare.capacity() > MAX_SPARE_BYTES {
             budget.request(terminated_len as u64)?;
-            changes.gone.visit(&self.spare);
+            changes.freed.visit(&self.spare);
             self.spare = Vec::new();
             let reserved = reserve_exact(&mut self.spare, terminated_len);
-            changes.came.visit(&self.spare);
+            changes.allocated.visit(&self.spare);
             reserved?;
         }
         if self.has_vacant_root() {
@@ -197,22 +199,22 @@ impl Heap {
         Ok(())
     }
 
-    /// Bytes that [`Heap::reserve`] would take more than it gives back, for an item of `item_len` bytes.
+    /// The bytes that [`Heap::reserve`] allocates less those that it frees, for an item of `item_len` bytes.
     pub fn growth(&self, item_len: usize) -> u64 {
         let mut bytes = (item_len + 1).saturating_sub(self.spare.capacity());
         if self.has_vacant_root() {
-            let more_slots = self.next_slots().saturating_sub(self.slots.capacity());
-            bytes += more_slots * size_of::<Slot>() + self.index.growth();
+            let new_slots = self.next_capacity().saturating_sub(self.slots.capacity());
+            bytes += new_slots * size_of::<Slot>() + self.index.growth();
         }
         bytes as u64
     }
 
-    /// Slots that there is room for once there is one more.
-    fn next_slots(&self) -> usize {
+    /// Capacity of the slots after one more is added.
+    fn next_capacity(&self) -> usize {
         capacity_for(self.slots.len() + 1, self.len())
     }
 
-    /// Gets the memory for one more slot and its entry in the index.
+    /// Allocates the memory for one more slot and its index entry.
     #[inline]
     fn reserve_slot(
         &mut self,
@@ -231,29 +233,28 @@ impl Heap {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let slots = self.next_slots() as u64;
+        let slots = self.next_capacity() as u64;
         budget.request(slots.saturating_mul(size_of::<Slot>() as u64))?;
-        changes.gone.visit(&self.slots);
-        let (len, most) = (self.slots.len() + 1, self.len());
-        let reserved = reserve_for(&mut self.slots, len, most);
-        changes.came.visit(&self.slots);
+        changes.freed.visit(&self.slots);
+        let (len, max_len) = (self.slots.len() + 1, self.len());
+        let reserved = reserve_for(&mut self.slots, len, max_len);
+        changes.allocated.visit(&self.slots);
         reserved
     }
 
-    /// Gives the element at `place` another count and sifts it down from there, also where the count
-    /// became smaller (after decay): see the module's comment.
+    /// Replaces the count of the element at `position` and sifts it down, also if the count dropped (see the module
+    /// documentation).
     ///
-    /// Tells whether anything changed; with the same count it can, since the element then changes
-    /// places with a child of that count.
+    /// Returns whether the heap changed. It can with an equal count: the element then swaps with a child of that count.
     #[inline]
-    pub fn set_count(&mut self, place: usize, count: u32) -> bool {
-        let (before, marked) = self.elements.get(place);
-        self.elements.set(place, (count, marked));
-        self.sift_down(place) != place || count != before
+    pub fn set_count(&mut self, position: usize, count: u32) -> bool {
+        let (before, slot_plus_1) = self.elements.get(position);
+        self.elements.set(position, (count, slot_plus_1));
+        self.sift_down(position) != position || count != before
     }
 
-    /// Puts an item that is not in the heap at the root and sifts it down. Gives the item that was
-    /// there, if any. [`Heap::reserve`] has been called with the item's length.
+    /// Replaces the root by an item that is not in the heap, and sifts it down. Returns the item that was the root, if
+    /// any. The caller has called [`Heap::reserve`] with the item's length.
     pub fn replace_root(
         &mut self,
         item: &[u8],
@@ -265,8 +266,8 @@ impl Heap {
         self.spare.extend_from_slice(item);
         self.spare.push(0);
         self.trim_spare(changes);
-        let marked = self.elements.get(0).1;
-        let (slot, was_occupied) = match marked.checked_sub(1) {
+        let slot_plus_1 = self.elements.get(0).1;
+        let (slot, was_occupied) = match slot_plus_1.checked_sub(1) {
             None => {
                 let terminated = std::mem::take(&mut self.spare);
                 (self.push_slot(terminated, fingerprint, 0), false)
@@ -274,11 +275,11 @@ impl Heap {
             Some(number) => {
                 let slot = &mut self.slots[number as usize];
                 std::mem::swap(&mut slot.terminated, &mut self.spare);
-                let tags = &self.tags;
-                let tag_before = tag(tags, unterminated(&self.spare), slot.fingerprint);
+                let tag_hash = &self.tag_hash;
+                let tag_before = tag(tag_hash, unterminated(&self.spare), slot.fingerprint);
                 self.index.remove(tag_before, number);
                 slot.fingerprint = fingerprint;
-                self.index.insert(tag(tags, item, fingerprint), number);
+                self.index.insert(tag(tag_hash, item, fingerprint), number);
                 (number, true)
             }
         };
@@ -302,54 +303,59 @@ impl Heap {
         self.index.resize_for(self.slots.len())
     }
 
-    /// Puts an item, which comes with a NUL behind it, into the element at `place`, which holds none, without
-    /// sifting. An item that is in the heap already stays where it is, with the larger count.
-    pub fn put(&mut self, place: u32, terminated: Vec<u8>, count: u32) -> Result<(), OutOfMemory> {
+    /// Puts an item, which ends with a NUL, into the empty element at `position` without sifting. An item that is
+    /// already in the heap keeps its position and gets the larger of the two counts.
+    pub fn put(
+        &mut self,
+        position: u32,
+        terminated: Vec<u8>,
+        count: u32,
+    ) -> Result<(), OutOfMemory> {
         let fingerprint = fingerprint_of(unterminated(&terminated));
-        if let Some(held) = self.find(unterminated(&terminated), fingerprint) {
-            let (held_count, marked) = self.elements.get(held);
-            self.elements.set(held, (held_count.max(count), marked));
+        if let Some(present) = self.find(unterminated(&terminated), fingerprint) {
+            let (present_count, slot_plus_1) = self.elements.get(present);
+            let max_count = present_count.max(count);
+            self.elements.set(present, (max_count, slot_plus_1));
             return Ok(());
         }
         self.reserve_slot(Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
-        let slot = self.push_slot(terminated, fingerprint, place);
-        self.elements.set(place as usize, (count, slot + 1));
+        let slot = self.push_slot(terminated, fingerprint, position);
+        self.elements.set(position as usize, (count, slot + 1));
         Ok(())
     }
 
-    /// Brings the elements into heap order where they are not. Cost: one step an item, and one an
-    /// element if there is something to do.
+    /// Restores the heap order. Cost: one step per item, and one per element if the order was violated.
     pub fn restore_order(&mut self) {
         let len = self.elements.len();
-        let count_at = |place: usize| self.elements.get(place).0;
+        let count_at = |position: usize| self.elements.get(position).0;
         let in_order = self.slots.iter().all(|slot| {
-            let place = slot.place as usize;
-            (2 * place + 1..len.min(2 * place + 3)).all(|child| count_at(place) <= count_at(child))
+            let position = slot.position as usize;
+            (2 * position + 1..len.min(2 * position + 3))
+                .all(|child| count_at(position) <= count_at(child))
         });
         if !in_order {
-            for place in (0..len / 2).rev() {
-                self.sift_down(place);
+            for position in (0..len / 2).rev() {
+                self.sift_down(position);
             }
         }
     }
 
-    /// Numbers of the elements that hold items with counts above 0, by count from the largest,
-    /// equal counts in heap order.
+    /// Positions of the elements with counts above 0, from the largest count to the smallest; equal counts in heap
+    /// order.
     pub fn by_count(&self) -> Result<Vec<u32>, OutOfMemory> {
-        let mut places = Vec::new();
-        reserve_exact(&mut places, self.slots.len())?;
-        let count_at = |place: u32| self.elements.get(place as usize).0;
-        places.extend(
+        let mut positions = with_capacity(self.slots.len())?;
+        let count_at = |position: u32| self.elements.get(position as usize).0;
+        positions.extend(
             self.slots
                 .iter()
-                .map(|slot| slot.place)
-                .filter(|&place| count_at(place) > 0),
+                .map(|slot| slot.position)
+                .filter(|&position| count_at(position) > 0),
         );
-        places.sort_unstable_by_key(|&place| (Reverse(count_at(place)), place));
-        Ok(places)
+        positions.sort_unstable_by_key(|&position| (Reverse(count_at(position)), position));
+        Ok(positions)
     }
 
-    /// Asks for the memory where the search for an item starts.
+    /// Prefetches the index entry where the search for an item starts.
     #[inline]
     pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
         self.index.prefetch(self.tag(item, fingerprint));
@@ -357,90 +363,88 @@ impl Heap {
 
     #[inline]
     fn tag(&self, item: &[u8], fingerprint: u32) -> u32 {
-        tag(&self.tags, item, fingerprint)
+        tag(&self.tag_hash, item, fingerprint)
     }
 
-    /// Bytes of the table that [`Heap::prefetch`] reaches into.
+    /// Bytes of the index.
     pub fn index_bytes(&self) -> usize {
         self.index.bytes()
     }
 
-    fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, place: u32) -> u32 {
-        // Fewer slots than k, which fits 32 bits.
-        #[allow(clippy::cast_possible_truncation)]
+    /// Adds a slot and its index entry. The caller has reserved the memory.
+    fn push_slot(&mut self, terminated: Vec<u8>, fingerprint: u32, position: u32) -> u32 {
+        // Fewer slots than k, which has 32 bits.
         let slot = self.slots.len() as u32;
         let tag = self.tag(unterminated(&terminated), fingerprint);
         self.slots.push(Slot {
             terminated,
             fingerprint,
-            place,
+            position,
         });
         self.index.insert(tag, slot);
         slot
     }
 
-    /// Memory that a longer item left is not kept for an item that it is far too large for, lest k
-    /// short items hold the memory of k long ones.
+    /// Shrinks the spare memory, which an expelled item left, if it is far too large for the new item. Otherwise k
+    /// short items could hold the memory of k long ones.
     #[inline]
     fn trim_spare(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         if self.spare.capacity() > 2 * self.spare.len() + 64 {
-            // Without memory for a smaller block the large one goes on serving.
+            // If the smaller block is refused, the large one stays.
             if let Ok(exact) = copy_of(&self.spare) {
-                changes.gone.visit(&self.spare);
-                changes.came.visit(&exact);
+                changes.freed.visit(&self.spare);
+                changes.allocated.visit(&exact);
                 self.spare = exact;
             }
         }
     }
 
-    /// Moves an element down to where it belongs. Of two children with the same count the left one is
-    /// taken; a child with the parent's count moves up at the first step only. This is the peer's order.
-    /// Gives the place where it came to rest.
-    fn sift_down(&mut self, mut place: usize) -> usize {
-        let sifted = self.elements.get(place);
+    /// Sifts an element down and returns its new position. Of two children with equal counts the left one moves up. A
+    /// child whose count equals the parent's moves up in the first step only. This is the order of RedisBloom.
+    fn sift_down(&mut self, mut position: usize) -> usize {
+        let sifted = self.elements.get(position);
         let mut moves_up: fn(u32, u32) -> bool = |child, parent| child <= parent;
-        while let Some((child_place, child)) = self.smaller_child(place) {
+        while let Some((child_position, child)) = self.smaller_child(position) {
             if !moves_up(child.0, sifted.0) {
                 break;
             }
             moves_up = |child, parent| child < parent;
-            self.settle(place, child);
-            place = child_place;
+            self.set_element(position, child);
+            position = child_position;
         }
-        self.settle(place, sifted);
-        place
+        self.set_element(position, sifted);
+        position
     }
 
+    /// The child with the smaller count, and its position.
     #[inline]
-    fn smaller_child(&self, place: usize) -> Option<(usize, (u32, u32))> {
-        let (left_place, right_place) = (2 * place + 1, 2 * place + 2);
-        if left_place >= self.elements.len() {
+    fn smaller_child(&self, position: usize) -> Option<(usize, (u32, u32))> {
+        let (left_position, right_position) = (2 * position + 1, 2 * position + 2);
+        if left_position >= self.elements.len() {
             return None;
         }
-        let left = self.elements.get(left_place);
-        if right_place < self.elements.len() {
-            let right = self.elements.get(right_place);
+        let left = self.elements.get(left_position);
+        if right_position < self.elements.len() {
+            let right = self.elements.get(right_position);
             if right.0 < left.0 {
-                return Some((right_place, right));
+                return Some((right_position, right));
             }
         }
-        Some((left_place, left))
+        Some((left_position, left))
     }
 
-    /// Writes an element to `place` and tells its slot.
+    /// Writes an element to `position` and updates the position in its slot.
     #[inline]
-    fn settle(&mut self, place: usize, element: (u32, u32)) {
-        self.elements.set(place, element);
+    fn set_element(&mut self, position: usize, element: (u32, u32)) {
+        self.elements.set(position, element);
         if let Some(slot) = element.1.checked_sub(1) {
-            // A place is below k, which fits 32 bits.
-            #[allow(clippy::cast_possible_truncation)]
-            let place = place as u32;
-            self.slots[slot as usize].place = place;
+            // A position is below k, which has 32 bits.
+            self.slots[slot as usize].position = position as u32;
         }
     }
 }
 
-/// Blocks 0 to 4 are the arrays and the spare memory; block 5 + i is that of the item in slot i.
+/// Blocks 0 to 4 are the arrays and the spare memory; block 5 + i is the item in slot i.
 impl Blocks for Heap {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.elements.visit(visitor);
@@ -469,43 +473,39 @@ impl Blocks for Heap {
     }
 }
 
-/// What stands for an item in the index.
+/// The tag of an item in the index: its fingerprint or the lower half of its keyed hash.
 #[inline]
-fn tag(tags: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
-    match tags {
+fn tag(tag_hash: &Option<RandomState>, item: &[u8], fingerprint: u32) -> u32 {
+    match tag_hash {
         None => fingerprint,
-        // Half of a hash is a hash.
-        #[allow(clippy::cast_possible_truncation)]
-        Some(tags) => tags.hash_one(item) as u32,
+        Some(tag_hash) => tag_hash.hash_one(item) as u32,
     }
 }
 
-/// An item without the NUL behind it.
+/// The item without its NUL.
 #[inline]
 fn unterminated(terminated: &[u8]) -> &[u8] {
     &terminated[..terminated.len() - 1]
 }
 
-/// A copy of an item with a NUL behind it, without room to spare.
+/// A copy of an item with a NUL, without spare capacity.
 pub(super) fn terminated_copy_of(item: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut copy = Vec::new();
-    reserve_exact(&mut copy, item.len() + 1)?;
+    let mut copy = with_capacity(item.len() + 1)?;
     copy.extend_from_slice(item);
     copy.push(0);
     Ok(copy)
 }
 
-/// A copy of `bytes` without room to spare.
-pub(super) fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut copy = Vec::new();
-    reserve_exact(&mut copy, bytes.len())?;
+/// A copy of `bytes` without spare capacity.
+fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = with_capacity(bytes.len())?;
     copy.extend_from_slice(bytes);
     Ok(copy)
 }
 
 #[cfg(test)]
 impl Heap {
-    /// Bytes held for items, spare ones included.
+    /// Capacity of all items and of the spare memory, in bytes.
     pub fn item_bytes(&self) -> usize {
         let items: usize = (self.slots.iter())
             .map(|slot| slot.terminated.capacity())

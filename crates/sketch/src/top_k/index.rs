@@ -1,9 +1,11 @@
-//! From tags to heap slots: a small hash table with linear probing.
+//! The index: a hash table from tags to heap slots, with linear probing.
 //!
-//! Looking an item up among k = 10,000 reads one or two cache lines of it, where a scan of the
-//! fingerprints reads 625. The tag is a hash of the item already, so its low bits are the place to start
-//! from; it stands in the entry, so an item's bytes are compared only where it matches. Which hash that
-//! is the heap decides.
+//! Tags are hashes, so that their low bits are the home entry. An entry contains its tag, and items are compared only
+//! if the tags are equal.
+//!
+//! hashbrown's `HashTable` does not fit: it does not give out its memory as a vector, so that neither the defragmenter
+//! nor the memory accounting could treat it as a block (see [`crate::blocks`]), and it does not report the bytes of
+//! its next allocation, which must be requested from the budget first.
 
 use super::pairs::{PAIR_BYTES, Pairs};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
@@ -11,10 +13,10 @@ use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::prefetch;
 
 /// Entries of the smallest table: one cache line.
-const LEAST_ENTRIES: u64 = 8;
+const MIN_ENTRIES: u64 = 8;
 
-/// A table of (tag, slot + 1); second number 0 means vacant. At most half of it is occupied, so
-/// that a search ends after one or two entries.
+/// A table of (tag, slot + 1); the second number is 0 in a vacant entry. At most half of the entries are occupied, so
+/// that a search usually ends after one or two entries.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Pairs,
@@ -30,8 +32,8 @@ impl Index {
         })
     }
 
-    /// Makes room for one more entry. Cost: every entry is moved when the table doubles. `budget` is
-    /// asked for the new table; `changes` is shown both.
+    /// Reserves one more entry. Cost: moves every entry when the table doubles. `budget` is asked for the new table;
+    /// `changes` records both tables.
     #[inline]
     pub fn reserve_one(
         &mut self,
@@ -44,12 +46,12 @@ impl Index {
         self.grow(budget, changes)
     }
 
-    /// Bytes that [`Index::reserve_one`] would take more than it gives back.
+    /// The bytes that [`Index::reserve_one`] allocates less those that it frees.
     pub fn growth(&self) -> usize {
         if (self.occupied + 1) * 2 <= self.entries.len() {
             return 0;
         }
-        let entries = (self.entries.len() * 2).max(LEAST_ENTRIES as usize);
+        let entries = (self.entries.len() * 2).max(MIN_ENTRIES as usize);
         (entries - self.entries.len()) * PAIR_BYTES as usize
     }
 
@@ -59,16 +61,15 @@ impl Index {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let entries = (self.entries.len() as u64 * 2).max(LEAST_ENTRIES);
+        let entries = (self.entries.len() as u64 * 2).max(MIN_ENTRIES);
         self.resize(entries, budget, changes)
     }
 
-    /// Gives the table the size that it has after `occupied` calls of [`Index::reserve_one`]. No fewer entries
-    /// are in it.
+    /// Resizes the table as if it had grown to `occupied` entries. At most so many entries are occupied.
     pub fn resize_for(&mut self, occupied: usize) -> Result<(), OutOfMemory> {
         let entries = match occupied {
             0 => 0,
-            _ => (occupied as u64 * 2).next_power_of_two().max(LEAST_ENTRIES),
+            _ => (occupied as u64 * 2).next_power_of_two().max(MIN_ENTRIES),
         };
         if entries == self.entries.len() as u64 {
             return Ok(());
@@ -84,32 +85,32 @@ impl Index {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         budget.request(entries * PAIR_BYTES)?;
-        let mut larger = Self {
+        let mut resized = Self {
             entries: Pairs::zeroed(entries)?,
             occupied: 0,
         };
-        for place in 0..self.entries.len() {
-            if let (tag, marked @ 1..) = self.entries.get(place) {
-                larger.insert(tag, marked - 1);
+        for at in 0..self.entries.len() {
+            if let (tag, slot_plus_1 @ 1..) = self.entries.get(at) {
+                resized.insert(tag, slot_plus_1 - 1);
             }
         }
-        self.visit(&mut changes.gone);
-        larger.visit(&mut changes.came);
-        *self = larger;
+        self.visit(&mut changes.freed);
+        resized.visit(&mut changes.allocated);
+        *self = resized;
         Ok(())
     }
 
-    /// The slot with this tag that `is_wanted` accepts, if there is one.
+    /// The slot with this tag for which `is_match` returns true.
     #[inline]
-    pub fn find(&self, tag: u32, is_wanted: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, tag: u32, is_match: impl Fn(u32) -> bool) -> Option<u32> {
         if self.occupied == 0 {
             return None;
         }
-        for place in self.places_from(self.home(tag)) {
-            match self.entries.get(place) {
+        for at in self.probe(self.home(tag)) {
+            match self.entries.get(at) {
                 (_, 0) => return None,
-                (found, marked) if found == tag && is_wanted(marked - 1) => {
-                    return Some(marked - 1);
+                (found, slot_plus_1) if found == tag && is_match(slot_plus_1 - 1) => {
+                    return Some(slot_plus_1 - 1);
                 }
                 _ => {}
             }
@@ -117,47 +118,47 @@ impl Index {
         None
     }
 
-    /// Adds an entry; [`Index::reserve_one`] has made room for it.
+    /// Adds an entry. The caller has reserved it ([`Index::reserve_one`]).
     pub fn insert(&mut self, tag: u32, slot: u32) {
-        let mut places = self.places_from(self.home(tag));
-        if let Some(vacant) = places.find(|&place| self.entries.get(place).1 == 0) {
+        let mut probe = self.probe(self.home(tag));
+        if let Some(vacant) = probe.find(|&at| self.entries.get(at).1 == 0) {
             self.entries.set(vacant, (tag, slot + 1));
             self.occupied += 1;
         }
     }
 
-    /// Takes the entry of `slot` out and closes the gap, so that no search stops short of an entry. Without
-    /// such an entry nothing changes.
+    /// Removes the entry of `slot` and moves later entries into the gap, so that every search still reaches its entry.
+    /// If there is no such entry, nothing changes.
     pub fn remove(&mut self, tag: u32, slot: u32) {
-        let mut places = self.places_from(self.home(tag));
+        let mut probe = self.probe(self.home(tag));
         let entry = (tag, slot + 1);
-        let Some(mut gap) = places.find(|&place| self.entries.get(place) == entry) else {
+        let Some(mut gap) = probe.find(|&at| self.entries.get(at) == entry) else {
             return;
         };
         let mask = self.entries.len() - 1;
-        for place in self.places_from(self.after(gap)) {
-            let entry = self.entries.get(place);
+        for at in self.probe((gap + 1) & mask) {
+            let entry = self.entries.get(at);
             if entry.1 == 0 {
                 break;
             }
-            // An entry moves into the gap unless its search starts behind it.
-            let from_home = place.wrapping_sub(self.home(entry.0)) & mask;
-            let from_gap = place.wrapping_sub(gap) & mask;
+            // An entry moves into the gap unless its home is after the gap.
+            let from_home = at.wrapping_sub(self.home(entry.0)) & mask;
+            let from_gap = at.wrapping_sub(gap) & mask;
             if from_home >= from_gap {
                 self.entries.set(gap, entry);
-                gap = place;
+                gap = at;
             }
         }
         self.entries.set(gap, (0, 0));
         self.occupied -= 1;
     }
 
-    /// Asks for the cache line where the search for `tag` starts.
+    /// Prefetches the home entry of `tag`.
     #[inline]
     pub fn prefetch(&self, tag: u32) {
         if self.occupied != 0 {
-            let place = self.home(tag);
-            prefetch(self.entries.bytes(), place * PAIR_BYTES as usize);
+            let home = self.home(tag);
+            prefetch(self.entries.bytes(), home * PAIR_BYTES as usize);
         }
     }
 
@@ -166,33 +167,27 @@ impl Index {
         self.entries.bytes().len()
     }
 
-    /// Calls `visit` with the heap block, if there is one.
+    /// Shows `visitor` the block, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.entries.visit(visitor);
     }
 
-    /// Lets `mover` put the block elsewhere.
+    /// Lets `mover` move the block.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.entries.relocate(mover);
     }
 
-    /// Where the search for a tag starts. The table is not empty.
+    /// The entry where the search for a tag starts. The table is not empty.
     #[inline]
     fn home(&self, tag: u32) -> usize {
         tag as usize & (self.entries.len() - 1)
     }
 
+    /// Every entry once, starting with `first`: a search also ends in a full table without a match.
     #[inline]
-    fn after(&self, place: usize) -> usize {
-        (place + 1) & (self.entries.len() - 1)
-    }
-
-    /// Every place once, from this one on: a search ends also in a table without the entry that it looks
-    /// for and without a vacant place.
-    #[inline]
-    fn places_from(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
+    fn probe(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
         let len = self.entries.len();
-        (first..first + len).map(move |place| place & (len - 1))
+        (first..first + len).map(move |at| at & (len - 1))
     }
 }
 
@@ -203,12 +198,12 @@ mod tests {
 
     fn entries(index: &Index) -> Vec<(u32, u32)> {
         (0..index.entries.len())
-            .map(|place| index.entries.get(place))
+            .map(|at| index.entries.get(at))
             .collect()
     }
 
     #[test]
-    fn an_entry_that_is_not_there_is_not_removed() {
+    fn removing_an_absent_entry_changes_nothing() {
         let mut index = Index::default();
         let mut changes = BlockChanges::<()>::default();
         for slot in 0..4 {
@@ -222,57 +217,57 @@ mod tests {
         }
     }
 
-    /// More entries than the heap has announced.
+    /// More entries are inserted than were reserved.
     #[test]
     fn searches_end_in_a_full_table() {
         let mut index = Index::default();
         index
             .reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default())
             .unwrap();
-        let places = index.entries.len() as u32;
-        for slot in 0..places + 1 {
+        let len = index.entries.len() as u32;
+        for slot in 0..len + 1 {
             index.insert(slot, slot);
         }
-        assert_eq!(index.occupied, places as usize);
-        assert_eq!(index.find(places + 1, |_| true), None);
-        assert_eq!(index.find(1, |slot| slot == places), None);
-        index.remove(places + 1, 1);
-        assert_eq!(index.occupied, places as usize);
-        for slot in 0..places {
+        assert_eq!(index.occupied, len as usize);
+        assert_eq!(index.find(len + 1, |_| true), None);
+        assert_eq!(index.find(1, |slot| slot == len), None);
+        index.remove(len + 1, 1);
+        assert_eq!(index.occupied, len as usize);
+        for slot in 0..len {
             index.remove(slot, slot);
         }
         assert_eq!((entries(&index), index.occupied), (vec![(0, 0); 8], 0));
     }
 
     proptest! {
-        /// Fingerprints collide often, as whole numbers and in their low bits.
+        /// Tags are often equal, in whole or in their low bits.
         #[test]
-        fn it_finds_what_a_list_holds(
+        fn it_finds_the_same_entries_as_a_list(
             steps in prop::collection::vec((any::<bool>(), 0u32..6, 0u32..40), 0..200),
         ) {
             let mut index = Index::default();
             let mut model: Vec<(u32, u32)> = Vec::new();
             for (insert, high, slot) in steps {
-                let fingerprint = (high << 8) | (slot % 3);
-                let at = model.iter().position(|&(_, held)| held == slot);
+                let tag = (high << 8) | (slot % 3);
+                let at = model.iter().position(|&(_, present)| present == slot);
                 match at {
                     None if insert => {
                         index.reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default()).unwrap();
-                        index.insert(fingerprint, slot);
-                        model.push((fingerprint, slot));
+                        index.insert(tag, slot);
+                        model.push((tag, slot));
                     }
                     Some(at) if !insert => {
-                        let (fingerprint, slot) = model.swap_remove(at);
-                        index.remove(fingerprint, slot);
+                        let (tag, slot) = model.swap_remove(at);
+                        index.remove(tag, slot);
                     }
                     _ => {}
                 }
                 for slot in 0..40 {
-                    let held = model.iter().find(|&&(_, held)| held == slot);
+                    let present = model.iter().find(|&&(_, present)| present == slot);
                     for high in 0..6 {
-                        let fingerprint = (high << 8) | (slot % 3);
-                        let wanted = held.filter(|held| held.0 == fingerprint).map(|held| held.1);
-                        prop_assert_eq!(index.find(fingerprint, |found| found == slot), wanted);
+                        let tag = (high << 8) | (slot % 3);
+                        let expected = present.filter(|entry| entry.0 == tag).map(|entry| entry.1);
+                        prop_assert_eq!(index.find(tag, |found| found == slot), expected);
                     }
                 }
             }

@@ -1,26 +1,26 @@
-//! Top-k: the k most frequent items of a stream, in memory that does not depend on the stream.
+//! Top-k: the k most frequent items of a stream, in memory that does not depend on the length of the stream.
 //!
-//! HeavyKeeper (Gong, Yang, Zhang, Li, Uhlig, Chen, Uden, Li: HeavyKeeper: An Accurate Algorithm for
-//! Finding Top-k Elephant Flows, USENIX ATC 2018; spec: top-k.md). A table of `depth` rows of `width`
-//! buckets counts items by fingerprint: an item's own bucket gains, another's decays with a
-//! probability that falls exponentially with its count, so that frequent items hold their buckets and
-//! rare ones lose them. A min-heap keeps the k items with the largest counts so met.
+//! This is HeavyKeeper (Gong et al., "HeavyKeeper: An Accurate Algorithm for Finding Top-k Elephant Flows", USENIX ATC
+//! 2018; spec: top-k.md). A table of `depth` rows of `width` buckets counts items by fingerprint. An item increments a
+//! bucket that holds its own fingerprint. A bucket that holds another fingerprint decays: its count drops with a
+//! probability that falls exponentially with the count. Frequent items therefore keep their buckets and rare items lose
+//! them. A min-heap keeps the k items with the largest counts seen.
 //!
-//! - `rows`: from items to buckets
-//! - `decay` and `random`: what happens in a bucket that is another's; the random numbers are part
-//!   of the state
-//! - `heap` and `index`: the k items, in the peer's order, found by hash
-//! - [`stored`]: the byte formats, and the one way in from them
+//! - `item_hash`: fingerprints and buckets of an item
+//! - `decay` and `random`: decay of a bucket; the random numbers are part of the state
+//! - `heap` and `index`: the k items in the heap order of RedisBloom, and their look-up by hash
+//! - [`stored`]: the stored forms
 //!
-//! Counts stop at 2^32 - 1.
+//! Counts saturate at 2^32 - 1.
 
 mod decay;
 mod heap;
 mod index;
+mod item_hash;
 mod pairs;
 mod random;
 mod records;
-mod rows;
+mod shape;
 pub mod stored;
 #[cfg(test)]
 mod tests;
@@ -28,77 +28,54 @@ mod tests;
 use super::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use super::hash::murmur64a;
 use super::prefetch::prefetch;
-use super::rows::{SHALLOW_ROWS, is_bearable, item_bytes};
+use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
-use decay::{Contest, Decay};
+use crate::modulus::Modulus;
+use crate::rows::Rows;
+use decay::{Decay, Decayed};
 use heap::Heap;
+pub use item_hash::ItemHash;
+use item_hash::fingerprint_of;
 use pairs::{PAIR_BYTES, Pairs};
 use random::Random;
-pub use rows::ItemHash;
-use rows::Rows;
+use shape::Shape;
+pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 
-/// Width where none is asked for, in buckets a row.
-pub const DEFAULT_WIDTH: u64 = 8;
-/// Depth where none is asked for, in rows.
-pub const DEFAULT_DEPTH: u64 = 7;
-/// Decay where none is asked for.
-pub const DEFAULT_DECAY: f64 = 0.9;
+/// The largest increment of an item that TOPK.INCRBY accepts.
+pub const MAX_INCREMENT: u32 = 100_000;
+/// The work of a decrement, in bytes hashed.
+const DECREMENT_WORK: u64 = 16;
 
-/// The largest increment of an item.
-pub const MOST_INCREMENT: u32 = 100_000;
-/// What a decrement costs, in bytes hashed.
-const DECREMENT_BYTES: u64 = 16;
+/// Items to hash ahead of the first addition ([`TopK::hash`]), so that their buckets are prefetched.
+pub const BLOCK_ITEMS: usize = 16;
+/// Tables larger than this many bytes are prefetched: they do not fit in the cache of a core.
+const MIN_PREFETCH_BYTES: usize = 1 << 20;
 
-/// Items that are best hashed together, ahead of the first one's turn ([`TopK::hash`]).
-pub const BLOCK: usize = 16;
-/// Bytes of an element of the heap in memory and in the RDB format, see [`TopK::new`].
-const ELEMENT_BYTES: u64 = PAIR_BYTES + stored::RECORD_BYTES as u64;
-/// Tables larger than this many bytes are prefetched from: they fit in no core's own cache. In a batch an
-/// addition to 56 MB then takes 143 ns instead of 408, to 3.4 MB 112 instead of 143.
-const PREFETCH_FROM_BYTES: usize = 1 << 20;
-
-/// Why a sketch cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TopKError {
-    /// k is not in [1, 2^32 - 1].
-    #[error("k is not in [1, 4294967295]")]
-    InvalidK,
-    /// The width is not in [1, 2^32 - 1].
-    #[error("the width is not in [1, 4294967295]")]
-    InvalidWidth,
-    /// The depth is not in [1, 2^32 - 1].
-    #[error("the depth is not in [1, 4294967295]")]
-    InvalidDepth,
-    /// The decay is not in (0, 1].
-    #[error("the decay is not in (0, 1]")]
-    InvalidDecay,
-    /// The memory was refused, or its size does not fit 64 bits.
-    #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
-}
-
-/// What adding an item did.
+/// The result of adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added<'a> {
-    /// The item that had to leave the top k for the new one.
+    /// The item that the new one replaced in the top k.
     pub expelled: Option<&'a [u8]>,
-    /// Whether the state of the sketch, its random state included, is another than before.
+    /// Whether the state of the sketch, its random state included, has changed.
     pub changed: bool,
 }
 
-/// What came of an item in its buckets.
+/// The result of counting an item in its buckets.
 #[derive(Debug, Clone, Copy, Default)]
-struct Met {
-    /// The largest count of those that are its own now.
-    largest: u32,
-    /// Whether one of them changed.
+struct Counted {
+    /// The largest count of the buckets that hold the item's fingerprint afterwards.
+    max_count: u32,
+    /// Whether a bucket has changed.
     changed: bool,
 }
 
 /// A top-k sketch.
 #[derive(Debug)]
 pub struct TopK {
-    rows: Rows,
+    width: u32,
+    depth: u32,
+    /// Computes remainders by the width.
+    modulus: Modulus<u32>,
     decay: Decay,
     /// (fingerprint, count), row by row; an empty bucket has count 0.
     buckets: Pairs,
@@ -106,58 +83,10 @@ pub struct TopK {
     random: Random,
 }
 
-/// The checked parameters of a sketch.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Shape {
-    k: u32,
-    width: u32,
-    depth: u32,
-    decay: f64,
-}
-
-impl Shape {
-    fn new(k: u64, width: u64, depth: u64, decay: f64) -> Result<Self, TopKError> {
-        let positive = |number: u64| u32::try_from(number).ok().filter(|&number| number > 0);
-        Ok(Self {
-            k: positive(k).ok_or(TopKError::InvalidK)?,
-            width: positive(width).ok_or(TopKError::InvalidWidth)?,
-            depth: positive(depth).ok_or(TopKError::InvalidDepth)?,
-            decay: Some(decay)
-                .filter(|&decay| decay > 0.0 && decay <= 1.0)
-                .ok_or(TopKError::InvalidDecay)?,
-        })
-    }
-
-    fn bucket_count(self) -> u64 {
-        u64::from(self.width) * u64::from(self.depth)
-    }
-
-    /// Bytes of the bucket array; `None` if 64 bits cannot hold them.
-    fn bucket_bytes(self) -> Option<u64> {
-        self.bucket_count().checked_mul(PAIR_BYTES)
-    }
-
-    /// Asks `budget` for the memory of a sketch without items.
-    fn ask_for_memory(self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let bytes = self
-            .bucket_bytes()
-            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES));
-        budget.request(bytes.unwrap_or(u64::MAX))
-    }
-
-    /// Feeds the parameters, as 32 bytes.
-    fn digest(self, feed: &mut dyn FnMut(&[u8])) {
-        for number in [self.k, self.width, self.depth] {
-            feed(&u64::from(number).to_le_bytes());
-        }
-        feed(&self.decay.to_le_bytes());
-    }
-}
-
-/// A hash over pieces of content: where a sketch without a random state of its own starts from.
+/// The initial random state that follows from some content: a hash over the chunks that `digest` feeds.
 fn seed_from(digest: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Random {
     let mut seed = 0;
-    digest(&mut |piece| seed = murmur64a(piece, seed));
+    digest(&mut |chunk| seed = murmur64a(chunk, seed));
     Random::from_seed(seed)
 }
 
@@ -165,13 +94,13 @@ impl TopK {
     /// An empty sketch of the `k` most frequent items with `depth` rows of `width` buckets (all in
     /// [1, 2^32 - 1]) and a decay in (0, 1].
     ///
-    /// Takes 8 bytes a bucket and 8 an element of the heap at once (untouched pages cost nothing), and 24 more an
-    /// element, for saving, where k is above 43,690; and for each item that enters the heap its bytes and one
-    /// more, 32 for its slot and 16 to 32 for its index entry. `budget` is asked for 8 bytes a bucket and 32 an
-    /// element.
+    /// Allocates 8 bytes per bucket and 8 per heap element (the operating system supplies pages when they are first
+    /// used), and 24 more per element, for saving, if k is above 43,690. Each item that enters the heap takes its bytes
+    /// and one more, 32 for its slot and 16 to 32 for its index entry. `budget` is asked once, for 8 bytes per bucket
+    /// and 32 per element.
     ///
     /// # Errors
-    /// See [`TopKError`], in the order of its variants.
+    /// See [`TopKError`]; its variants are checked in order.
     pub fn new(
         k: u64,
         width: u64,
@@ -180,7 +109,7 @@ impl TopK {
         budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
-        shape.ask_for_memory(budget)?;
+        shape.request_memory(budget)?;
         let buckets = Pairs::zeroed(shape.bucket_count())?;
         let heap = Heap::new(shape.k)?;
         let random = seed_from(|feed| shape.digest(feed));
@@ -189,7 +118,9 @@ impl TopK {
 
     fn assemble(shape: Shape, buckets: Pairs, heap: Heap, random: Random) -> Self {
         Self {
-            rows: Rows::new(shape.width, shape.depth),
+            width: shape.width,
+            depth: shape.depth,
+            modulus: Modulus::<u32>::new(shape.width.into()),
             decay: Decay::new(shape.decay),
             buckets,
             heap,
@@ -197,81 +128,89 @@ impl TopK {
         }
     }
 
-    /// k: how many items are kept.
+    /// k, the maximum number of items in the list.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.shape().k
     }
 
-    /// Buckets a row.
+    /// Buckets per row.
     #[must_use]
     pub fn width(&self) -> u32 {
-        self.rows.width
+        self.width
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn depth(&self) -> u32 {
-        self.rows.depth
+        self.depth
     }
 
-    /// Whether adding these items, with their increments, takes a bearable time: always up to 32 rows
-    /// with a decay that needs no more than 1,000 random numbers a row (up to 0.993), else so much that it
-    /// costs what hashing 4 GiB does. Cost: a step an item there, none in other sketches.
-    #[must_use]
-    pub fn is_bearable<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
-        let rows = u64::from(self.rows.depth);
-        let costs = items.map(|(item, increment)| {
-            let numbers = self.decay.most_decrements(increment);
-            item_bytes(item, rows).saturating_add(rows.saturating_mul(numbers * DECREMENT_BYTES))
-        });
-        rows <= SHALLOW_ROWS && self.decay.is_quick || is_bearable(costs)
-    }
-
-    /// The base of the probability with which buckets decay.
+    /// The base of the probability with which buckets decay, in (0, 1].
     #[must_use]
     pub fn decay(&self) -> f64 {
         self.decay.base
     }
 
-    /// How many items the heap holds now, those with count 0 included.
+    /// Number of items in the heap, those with count 0 included.
     #[must_use]
-    pub fn items_held(&self) -> usize {
+    pub fn item_count(&self) -> usize {
         self.heap.occupied()
     }
 
     fn shape(&self) -> Shape {
-        // The heap was made with a 32-bit k.
-        #[allow(clippy::cast_possible_truncation)]
-        let k = self.heap.len() as u32;
         Shape {
-            k,
-            width: self.rows.width,
-            depth: self.rows.depth,
+            // The heap was created with a 32-bit k.
+            k: self.heap.len() as u32,
+            width: self.width,
+            depth: self.depth,
             decay: self.decay.base,
         }
     }
 
-    /// Hashes an item whose turn comes soon, and asks for the memory that it will need where the sketch
-    /// exceeds the caches. Cost: one pass over the item.
+    #[inline]
+    fn rows(&self) -> Rows {
+        Rows {
+            width: self.width as usize,
+            depth: self.depth as usize,
+            modulus: self.modulus,
+        }
+    }
+
+    /// Whether one command may add these items with their increments. There is no limit for up to 32 rows with a decay
+    /// that needs at most 1,000 random numbers per row (up to 0.993); otherwise the limit is the work of hashing 4 GiB.
+    /// Cost: one step per item if there is a limit.
+    #[must_use]
+    pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
+        let rows = u64::from(self.depth);
+        let work = items.map(|(item, increment)| {
+            let decrements = self.decay.max_decrements(increment);
+            hash_work(item, rows).saturating_add(rows.saturating_mul(decrements * DECREMENT_WORK))
+        });
+        rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast || within_work_limit(work)
+    }
+
+    /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its
+    /// buckets and index entry. Cost: one pass over the item.
     #[inline]
     #[must_use]
     pub fn hash(&self, item: &[u8]) -> ItemHash {
-        let hash = self.rows.hash(item);
+        let rows = self.rows();
+        let hash = ItemHash::new(item, rows);
         let bytes = self.buckets.bytes();
-        if bytes.len() > PREFETCH_FROM_BYTES {
-            for bucket in self.rows.first_buckets(&hash) {
+        if bytes.len() > MIN_PREFETCH_BYTES {
+            for bucket in hash.first_buckets(rows) {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
             }
         }
-        if self.heap.index_bytes() > PREFETCH_FROM_BYTES {
+        if self.heap.index_bytes() > MIN_PREFETCH_BYTES {
             self.heap.prefetch(item, hash.fingerprint);
         }
         hash
     }
 
-    /// Bytes that the sketch would take more to add an item with its hash ([`TopK::hash`]); none where it has
-    /// taken them before. Cost: a hash look-up at most.
+    /// The most bytes by which the memory of the sketch grows if the item, with its hash ([`TopK::hash`]), is added.
+    /// Cost: at most one hash look-up.
     #[must_use]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
         if self.heap.has_vacant_root() && self.heap.find(item, hash.fingerprint).is_some() {
@@ -280,7 +219,7 @@ impl TopK {
         self.heap.growth(item.len())
     }
 
-    /// Adds `increment` occurrences of an item, with all the memory that the allocator gives.
+    /// Adds `increment` occurrences of an item, without a memory budget.
     ///
     /// # Errors
     /// See [`TopK::add_hashed`].
@@ -290,15 +229,15 @@ impl TopK {
         self.add_hashed(item, &hash, increment, Budget::UNLIMITED, &mut uncounted)
     }
 
-    /// Adds `increment` occurrences of an item with its hash ([`TopK::hash`]). `budget` is asked before
-    /// each block of memory that is taken (by its bytes); `changes` is shown the blocks that go and come.
+    /// Adds `increment` occurrences of an item with its hash ([`TopK::hash`]). `budget` is asked for the bytes of each
+    /// block before it is allocated; `changes` records the blocks that are freed and allocated.
     ///
-    /// Cost: one bucket a row and, beyond seven rows, a pass over the item for every eight; a hash
-    /// look-up and a sift through at most log2(k) elements if the item is among the top k; in a bucket
-    /// that decays, one random number a decrement, whatever the increment.
+    /// Cost: one bucket per row and, beyond seven rows, one pass over the item per eight rows. If the item is among the
+    /// top k: a hash look-up, and a sift through at most log2(k) elements. In a bucket that decays: one random number
+    /// per decrement, for any increment.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if there is none for an item that might enter the heap; nothing has changed then.
+    /// [`OutOfMemory`] if the memory for an item that might enter the heap is refused; then nothing has changed.
     pub fn add_hashed(
         &mut self,
         item: &[u8],
@@ -307,32 +246,32 @@ impl TopK {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        // Looked up before the memory is reserved while every item that is not in the heap enters it, so that the others
-        // take none.
+        // While the root is vacant, every item that is not in the heap enters it. The look-up precedes the reservation,
+        // so that an item of the heap reserves no memory.
         let has_vacant_root = self.heap.has_vacant_root();
-        let mut place = None;
+        let mut position = None;
         if has_vacant_root {
-            place = self.heap.find(item, hash.fingerprint);
+            position = self.heap.find(item, hash.fingerprint);
         }
-        if place.is_none() {
+        if position.is_none() {
             self.heap.reserve(item.len(), budget, changes)?;
         }
         let random_before = self.random;
-        let met = match increment {
-            1 if self.decay.is_chance() => self.count_once(item, hash),
+        let counted = match increment {
+            1 if self.decay.is_random() => self.count_one(item, hash),
             _ => self.count_several(item, hash, increment),
         };
-        let mut changed = met.changed || self.random != random_before;
+        let mut changed = counted.changed || self.random != random_before;
         let mut expelled = None;
         let heap = &mut self.heap;
-        if met.largest >= heap.root_count() {
+        if counted.max_count >= heap.root_count() {
             if !has_vacant_root {
-                place = heap.find(item, hash.fingerprint);
+                position = heap.find(item, hash.fingerprint);
             }
-            if let Some(place) = place {
-                changed |= heap.set_count(place, met.largest);
+            if let Some(position) = position {
+                changed |= heap.set_count(position, counted.max_count);
             } else {
-                expelled = heap.replace_root(item, hash.fingerprint, met.largest, changes);
+                expelled = heap.replace_root(item, hash.fingerprint, counted.max_count, changes);
                 changed = true;
             }
         }
@@ -341,36 +280,37 @@ impl TopK {
 
     /// Counts one occurrence of an item in its bucket of each row.
     #[inline]
-    fn count_once(&mut self, item: &[u8], hash: &ItemHash) -> Met {
-        let (decay, buckets, fingerprint) = (&self.decay, &mut self.buckets, hash.fingerprint);
+    fn count_one(&mut self, item: &[u8], hash: &ItemHash) -> Counted {
+        let (decay, fingerprint, rows) = (&self.decay, hash.fingerprint, self.rows());
+        let buckets = &mut self.buckets;
         let mut random = self.random;
-        let mut met = Met::default();
-        self.rows.for_each_bucket(
+        let mut counted = Counted::default();
+        hash.for_each_bucket(
             item,
-            hash,
+            rows,
             #[inline(always)]
             |bucket| {
                 let before = buckets.get(bucket);
-                let after = decay.one_more(before, fingerprint, &mut random);
-                // Written also where it stays as it is, for which the server may copy a page while it saves in
-                // the background: a branch on that makes an addition take half as long again.
+                let after = decay.add_one(before, fingerprint, &mut random);
+                // Unconditional: a branch that skips the write of an unchanged bucket is mispredicted often.
                 buckets.set(bucket, after);
-                met.changed |= after != before;
+                counted.changed |= after != before;
                 let (owner, count) = after;
-                met.largest = met
-                    .largest
-                    .max(if owner == fingerprint { count } else { 0 });
+                counted.max_count =
+                    (counted.max_count).max(if owner == fingerprint { count } else { 0 });
             },
         );
         self.random = random;
-        met
+        counted
     }
 
-    /// Counts so many occurrences of an item in its bucket of each row.
-    fn count_several(&mut self, item: &[u8], hash: &ItemHash, increment: u32) -> Met {
-        let (decay, buckets, fingerprint) = (&self.decay, &mut self.buckets, hash.fingerprint);
-        let mut met = Met::default();
-        self.rows.for_each_bucket(item, hash, |bucket| {
+    /// Counts `increment` occurrences of an item in its bucket of each row.
+    fn count_several(&mut self, item: &[u8], hash: &ItemHash, increment: u32) -> Counted {
+        let (decay, fingerprint, rows) = (&self.decay, hash.fingerprint, self.rows());
+        let buckets = &mut self.buckets;
+        let random = &mut self.random;
+        let mut counted = Counted::default();
+        hash.for_each_bucket(item, rows, |bucket| {
             let before = buckets.get(bucket);
             let (owner, count) = before;
             let after = if count == 0 {
@@ -378,77 +318,77 @@ impl TopK {
             } else if owner == fingerprint {
                 (fingerprint, count.saturating_add(increment))
             } else {
-                match decay.contest(count, increment, &mut self.random) {
-                    Contest::Kept(count) => (owner, count),
-                    Contest::Taken(count) => (fingerprint, count),
+                match decay.apply(count, increment, random) {
+                    Decayed::Kept(count) => (owner, count),
+                    Decayed::Replaced(count) => (fingerprint, count),
                 }
             };
             if after.0 == fingerprint {
-                met.largest = met.largest.max(after.1);
+                counted.max_count = counted.max_count.max(after.1);
             }
             if after != before {
                 buckets.set(bucket, after);
-                met.changed = true;
+                counted.changed = true;
             }
         });
-        met
+        counted
     }
 
     /// Whether the item is among the top k. Cost: one pass over the item and a hash look-up.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> bool {
-        self.heap.find(item, rows::fingerprint_of(item)).is_some()
+        self.heap.find(item, fingerprint_of(item)).is_some()
     }
 
-    /// The estimated number of occurrences of an item ([`TopK::count_hashed`]).
+    /// The estimated number of occurrences of an item; see [`TopK::count_hashed`].
     #[must_use]
     pub fn count(&self, item: &[u8]) -> u32 {
-        self.count_hashed(item, &self.rows.hash(item))
+        self.count_hashed(item, &ItemHash::new(item, self.rows()))
     }
 
-    /// The estimated number of occurrences of an item with its hash ([`TopK::hash`]): the largest count
-    /// among its own buckets, of which an item of the heap disregards those below the count of the
-    /// heap's root. Cost: as for [`TopK::add_hashed`], without the sift.
+    /// The estimated number of occurrences of an item with its hash ([`TopK::hash`]): the largest count of the buckets
+    /// that hold its fingerprint. For an item of the heap, counts below the root's are disregarded. Cost: as
+    /// [`TopK::add_hashed`], without the sift.
     #[must_use]
     pub fn count_hashed(&self, item: &[u8], hash: &ItemHash) -> u32 {
-        let mut largest = 0;
-        self.rows.for_each_bucket(item, hash, |bucket| {
+        let mut max_count = 0;
+        hash.for_each_bucket(item, self.rows(), |bucket| {
             let (owner, count) = self.buckets.get(bucket);
             if owner == hash.fingerprint {
-                largest = largest.max(count);
+                max_count = max_count.max(count);
             }
         });
-        // Of counts below the root's none counts if the largest does not.
-        if largest < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
+        // If the largest count is below the root's, all are.
+        if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;
         }
-        largest
+        max_count
     }
 
-    /// The items of the heap whose counts are not 0, with their counts, from the largest count;
-    /// equal counts in heap order. Sorts numbers and copies no item. Cost: O(k log k).
+    /// The items of the heap with counts above 0 and their counts, from the largest count to the smallest; equal counts
+    /// in heap order. Copies no item. Cost: O(k log k).
     ///
     /// # Errors
-    /// [`OutOfMemory`] if there is none for four bytes an item.
+    /// [`OutOfMemory`] if the allocator refuses four bytes per item.
     pub fn list(&self) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
-        let places = self.heap.by_count()?;
-        Ok(places
+        let positions = self.heap.by_count()?;
+        Ok(positions
             .into_iter()
-            .map(|place| self.heap.item_at(place as usize)))
+            .map(|position| self.heap.item_at(position as usize)))
     }
 
-    /// The bucket array: what the chunks of a dump hold. Every content is a valid one.
+    /// The bucket array, which the chunks of a dump hold. Every content is valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
         self.buckets.bytes()
     }
 
-    /// [`TopK::digest`] without the random state.
+    /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
         feed(self.buckets.bytes());
         for element in self.heap.iter() {
-            feed(&element.place.to_le_bytes());
+            feed(&element.position.to_le_bytes());
             feed(&element.count.to_le_bytes());
             feed(&(element.item.len() as u64).to_le_bytes());
             feed(element.item);
@@ -457,7 +397,7 @@ impl TopK {
 }
 
 impl PartialEq for TopK {
-    /// Equality of the logical state, as [`TopK::digest`] feeds it.
+    /// Equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()
             && self.random == other.random
@@ -466,7 +406,7 @@ impl PartialEq for TopK {
     }
 }
 
-/// Block 0 is the bucket array; the heap's follow.
+/// Block 0 is the bucket array; the blocks of the heap follow.
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.buckets.visit(visitor);

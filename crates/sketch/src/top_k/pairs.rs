@@ -1,5 +1,5 @@
-//! An array of pairs of 32-bit numbers in zeroed memory: buckets, heap elements and index entries all
-//! have this form, and for the buckets it is the stored form as well.
+//! An array of pairs of 32-bit numbers in zeroed memory. Buckets, heap elements and index entries are such pairs; for
+//! buckets this is also the stored form.
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
@@ -8,14 +8,14 @@ use crate::memory::OutOfMemory;
 /// Bytes of one pair.
 pub(super) const PAIR_BYTES: u64 = 8;
 
-/// Pairs of little-endian 32-bit numbers, eight bytes each, end to end.
+/// Pairs of little-endian 32-bit numbers, eight bytes per pair.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Pairs {
     bytes: Buffer,
 }
 
 impl Pairs {
-    /// `len` pairs of zeros. Costs no page until it is touched.
+    /// `len` pairs of zeros. The operating system supplies pages when they are first used.
     pub fn zeroed(len: u64) -> Result<Self, OutOfMemory> {
         let bytes = len
             .checked_mul(PAIR_BYTES)
@@ -28,7 +28,7 @@ impl Pairs {
         Buffer::copy_of(&self.bytes).map(Self::from)
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.as_chunks::<8>().0.len()
@@ -57,24 +57,24 @@ impl Pairs {
         &self.bytes
     }
 
-    /// The stored form, to be overwritten in place. Every content is a valid one.
+    /// The stored form, mutable. Every content is valid.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Calls `visit` with the heap block, if there is one.
+    /// Shows `visitor` the block, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.bytes.visit(visitor);
     }
 
-    /// Lets `mover` put the block elsewhere.
+    /// Lets `mover` move the block.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.bytes.relocate(mover);
     }
 }
 
 impl From<Buffer> for Pairs {
-    /// Bytes after the last whole pair are never read.
+    /// Bytes after the last whole pair are ignored.
     fn from(bytes: Buffer) -> Self {
         Self { bytes }
     }

@@ -1,4 +1,4 @@
-//! Memory in which the heap takes its stored form, so that saving a sketch takes none.
+//! Memory for the heap elements in the RDB format, so that saving a sketch allocates nothing.
 
 use super::stored::RECORD_BYTES;
 use crate::blocks::{BlockMover, BlockVisitor};
@@ -7,25 +7,25 @@ use crate::memory::OutOfMemory;
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
-/// A record of the stored form: one element of the heap.
+/// One heap element in the RDB format.
 pub(super) type Record = [u8; RECORD_BYTES];
 
-/// Records of the largest heaps that share memory.
+/// Heaps of up to this many elements share their memory.
 pub(super) const MAX_SHARED: usize = (1 << 20) / RECORD_BYTES;
 
-/// Part of the library's data, whose pages take no memory before they are used.
+/// The shared memory. The operating system supplies its pages when they are first used.
 static SHARED: Mutex<[Record; MAX_SHARED]> = Mutex::new([[0; RECORD_BYTES]; MAX_SHARED]);
 
-/// The records of a heap. What they hold is of no meaning between two saves.
+/// The records of a heap. Their contents are only meaningful during a save.
 #[derive(Debug)]
 pub(super) struct Records {
     len: usize,
-    /// The memory of a heap that is too large for the shared one; else empty.
+    /// The memory of a heap that is too large for the shared one; otherwise empty.
     own: RefCell<Buffer>,
 }
 
 impl Records {
-    /// For a heap of so many elements.
+    /// Records for a heap of `len` elements.
     pub fn new(len: u32) -> Result<Self, OutOfMemory> {
         let len = len as usize;
         let bytes = if len > MAX_SHARED {
@@ -39,12 +39,12 @@ impl Records {
         })
     }
 
-    /// Fills the records with what `record_at` gives for each place, and passes their bytes to `write`.
+    /// Fills the records with the result of `record_at` for each position and passes their bytes to `write`.
     pub fn write(&self, record_at: impl Fn(usize) -> Record, write: impl FnOnce(&[u8])) {
         let fill = |records: &mut [Record]| {
-            for (place, record) in records.iter_mut().enumerate() {
-                let new = record_at(place);
-                // Pages that are only read take no memory; most of a large heap may be empty.
+            for (position, record) in records.iter_mut().enumerate() {
+                let new = record_at(position);
+                // Pages that are only read take no memory, and most of a large heap may be empty.
                 if *record != new {
                     *record = new;
                 }
@@ -59,12 +59,12 @@ impl Records {
         }
     }
 
-    /// Calls `visitor` with the heap block, if there is one.
+    /// Shows `visitor` the block, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.own.borrow().visit(visitor);
     }
 
-    /// Lets `mover` put the block elsewhere.
+    /// Lets `mover` move the block.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.own.get_mut().relocate(mover);
     }

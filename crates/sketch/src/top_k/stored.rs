@@ -1,42 +1,38 @@
-//! The byte formats of a top-k sketch (spec: top-k.md, "RDB" and "Chunks").
+//! The stored forms of a top-k sketch (spec: top-k.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload,
+//! in the format of RedisBloom, and the header of a chunked dump, which holds everything except the bucket array.
 //!
-//! Two forms: the values of an RDB file or DUMP payload, shared with the peer, and the header of our
-//! chunked dump, which holds all but the bucket array. Both are read into `Parts`, and
-//! `Parts::validate` is the only way from there to a sketch.
+//! A load puts each item into the heap as it is read.
 
 use super::heap::{Heap, MAX_ELEMENT_BYTES, terminated_copy_of};
+use super::item_hash::fingerprint_of;
 use super::pairs::Pairs;
 use super::random::Random;
 use super::records::Record;
-use super::rows::fingerprint_of;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::memory::{Budget, OutOfMemory, reserve_exact};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// An element of the heap in the RDB format: fingerprint, length of the item, eight bytes that the
-/// peer ignores, count, four bytes that it ignores.
+/// Bytes of a heap element in the RDB format: fingerprint, length of the item, eight bytes that RedisBloom ignores,
+/// count, four bytes that it ignores.
 pub(super) const RECORD_BYTES: usize = 24;
 
-/// First bytes of our header: what it is, and the version of its form.
+/// First bytes of a header: the type and the version of the format.
 const HEADER_MARK: [u8; 8] = *b"TOPK\x01\0\0\0";
-/// Bytes of our header before its elements: the mark, k, width, depth, decay, random state.
+/// Bytes of a header before its elements: the mark, k, width, depth, decay, random state.
 const HEADER_BYTES: usize = 6 * 8;
-/// Bytes of an element in our header before its item: place, count, length of the item.
+/// Bytes of an element in a header before its item: position, count, length of the item.
 const HEADER_ELEMENT_BYTES: usize = 4 + 4 + 8;
 
-/// Bytes that an element of our header takes at most while it is loaded, besides those of its item.
-const LOADED_ELEMENT_BYTES: usize = MAX_ELEMENT_BYTES;
 /// Bytes of the smallest block of most allocators.
-const ITEM_BLOCK_BYTES: usize = 16;
+const MIN_BLOCK_BYTES: usize = 16;
 
-/// The sketch that was loaded. `random` is `None` if none was stored: the sketch then derives its random state from
-/// its content.
+/// The loaded sketch. `random` is `None` if no random state was stored; it is then derived from the content.
 ///
-/// A heap may be out of order (see [`super::heap`]). If a random state was stored, the heap keeps its order, so that
-/// the loaded sketch and the saved one give the same replies. Otherwise the order is restored.
+/// A stored heap may be out of order (see [`super::heap`]). If a random state was stored, the heap keeps its order, so
+/// that the loaded sketch replies as the saved one does. Otherwise the order is restored.
 ///
 /// # Errors
 /// [`FormatError::Invalid`] if the bucket array does not fit the shape.
@@ -62,7 +58,7 @@ fn finish(
     Ok(sketch)
 }
 
-/// The parameters of a stored sketch, checked.
+/// Checks the parameters of a stored sketch.
 fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
     Shape::new(k, width, depth, decay).map_err(|error| match error {
         TopKError::InvalidK => FormatError::Invalid("k is out of range"),
@@ -78,7 +74,9 @@ impl Stored for TopK {
     const ENCODING_VERSION: u16 = 0;
     type Defaults = ();
 
-    /// A sketch without random state of ours derives it from its content.
+    /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
+    /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the
+    /// state is derived from the content.
     fn load(
         source: &mut dyn Source,
         encoding_version: u16,
@@ -102,32 +100,32 @@ impl Stored for TopK {
         let fingerprint_of_empty = fingerprint_of(b"");
         let mut random = None;
         let mut heap = Heap::new(shape.k)?;
-        // Elements without an item are zeros.
+        // Allocates slots once. Elements without an item are zeros.
         let is_empty = |record: &Record| record[..4] == [0; 4] && record[16..20] == [0; 4];
         let max_items = records.iter().filter(|record| !is_empty(record)).count();
         heap.reserve_items(max_items)?;
-        for (place, record) in (0..shape.k).zip(records) {
+        for (position, record) in (0..shape.k).zip(records) {
             let mut fields = Fields::new(record);
             let (fingerprint, _length) = (fields.u32()?, fields.u32()?);
-            let ignored_by_the_peer = fields.u64()?;
+            let maybe_random = fields.u64()?;
             let count = fields.u32()?;
-            if place == 0 {
-                random = Random::from_stored(ignored_by_the_peer);
+            if position == 0 {
+                random = Random::from_stored(maybe_random);
             }
             let buffer = source.read_bytes()?;
             let Some((0, item)) = buffer.split_last() else {
                 return Err(FormatError::Invalid("an item does not end with a NUL"));
             };
-            // An element without an item is stored as an empty item with another fingerprint.
+            // Not the empty item: an element without an item, or an item that RedisBloom cut to nothing.
             if item.is_empty() && fingerprint != fingerprint_of_empty {
                 continue;
             }
-            heap.put(place, buffer.into(), count)?;
+            heap.put(position, buffer.into(), count)?;
         }
         finish(shape, buckets, heap, random)
     }
 
-    /// Takes no memory.
+    /// Allocates no memory.
     fn save(&self, sink: &mut dyn Sink) {
         let shape = self.shape();
         sink.write_unsigned(shape.k.into());
@@ -136,37 +134,42 @@ impl Stored for TopK {
         sink.write_double(shape.decay);
         sink.write_bytes(self.buckets.bytes());
         let records = self.heap.records();
-        records.write(|place| self.record(place), |bytes| sink.write_bytes(bytes));
-        for place in 0..self.heap.len() {
-            sink.write_bytes(self.heap.terminated(place));
+        records.write(
+            |position| self.record(position),
+            |bytes| sink.write_bytes(bytes),
+        );
+        for position in 0..self.heap.len() {
+            sink.write_bytes(self.heap.terminated(position));
         }
     }
 
     fn payload_bytes(&self) -> u64 {
-        // Numbers, footer, and the heads of the two arrays; of each element the head of its string (an
-        // opcode and a length of up to nine bytes) and the NUL.
+        // Numbers, footer, and the opcodes and lengths of the two arrays. Per element: opcode and length of the string
+        // (up to ten bytes) and the NUL.
         const FIXED_BYTES: u64 = 100;
         const STRING_BYTES: u64 = 11;
-        let items: u64 = self.heap.iter().map(|held| held.item.len() as u64).sum();
+        let items: u64 = self
+            .heap
+            .iter()
+            .map(|element| element.item.len() as u64)
+            .sum();
         let elements = u64::from(self.k()) * (RECORD_BYTES as u64 + STRING_BYTES);
         FIXED_BYTES + self.bucket_bytes().len() as u64 + elements + items
     }
 
-    /// The mark `TOPK` with the version 1, k, width, depth (64 bits each), the decay (a double), the
-    /// random state (64 bits); then for each element that holds an item, by ascending place: its place
-    /// in the heap array, its count (32 bits each), the length of the item (64 bits), the item. All
-    /// little-endian.
+    /// The mark `TOPK` with the version 1; k, width, depth (64 bits each); the decay (a double); the random state (64
+    /// bits); then for each element that holds an item, in ascending order of position: its position in the heap array,
+    /// its count (32 bits each), the length of the item (64 bits), the item. All numbers are little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let items: usize = self.heap.iter().map(|element| element.item.len()).sum();
-        let mut header = Vec::new();
-        let elements = self.items_held() * HEADER_ELEMENT_BYTES;
-        reserve_exact(&mut header, HEADER_BYTES + elements + items)?;
+        let elements = self.item_count() * HEADER_ELEMENT_BYTES;
+        let mut header = with_capacity(HEADER_BYTES + elements + items)?;
         header.extend_from_slice(&HEADER_MARK);
         self.shape()
             .digest(&mut |field| header.extend_from_slice(field));
         header.extend_from_slice(&self.random.to_stored().to_le_bytes());
         for element in self.heap.iter() {
-            header.extend_from_slice(&element.place.to_le_bytes());
+            header.extend_from_slice(&element.position.to_le_bytes());
             header.extend_from_slice(&element.count.to_le_bytes());
             header.extend_from_slice(&(element.item.len() as u64).to_le_bytes());
             header.extend_from_slice(element.item);
@@ -174,7 +177,7 @@ impl Stored for TopK {
         Ok(header)
     }
 
-    /// `budget` is asked for what [`TopK::new`] takes, and for the items.
+    /// `budget` is asked for the memory that [`TopK::new`] requests, and then for the items.
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
         if fields.array()? != HEADER_MARK {
@@ -190,21 +193,21 @@ impl Stored for TopK {
         for element in header_elements(fields.clone()) {
             let (.., item) = element?;
             count += 1;
-            item_bytes += (item.len() + 1).max(ITEM_BLOCK_BYTES);
+            item_bytes += (item.len() + 1).max(MIN_BLOCK_BYTES);
         }
-        shape.ask_for_memory(budget)?;
-        budget.request((count * LOADED_ELEMENT_BYTES + item_bytes) as u64)?;
+        shape.request_memory(budget)?;
+        budget.request((count * MAX_ELEMENT_BYTES + item_bytes) as u64)?;
         let mut heap = Heap::new(shape.k)?;
         heap.reserve_items(count)?;
-        let mut next_place = 0;
+        let mut next_position = 0;
         for element in header_elements(fields) {
-            let (place, count, item) = element?;
-            if place < next_place || place >= shape.k {
+            let (position, count, item) = element?;
+            if position < next_position || position >= shape.k {
                 return Err(FormatError::Invalid("a heap element is out of place"));
             }
-            // Below k, so this does not overflow.
-            next_place = place + 1;
-            heap.put(place, terminated_copy_of(item)?, count)?;
+            // The position is below k, so this does not overflow.
+            next_position = position + 1;
+            heap.put(position, terminated_copy_of(item)?, count)?;
         }
         let buckets = Buffer::zeroed(shape.bucket_bytes().unwrap_or(u64::MAX))?;
         finish(shape, buckets, heap, random)
@@ -218,7 +221,7 @@ impl Stored for TopK {
         (number == 0).then(|| self.buckets.bytes_mut())
     }
 
-    /// Feeds the logical state: equal for sketches that answer alike now and after the same commands, whatever memory
+    /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory
     /// they hold.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         self.digest_content(feed);
@@ -236,24 +239,24 @@ impl Stored for TopK {
 }
 
 impl TopK {
-    /// The element at this place of the heap in the RDB format.
-    fn record(&self, place: usize) -> Record {
+    /// The heap element at this position in the RDB format.
+    fn record(&self, position: usize) -> Record {
         let mut record = [0; RECORD_BYTES];
-        if let Some(element) = self.heap.element(place) {
+        if let Some(element) = self.heap.element(position) {
             // RedisBloom does not read the length of an item from its record.
             let length = element.item.len() as u32;
             record[0..4].copy_from_slice(&element.fingerprint.to_le_bytes());
             record[4..8].copy_from_slice(&length.to_le_bytes());
             record[16..20].copy_from_slice(&element.count.to_le_bytes());
         }
-        if place == 0 {
+        if position == 0 {
             record[8..16].copy_from_slice(&self.random.to_stored().to_le_bytes());
         }
         record
     }
 }
 
-/// Place, count and item of each element in our header. To be read up to the first error.
+/// Position, count and item of each element of a header. The caller must stop at the first error.
 fn header_elements(
     mut fields: Fields<'_>,
 ) -> impl Iterator<Item = Result<(u32, u32, &[u8]), FormatError>> {
@@ -261,11 +264,11 @@ fn header_elements(
 }
 
 fn header_element<'a>(fields: &mut Fields<'a>) -> Result<(u32, u32, &'a [u8]), FormatError> {
-    let (place, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
+    let (position, count, length) = (fields.u32()?, fields.u32()?, fields.u64()?);
     let (item, rest) = usize::try_from(length)
         .ok()
         .and_then(|length| fields.rest().split_at_checked(length))
         .ok_or(FormatError::Truncated)?;
     *fields = Fields::new(rest);
-    Ok((place, count, item))
+    Ok((position, count, item))
 }

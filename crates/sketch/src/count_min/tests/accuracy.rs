@@ -1,18 +1,16 @@
-//! How far estimates exceed counts.
+//! The error of estimates.
 
 use super::*;
 
-/// The promise of [`dimensions_for`] on a stream as streams are: the n-th item comes in proportion
-/// to 1/n.
+/// The bound of [`dimensions_for`], on a stream in which the frequency of the n-th item is proportional to 1/n.
 ///
-/// An estimate is too high by more than error × total = 1000 only if an item of some hundred counts
-/// shares each of the 7 rows' cells, or many small ones do. The average load of a cell is 500, so
-/// the promised bound is Markov's, at most 1/2 a row; of 1000 items at most 7.8 are expected beyond
-/// it. In truth only 26 items come more than 500 times, so in a row less than a fifth of the cells
-/// hold that much and all 7 of an item do with a probability below 1.3e-5: more than 10 of 1000
-/// fail with a probability below 1e-20.
+/// An estimate is too high by more than error × total = 1000 only if frequent items, or many rare ones, share its cell
+/// in each of the 7 rows. The average cell contains 500. By Markov's inequality the probability is at most 1/2 per row,
+/// and at most 7.8 of 1000 items are expected to exceed the bound. Only 26 items occur more than 500 times: less than a
+/// fifth of the cells of a row contain that much, and all 7 cells of an item do with a probability below 1.3e-5. More
+/// than 10 of 1000 items exceed the bound with a probability below 1e-20.
 #[test]
-fn estimates_exceed_the_error_as_seldom_as_promised() {
+fn estimates_exceed_the_error_at_most_with_the_given_probability() {
     let (error, probability) = (0.01, 0.01);
     let (width, depth) = dimensions_for(error, probability).unwrap();
     let mut sketch = sketch(width, depth, CellSize::Four);

@@ -1,9 +1,9 @@
-//! Payloads that RedisBloom 2.8 and 8.10 wrote, and the commands that made them.
+//! Payloads that RedisBloom 2.8 and 8.10 wrote, and the commands that created them.
 //!
-//! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built holds the commands, one a line,
+//! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built has one command per line,
 //! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
 
-use super::super::{CellSize, CountMin, Weighted, dimensions_for};
+use super::super::{CellSize, CountMin, MergeSource, dimensions_for};
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
@@ -28,7 +28,7 @@ fn saved(sketch: &CountMin) -> Values {
     values
 }
 
-/// A word of cms.built.
+/// An argument of a command in cms.built.
 fn word(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
@@ -39,7 +39,7 @@ fn word(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The sketches that the recorded commands make.
+/// The sketches that the recorded commands create.
 fn built(version: &str) -> HashMap<String, CountMin> {
     let commands = String::from_utf8(golden_bytes(version, "cms.built")).unwrap();
     let mut sketches: HashMap<String, CountMin> = HashMap::new();
@@ -73,11 +73,11 @@ fn built(version: &str) -> HashMap<String, CountMin> {
             ("CMS.MERGE", ["2", own, other, "WEIGHTS", weight, other_weight]) if *own == key => {
                 let mut sketch = sketches.remove(&key).unwrap();
                 let sources = [
-                    Weighted {
+                    MergeSource {
                         sketch: None,
                         weight: weight.parse().unwrap(),
                     },
-                    Weighted {
+                    MergeSource {
                         sketch: Some(&sketches[*other]),
                         weight: other_weight.parse().unwrap(),
                     },
@@ -95,7 +95,7 @@ fn built(version: &str) -> HashMap<String, CountMin> {
 }
 
 #[test]
-fn recorded_sketches_load_and_are_saved_again_byte_for_byte() {
+fn recorded_sketches_are_saved_byte_for_byte_after_a_load() {
     for version in GOLDEN_VERSIONS {
         for name in ["dim", "empty", "merged", "one", "prob", "saturated"] {
             let values = payload(version, &format!("cms-{name}"));
@@ -105,10 +105,10 @@ fn recorded_sketches_load_and_are_saved_again_byte_for_byte() {
 }
 
 #[test]
-fn the_recorded_commands_make_the_recorded_sketches() {
+fn the_recorded_commands_create_the_recorded_sketches() {
     for version in GOLDEN_VERSIONS {
         let mut sketches = built(version);
-        // Saturated cells are where the limits differ: there, what does not fit is refused here.
+        // RedisBloom saturates cells; Roughly refuses the increment.
         assert!(sketches.remove("cms-saturated").is_some());
         assert_eq!(sketches.len(), 5);
         for (name, sketch) in sketches {

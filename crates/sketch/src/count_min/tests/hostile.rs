@@ -1,14 +1,14 @@
-//! Stored forms from hands that mean harm: nothing panics, and what loads can be used in every way.
+//! Corrupt and hostile stored forms: nothing panics, and every operation works on a sketch that loads.
 
-use super::super::{CountMin, Weighted};
+use super::super::{CountMin, MergeSource};
 use super::golden::payload;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 
-/// Every operation, whose results do not matter: none may panic.
-fn use_in_every_way(mut sketch: CountMin) {
+/// Calls every operation; none may panic.
+fn exercise(mut sketch: CountMin) {
     let mut copy = sketch.try_clone().unwrap();
     assert_eq!(copy, sketch);
     for by in [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN] {
@@ -19,11 +19,11 @@ fn use_in_every_way(mut sketch: CountMin) {
         }
     }
     for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
-        let own = Weighted {
+        let own = MergeSource {
             sketch: None,
             weight,
         };
-        let other = Weighted {
+        let other = MergeSource {
             sketch: Some(&copy),
             weight,
         };
@@ -46,7 +46,7 @@ fn use_in_every_way(mut sketch: CountMin) {
 }
 
 #[test]
-fn broken_streams_never_panic() {
+fn corrupt_values_never_panic() {
     let odd = [
         0,
         1,
@@ -65,7 +65,7 @@ fn broken_streams_never_panic() {
     {
         Ok(sketch) => {
             loaded += 1;
-            use_in_every_way(sketch);
+            exercise(sketch);
         }
         Err(_) => refused += 1,
     };
@@ -101,13 +101,13 @@ fn broken_streams_never_panic() {
             }
         }
     }
-    // The 11 totals of the 3 sketches load in version 0; nearly all else contradicts itself.
+    // The 11 totals of the 3 sketches load in version 0; nearly all other values are contradictory.
     assert!(loaded >= 33 && refused > 300, "{loaded} {refused}");
 }
 
 proptest! {
     #[test]
-    fn what_loads_can_be_used(
+    fn every_operation_works_on_a_loaded_sketch(
         width in 0u64..6,
         depth in 0u64..6,
         others in prop::collection::vec(prop_oneof![0u64..10, any::<u64>()], 1..=2),
@@ -125,14 +125,14 @@ proptest! {
             values: numbers.chain([Value::Bytes(cells)]).collect(),
         };
         if let Ok(sketch) = CountMin::load(&mut values, version, &()) {
-            use_in_every_way(sketch);
+            exercise(sketch);
         }
     }
 
     #[test]
-    fn any_header_is_safe(header in prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..40)) {
+    fn arbitrary_headers_never_panic(header in prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..40)) {
         if let Ok(sketch) = CountMin::from_header(&header, Budget::new(&|bytes| bytes < 1 << 16)) {
-            use_in_every_way(sketch);
+            exercise(sketch);
         }
     }
 }

@@ -8,22 +8,22 @@ fn counted(cell_size: CellSize, count: i64) -> CountMin {
     sketch
 }
 
-fn other(sketch: &CountMin, weight: i64) -> Weighted<'_> {
-    Weighted {
+fn other(sketch: &CountMin, weight: i64) -> MergeSource<'_> {
+    MergeSource {
         sketch: Some(sketch),
         weight,
     }
 }
 
-fn own(weight: i64) -> Weighted<'static> {
-    Weighted {
+fn own(weight: i64) -> MergeSource<'static> {
+    MergeSource {
         sketch: None,
         weight,
     }
 }
 
 #[test]
-fn the_old_counts_go_unless_they_are_a_source() {
+fn a_merge_replaces_the_counts_unless_the_destination_is_a_source() {
     for cell_size in ALL_SIZES {
         let source = counted(cell_size, 3);
         let mut sketch = counted(cell_size, 100);
@@ -53,7 +53,7 @@ fn sums_out_of_range_change_nothing() {
             &[other(&full, i64::MAX)],
             &[other(&full, i64::MIN)],
             &[own(-1)],
-            // The end is in range, the way there is not.
+            // The sum is in range, a partial sum is not.
             &[other(&full, i64::MAX), other(&full, -i64::MAX), own(1)],
         ] {
             let merged = sketch.merge(sources);
@@ -85,8 +85,8 @@ fn the_last_cell_is_checked_before_the_first_is_written() {
 }
 
 #[test]
-fn the_total_may_overflow_alone() {
-    // As 8.10 left sketches behind: a total that has nothing to do with the cells.
+fn an_overflow_of_the_total_alone_is_refused() {
+    // RedisBloom 8.10 saves such sketches, with a total that does not match the cells.
     let mut sketch = counted(CellSize::Four, 1);
     sketch.total = MAX_TOTAL;
     let before = sketch.try_clone().unwrap();
@@ -99,7 +99,7 @@ fn the_total_may_overflow_alone() {
 }
 
 #[test]
-fn a_source_that_is_named_often_is_read_once_and_counted_as_often() {
+fn a_repeated_source_is_read_once_and_counted_each_time() {
     for cell_size in ALL_SIZES {
         let [first, second] = [1, 2].map(|count| counted(cell_size, count));
         let bytes = first.cells.len() as u64;
@@ -120,7 +120,7 @@ fn a_source_that_is_named_often_is_read_once_and_counted_as_often() {
 }
 
 #[test]
-fn a_source_is_read_as_often_as_it_is_named_where_partial_sums_may_overflow() {
+fn a_repeated_source_is_read_each_time_if_partial_sums_may_overflow() {
     let large = counted(CellSize::Eight, 1 << 62);
     let small = counted(CellSize::Eight, 1);
     let bytes = large.cells.len() as u64;
@@ -135,7 +135,7 @@ fn a_source_is_read_as_often_as_it_is_named_where_partial_sums_may_overflow() {
 }
 
 #[test]
-fn a_merge_of_two_sources_has_no_limit() {
+fn a_merge_of_two_sources_has_no_work_limit() {
     let source = counted(CellSize::Four, 3);
     let mut sketch = counted(CellSize::Four, 4);
     assert_eq!(
@@ -146,15 +146,15 @@ fn a_merge_of_two_sources_has_no_limit() {
 }
 
 #[test]
-fn other_shapes_are_refused() {
+fn sources_of_other_shapes_are_refused() {
     let mut sketch = counted(CellSize::Two, 1);
     let new = |width, depth, size| CountMin::new(width, depth, size, Budget::UNLIMITED).unwrap();
     for (source, error) in [
-        (new(301, 4, CellSize::Two), CountMinError::OtherDimensions),
-        (new(300, 5, CellSize::Two), CountMinError::OtherDimensions),
-        (new(400, 3, CellSize::Two), CountMinError::OtherDimensions),
-        (new(301, 4, CellSize::One), CountMinError::OtherDimensions),
-        (new(300, 4, CellSize::Four), CountMinError::OtherCellSize),
+        (new(301, 4, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(300, 5, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(400, 3, CellSize::Two), CountMinError::DimensionMismatch),
+        (new(301, 4, CellSize::One), CountMinError::DimensionMismatch),
+        (new(300, 4, CellSize::Four), CountMinError::CellSizeMismatch),
     ] {
         assert_eq!(sketch.merge(&[own(1), other(&source, 1)]), Err(error));
         assert_eq!(sketch, counted(CellSize::Two, 1));

@@ -19,7 +19,7 @@ pub(super) fn sketch(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
 }
 
 #[test]
-fn the_allowance_is_asked_once_for_all_bytes() {
+fn creation_requests_all_bytes_from_the_budget_at_once() {
     for (cell_size, bytes) in ALL_SIZES.into_iter().zip([1500, 3000, 6000, 12_000]) {
         let asked = Cell::new(Vec::new());
         let answer = |allowed| {
@@ -50,7 +50,7 @@ fn impossible_sizes_are_out_of_memory() {
 }
 
 #[test]
-fn a_copy_is_equal_and_apart() {
+fn a_copy_is_equal_and_independent() {
     let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
     sketch.increment(b"a", 5).unwrap();
     let copy = sketch.try_clone().unwrap();
@@ -61,7 +61,7 @@ fn a_copy_is_equal_and_apart() {
 }
 
 #[test]
-fn the_digest_tells_states_apart() {
+fn different_states_have_different_digests() {
     let digest = |sketch: &CountMin| {
         let mut bytes = Vec::new();
         sketch.digest(&mut |part: &[u8]| bytes.extend_from_slice(part));
@@ -85,7 +85,7 @@ fn the_digest_tells_states_apart() {
 }
 
 #[test]
-fn there_is_one_block() {
+fn a_sketch_has_one_block() {
     let mut sketch = CountMin::new(10, 3, CellSize::Two, Budget::UNLIMITED).unwrap();
     sketch.increment(b"a", 5).unwrap();
     let mut blocks = Addresses::default();
@@ -97,7 +97,7 @@ fn there_is_one_block() {
 }
 
 #[test]
-fn cells_count_to_their_maximum_and_no_further() {
+fn increments_above_the_maximum_of_a_cell_are_refused() {
     for cell_size in ALL_SIZES {
         for depth in [1, 5, 200] {
             let max = cell_size.max_count();
@@ -123,20 +123,20 @@ fn cells_count_to_their_maximum_and_no_further() {
 }
 
 #[test]
-fn a_failed_item_changes_no_row() {
-    // Items that share some rows' cells with `a`, not all of them.
+fn a_refused_increment_changes_no_row() {
+    // Items that share some cells with `a`, but not all.
     for depth in [4, 6, 9, 16, 17] {
-        fails_in_no_row(depth);
+        check_refused_increments(depth);
     }
 }
 
-fn fails_in_no_row(depth: u64) {
+fn check_refused_increments(depth: u64) {
     let mut sketch = sketch(2, depth, CellSize::One);
     assert_eq!(sketch.increment(b"a", 200), Ok(200));
     let before = sketch.try_clone().unwrap();
     let mut failed = 0;
     for item in 0..100u8 {
-        // Together with another, which goes its own way.
+        // In a batch with another item.
         let mut twin = before.try_clone().unwrap();
         let mut answers = Vec::new();
         let pair = [(&[item][..], 60), (&b"a"[..], 5)];
@@ -170,7 +170,7 @@ fn fails_in_no_row(depth: u64) {
 }
 
 #[test]
-fn the_total_has_limits_of_its_own() {
+fn increments_above_the_maximum_total_are_refused() {
     let mut sketch = sketch(1000, 3, CellSize::Eight);
     assert_eq!(sketch.increment(b"a", i64::MAX - 1), Ok(MAX_TOTAL - 1));
     assert_eq!(sketch.increment(b"b", 2), Err(CountMinError::Overflow));
@@ -180,7 +180,7 @@ fn the_total_has_limits_of_its_own() {
 }
 
 #[test]
-fn items_of_a_block_see_those_before_them() {
+fn increments_of_a_batch_see_the_earlier_ones() {
     for depth in [1, 4, 5, 8, 9, 16, 17, 100] {
         let mut sketch = sketch(50, depth, CellSize::One);
         let mut answers = Vec::new();

@@ -1,14 +1,14 @@
-//! The sketch as its spec page describes it, and the property that the real one does the same.
+//! A model written from the spec, and the property that the sketch gives the same results.
 
 use super::super::cell::ALL_SIZES;
-use super::super::{CellSize, CountMin, CountMinError, Weighted};
+use super::super::{CellSize, CountMin, CountMinError, MergeSource};
 use crate::hash::murmur2;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 
-/// A sketch with a vector a row, and integers that nothing here overflows.
+/// A sketch with a vector per row, and integers that do not overflow in these tests.
 #[derive(Debug, Clone, PartialEq)]
 struct Model {
     rows: Vec<Vec<i128>>,
@@ -57,7 +57,7 @@ impl Model {
         Ok(self.query(item))
     }
 
-    /// The merged sketch; `sources` names the destination where it is one.
+    /// The merged sketch; `sources` may contain the destination.
     fn merge(&self, sources: &[(&Model, i64)]) -> Result<Model, CountMinError> {
         let sum = |counts: &dyn Fn(&Model) -> i128, max: i128| {
             let mut sum = 0;
@@ -84,7 +84,7 @@ impl Model {
         Ok(merged)
     }
 
-    /// The RDB's values.
+    /// The RDB values.
     fn values(&self, cell_size: CellSize) -> Values {
         let mut bytes = Vec::new();
         for cell in self.rows.iter().flatten() {
@@ -105,7 +105,7 @@ fn values(sketch: &CountMin) -> Values {
     values
 }
 
-/// Increments and weights at which ranges end, and plain ones.
+/// Increments and weights, some at the limits of their ranges.
 fn amount() -> impl Strategy<Value = i64> {
     let edges = [8, 16, 31, 32, 33, 63].into_iter().flat_map(|bit| {
         let power = 1i128 << bit;
@@ -127,7 +127,7 @@ fn shape() -> impl Strategy<Value = (usize, usize, CellSize)> {
     (1usize..40, depth, prop::sample::select(&ALL_SIZES[..]))
 }
 
-/// Items from a small set, so that they meet, with some of each length.
+/// Items from a small set, so that they collide, of different lengths.
 fn item() -> impl Strategy<Value = Vec<u8>> {
     (0u8..12).prop_map(|n| vec![n; usize::from(n)])
 }
@@ -162,7 +162,7 @@ fn counted(
 
 proptest! {
     #[test]
-    fn counts_are_the_models(shape in shape(), increments in increments()) {
+    fn counts_equal_those_of_the_model(shape in shape(), increments in increments()) {
         let (mut model, sketch) = counted(shape, &increments);
         prop_assert_eq!(values(&sketch), model.values(shape.2));
         let items: Vec<Vec<u8>> = (0u8..40).map(|n| vec![n; usize::from(n)]).collect();
@@ -174,13 +174,13 @@ proptest! {
     }
 
     #[test]
-    fn merged_counts_are_the_models(
+    fn merges_equal_those_of_the_model(
         shape in shape(),
         wide in any::<bool>(),
         increments in prop::collection::vec(increments(), 3),
         sources in prop::collection::vec((0usize..3, amount()), 0..12),
     ) {
-        // Some with more cells than are summed at a time.
+        // Some have more cells than a block.
         let shape = (if wide { 1100 / shape.1 + shape.0 } else { shape.0 }, shape.1, shape.2);
         let mut sketches: Vec<_> = increments.iter().map(|some| counted(shape, some)).collect();
         let (model, mut sketch) = sketches.remove(0);
@@ -190,7 +190,7 @@ proptest! {
             .collect();
         let weighted: Vec<_> = sources
             .iter()
-            .map(|&(i, weight)| Weighted {
+            .map(|&(i, weight)| MergeSource {
                 sketch: i.checked_sub(1).map(|i| &sketches[i].1),
                 weight,
             })
@@ -201,9 +201,9 @@ proptest! {
         prop_assert_eq!(values(&sketch), merged.unwrap_or(model).values(shape.2));
     }
 
-    // Merges of arbitrary amounts nearly all overflow; these nearly all do not.
+    // Merges of arbitrary increments nearly all overflow; these rarely do.
     #[test]
-    fn small_merges_are_the_models(
+    fn merges_without_overflow_equal_those_of_the_model(
         shape in shape(),
         counts in prop::collection::vec(prop::collection::vec((item(), 0i64..9), 0..20), 3),
         weights in prop::array::uniform3(-1i64..4),
@@ -216,8 +216,8 @@ proptest! {
             (&sketches[0].0, first), (&model, own), (&sketches[1].0, second), (&sketches[0].0, 1),
         ];
         let merged = model.merge(&operands.repeat(repeats));
-        let other = |i: usize, weight| Weighted { sketch: Some(&sketches[i].1), weight };
-        let own = Weighted { sketch: None, weight: own };
+        let other = |i: usize, weight| MergeSource { sketch: Some(&sketches[i].1), weight };
+        let own = MergeSource { sketch: None, weight: own };
         let operands = [other(0, first), own, other(1, second), other(0, 1)];
         let done = sketch.merge(&operands.repeat(repeats));
         prop_assert_eq!(done.map(|_| ()), merged.as_ref().map(|_| ()).map_err(|&error| error));

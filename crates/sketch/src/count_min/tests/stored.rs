@@ -18,7 +18,7 @@ fn load(numbers: &[u64], cells: &[u8]) -> Result<CountMin, FormatError> {
     CountMin::load(&mut stream(numbers, cells), version, &())
 }
 
-/// A sketch with something in every cell that items 0 to 99 have.
+/// A sketch in which items 0 to 99 were incremented.
 fn counted(width: u64, depth: u64, cell_size: CellSize) -> CountMin {
     let mut sketch = CountMin::new(width, depth, cell_size, Budget::UNLIMITED).unwrap();
     for item in 0..100u8 {
@@ -55,7 +55,7 @@ fn version_1_has_the_total_and_the_cell_size_in_either_order() {
 }
 
 #[test]
-fn a_wrapped_total_is_the_greatest_one() {
+fn a_wrapped_total_is_loaded_as_the_maximum() {
     let total = |total| load(&[1, 1, total], &[0; 4]).unwrap().total();
     for wrapped in [1 << 63, u64::MAX] {
         assert_eq!(total(wrapped), MAX_TOTAL);
@@ -72,7 +72,7 @@ fn a_wrapped_total_is_the_greatest_one() {
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_values_are_refused() {
     let greatest = i64::MAX as u64;
     for (numbers, len) in [
         ([0, 1, 0], 0),
@@ -105,7 +105,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn headers_are_24_bytes_or_name_another_cell_size() {
+fn headers_contain_the_cell_size_unless_it_is_the_default() {
     for cell_size in ALL_SIZES {
         let header = counted(7, 3, cell_size).header().unwrap();
         let fields: Vec<u64> = header
@@ -129,7 +129,7 @@ fn headers_are_24_bytes_or_name_another_cell_size() {
 }
 
 #[test]
-fn headers_ask_before_they_take_memory() {
+fn memory_is_requested_before_a_header_is_loaded() {
     let header = |width| [width, 1, 0].map(u64::to_le_bytes).concat();
     let refused = |bytes| Err(FormatError::OutOfMemory(OutOfMemory { bytes }));
     let no = &|bytes| bytes < 4_000_000_000;
@@ -145,7 +145,7 @@ fn headers_ask_before_they_take_memory() {
 }
 
 #[test]
-fn chunks_make_the_same_sketch() {
+fn the_chunks_of_a_sketch_restore_it() {
     for cell_size in ALL_SIZES {
         let sketch = counted(101, 3, cell_size);
         for chunk_bytes in [1, 5, 64, 1 << 24] {
@@ -181,10 +181,10 @@ fn misplaced_chunks_change_nothing() {
 }
 
 #[test]
-fn chunks_take_no_cell_above_its_maximum() {
+fn chunks_with_a_cell_above_its_maximum_are_refused() {
     let mut sketch = counted(10, 2, CellSize::Eight);
     let before = sketch.try_clone().unwrap();
-    // Chunks of 1 to 20 bytes from every start, all of ones: refused where a last byte is in them.
+    // Chunks of 1 to 20 bytes at every offset, with all bits set: refused if they contain the last byte of a cell.
     for start in 0..24 {
         for len in 1..=20 {
             let chunk = vec![0xff; len];

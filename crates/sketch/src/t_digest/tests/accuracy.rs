@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The largest rank error, as a share of the samples, over the quantiles that users ask for.
+/// The largest rank error over common quantiles, as a fraction of the samples.
 fn rank_error(digest: &TDigest, sorted: &[f64]) -> f64 {
     let compressed = digest.compressed().unwrap();
     let count = sorted.len() as f64;
@@ -17,7 +17,7 @@ fn rank_error(digest: &TDigest, sorted: &[f64]) -> f64 {
 }
 
 #[test]
-fn equal_sorted_reversed_and_organ_pipe_values_stay_exact_and_small() {
+fn equal_sorted_reversed_and_organ_pipe_samples_give_small_accurate_digests() {
     let count = 100_000;
     let up: Vec<f64> = (0..count).map(f64::from).collect();
     let shapes = [
@@ -49,7 +49,7 @@ fn equal_sorted_reversed_and_organ_pipe_values_stay_exact_and_small() {
 }
 
 #[test]
-fn merging_many_digests_is_as_accurate_as_one_of_all() {
+fn merged_digests_are_as_accurate_as_one_digest_of_all_samples() {
     for (compression, bound) in [(100, 0.015), (500, 0.001)] {
         let mut values: Vec<f64> = Uniform(11).take(100_000).map(|u| -(1.0 - u).ln()).collect();
         let parts: Vec<TDigest> = values

@@ -1,5 +1,5 @@
-//! Recorded payloads: they load, are written again as they were, answer what was answered, and hold
-//! what the same commands build here.
+//! Recorded payloads are saved unchanged after a load, answer as recorded, and contain the nodes that the recorded
+//! commands create.
 
 use super::*;
 use crate::memory::Budget;
@@ -7,7 +7,7 @@ use crate::stored::Stored;
 use crate::testing::{GOLDEN_VERSIONS, golden_bytes, golden_values};
 use roughly_dump::Value;
 
-/// A recorded key: its payload and the text beside it.
+/// A recorded key: its payload, the commands that created it and the replies.
 struct Golden {
     name: String,
     values: Values,
@@ -46,7 +46,7 @@ fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Vec<f64> {
     words.map(|word| word.parse().unwrap()).collect()
 }
 
-/// Replies agree to 1e-9 of their size.
+/// Checks that replies agree, with a relative error of at most 1e-9.
 fn assert_close(got: &[f64], want: &[f64], context: &str) {
     assert_eq!(got.len(), want.len(), "{context}");
     for (&got, &want) in got.iter().zip(want) {
@@ -58,7 +58,7 @@ fn assert_close(got: &[f64], want: &[f64], context: &str) {
 }
 
 fn info(digest: &TDigest) -> Vec<f64> {
-    let Figures {
+    let Info {
         compression,
         capacity,
         merged_nodes,
@@ -68,7 +68,7 @@ fn info(digest: &TDigest) -> Vec<f64> {
         observations,
         total_compressions,
         memory_usage: _,
-    } = digest.figures();
+    } = digest.info();
     vec![
         f64::from(compression),
         f64::from(capacity),
@@ -107,7 +107,7 @@ fn reply(digest: &mut TDigest, command: &str) -> Vec<f64> {
 }
 
 #[test]
-fn recorded_payloads_load_and_are_written_again_as_they_were() {
+fn recorded_payloads_are_saved_unchanged_after_a_load() {
     for Golden { name, values, .. } in golden() {
         let digest = TDigest::load(&mut values.clone(), 0, &()).unwrap();
         assert_eq!(saved(&digest), values, "{name}");
@@ -116,7 +116,7 @@ fn recorded_payloads_load_and_are_written_again_as_they_were() {
 }
 
 #[test]
-fn restored_keys_answer_as_recorded() {
+fn loaded_digests_answer_as_recorded() {
     for golden in golden() {
         let mut digest = TDigest::load(&mut golden.values.clone(), 0, &()).unwrap();
         for line in golden.reads {
@@ -128,7 +128,7 @@ fn restored_keys_answer_as_recorded() {
                 continue;
             }
             let wanted = numbers(wanted.split(' '));
-            // The ninth field of INFO is a size, which need not be the peer's.
+            // The ninth field of INFO is a size, which may differ from RedisBloom's.
             assert_close(&got, &wanted[..wanted.len().min(got.len())], &context);
         }
     }
@@ -137,7 +137,7 @@ fn restored_keys_answer_as_recorded() {
 #[test]
 fn the_same_commands_build_the_recorded_nodes() {
     for golden in golden() {
-        // Equal means with different weights: their order is arbitrary in the recorded one.
+        // The recorded order of nodes with equal means and different weights is arbitrary.
         if golden.name.ends_with("ties") {
             continue;
         }

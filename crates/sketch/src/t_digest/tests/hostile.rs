@@ -1,12 +1,12 @@
-//! Payloads with single faults: nothing panics, what the spec page refuses is refused, and whatever
-//! loads survives every operation and can be stored again.
+//! Corrupt stored forms: nothing panics, values that the spec excludes are refused, and every operation works on a
+//! loaded digest.
 
 use super::*;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use roughly_dump::Value;
 
-/// Where the fields lie.
+// Indexes of the fields.
 const COMPRESSION: usize = 0;
 const MIN: usize = 1;
 const MAX: usize = 2;
@@ -49,7 +49,7 @@ const INTEGERS: [u64; 9] = [
     u64::MAX,
 ];
 
-/// Everything that can be done with a digest.
+/// Calls every operation.
 fn exercise(mut digest: TDigest) {
     answers(&digest);
     let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
@@ -139,7 +139,7 @@ fn pairs_of_faults_are_refused_or_harmless() {
 }
 
 #[test]
-fn what_the_page_refuses_is_refused() {
+fn values_that_the_spec_excludes_are_refused() {
     let base = saved(&digest_of(2, &[1.0, 2.0, 3.0]));
     assert!(TDigest::load(&mut base.clone(), 0, &()).is_ok());
     let weights = MEANS + 3;
@@ -191,7 +191,7 @@ fn what_the_page_refuses_is_refused() {
 }
 
 #[test]
-fn a_claimed_number_of_nodes_takes_no_memory_before_they_come() {
+fn memory_grows_only_with_the_nodes_that_are_read() {
     let mut values = saved(&digest(1));
     values.values[COMPRESSION] = Value::Double(MAX_COMPRESSION.into());
     values.values[CAPACITY] = Value::Integer(capacity(MAX_COMPRESSION).into());

@@ -5,7 +5,7 @@ use crate::blocks::{Addresses, MovesAll};
 use crate::memory::OutOfMemory;
 
 #[test]
-fn the_whole_capacity_is_asked_for_at_creation_and_not_taken() {
+fn creation_requests_the_memory_of_all_nodes_and_allocates_none() {
     let asked = std::cell::Cell::new(0);
     let allows = |bytes| {
         asked.set(bytes);
@@ -22,7 +22,7 @@ fn the_whole_capacity_is_asked_for_at_creation_and_not_taken() {
 }
 
 #[test]
-fn blocks_are_those_of_the_nodes_and_of_the_kept_answers() {
+fn blocks_are_those_of_the_nodes_and_of_the_compressed_form() {
     let count = |digest: &TDigest| {
         let mut blocks = Addresses::default();
         digest.for_each_block(&mut blocks);
@@ -41,7 +41,7 @@ fn blocks_are_those_of_the_nodes_and_of_the_kept_answers() {
 }
 
 #[test]
-fn the_bytes_of_the_blocks_follow_reads_and_writes() {
+fn block_bytes_follow_reads_and_writes() {
     let mut filled = digest(100);
     assert_eq!(filled.block_bytes(), 0);
     filled.add(&[1.0, 2.0, 3.0]).unwrap();
@@ -63,7 +63,7 @@ fn state_bytes(digest: &TDigest) -> usize {
 }
 
 #[test]
-fn the_memory_of_a_digest_follows_from_its_state() {
+fn the_memory_of_a_digest_depends_on_its_state_only() {
     let mut uniform = Uniform(15);
     let mut next = move |below: f64| (uniform.next().unwrap() * below) as usize;
     for (compression, kinds) in [(1, 3.0), (5, 4.0), (20, 7.0), (100, 1e9), (200, 40.0)] {
@@ -72,7 +72,7 @@ fn the_memory_of_a_digest_follows_from_its_state() {
         for _ in 0..400 {
             let count = [1, 1, 1, 7, 60, 900][next(6.0)];
             let values: Vec<f64> = (0..count)
-                // Few kinds: many nodes of equal mean, some of them heavier; zeros of both signs.
+                // Few different values: many nodes with equal means, some of them heavier; zeros of both signs.
                 .map(|_| -(next(kinds) as f64 - 2.0))
                 .collect();
             match next(40.0) {
@@ -100,7 +100,7 @@ fn the_memory_of_a_digest_follows_from_its_state() {
 }
 
 #[test]
-fn moved_blocks_hold_what_they_held() {
+fn moved_blocks_keep_their_contents() {
     let mut moved = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
     let before = (fed(&moved), answers(&moved));
     let mut mover = MovesAll::default();
@@ -118,7 +118,7 @@ fn moved_blocks_hold_what_they_held() {
 }
 
 #[test]
-fn memory_is_asked_for_before_it_is_taken() {
+fn growth_is_requested_before_memory_is_allocated() {
     let mut digest = digest(100);
     let mut refusals = 0;
     for (round, count) in [1, 5, 700, 3, 2000, 1, 90].into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
+fn a_merge_accepts_repeated_operands_and_changes_none() {
     let left = digest_of(50, &Uniform(1).take(1000).collect::<Vec<_>>());
     let right = digest_of(10, &Uniform(2).take(70).collect::<Vec<_>>());
     right.compressed().unwrap();
@@ -12,11 +12,11 @@ fn a_merge_leaves_its_operands_alone_and_takes_one_several_times() {
     assert_eq!([fed(&left), fed(&right)], before);
     assert_eq!(merged.observations(), 2070);
     assert_eq!(merged.min(), left.min().min(right.min()));
-    assert_eq!(merged.figures().total_compressions, 2);
+    assert_eq!(merged.info().total_compressions, 2);
 }
 
 #[test]
-fn a_merge_with_empty_digests_is_that_of_the_others() {
+fn empty_digests_do_not_change_a_merge() {
     let one = digest_of(100, &[1.0, 2.0, 3.0]);
     let empty = digest(100);
     let merged = TDigest::merge(100, &[&empty, &one, &empty], Budget::UNLIMITED).unwrap();
@@ -26,7 +26,7 @@ fn a_merge_with_empty_digests_is_that_of_the_others() {
 }
 
 #[test]
-fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
+fn a_repeated_operand_is_compressed_once_and_merged_each_time() {
     let mut uniform = Uniform(11);
     let [left, right] = [400, 700]
         .map(|samples| digest_of(20, &uniform.by_ref().take(samples).collect::<Vec<_>>()));
@@ -40,9 +40,9 @@ fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
     };
     let merged = TDigest::merge(30, &[&left, &right].repeat(10), Budget::new(&allows)).unwrap();
     assert_eq!(merged, expected);
-    assert_eq!(merged.figures(), expected.figures());
+    assert_eq!(merged.info(), expected.info());
     assert_eq!(merged.observations(), 11_000);
-    // For the result, and for the compressed forms of both.
+    // For the result, and for both compressed forms.
     assert_eq!(asked.get(), 3);
     assert!(!left.is_compressed() && !right.is_compressed());
     let refused = TDigest::merge(30, &[&left, &left], Budget::new(&|bytes| bytes > 1000));
@@ -50,7 +50,7 @@ fn a_digest_that_is_named_often_is_compressed_once_and_merged_as_often() {
 }
 
 #[test]
-fn a_merge_that_passes_over_too_many_nodes_is_refused() {
+fn a_merge_above_the_work_limit_is_refused() {
     let one = digest_of(20, &[1.0, 2.0, 3.0]);
     let merge = |operands: &[&TDigest], max_bytes| {
         TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)

@@ -1,5 +1,5 @@
-//! Tests of the whole digest. Numbers are made by a fixed generator, so every run sees the same
-//! ones and the statistical bounds below hold or fail for good; no correct program fails by chance.
+//! Examples, properties against a model, error bounds, golden payloads, hostile bytes. Samples are drawn from a
+//! generator with fixed seeds, so that every run tests the same samples.
 
 mod accuracy;
 mod golden;
@@ -46,14 +46,14 @@ fn saved(digest: &TDigest) -> Values {
     values
 }
 
-/// The state as the digest feeds it.
+/// The bytes that [`TDigest::digest`] feeds.
 fn fed(digest: &TDigest) -> Vec<u8> {
     let mut bytes = Vec::new();
     digest.digest(&mut |part| bytes.extend_from_slice(part));
     bytes
 }
 
-/// Bits of a number, with all nans alike.
+/// The bits of a number; all nans are equal.
 fn bits(value: f64) -> u64 {
     if value.is_nan() {
         f64::NAN.to_bits()
@@ -62,7 +62,7 @@ fn bits(value: f64) -> u64 {
     }
 }
 
-/// Answers to a fixed set of questions, as bits.
+/// The answers to a fixed set of queries, as bits.
 fn answers(digest: &TDigest) -> Vec<u64> {
     let compressed = digest.compressed().unwrap();
     let mut answers = vec![bits(digest.min()), bits(digest.max())];
@@ -84,7 +84,7 @@ fn answers(digest: &TDigest) -> Vec<u64> {
     answers
 }
 
-/// Values of interest to cdf and rank: all means, what lies between them, the ends and beyond.
+/// Arguments for cdf and rank: all means, values between them, minimum and maximum, and values outside.
 fn probes(digest: &TDigest) -> Vec<f64> {
     let compressed = digest.compressed().unwrap();
     let means: Vec<f64> = compressed.centroids().map(|node| node.mean).collect();
@@ -123,7 +123,7 @@ impl Iterator for Uniform {
 #[test]
 fn compressions_out_of_range_are_refused() {
     let new =
-        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.figures());
+        |compression| TDigest::new(compression, Budget::UNLIMITED).map(|digest| digest.info());
     assert_eq!(new(0), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(i64::MIN), Err(DigestError::CompressionNotPositive));
     assert_eq!(new(357_913_940), Err(DigestError::CompressionTooLarge));
@@ -152,7 +152,7 @@ fn few_samples_are_answered_exactly() {
     assert_eq!(quantiles, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0]);
     assert_eq!(compressed.cdf(3.0), 0.5);
     assert_eq!(compressed.cdf(2.5), 0.4);
-    // 3.0 has two and a half below it: to two down, from two and a half up.
+    // 3.0 has 2.5 samples below it, which rank and revrank round to 2.
     assert_eq!(
         [0.0, 1.0, 3.0, 9.0].map(|x| compressed.rank(x)),
         [-1, 0, 2, 5]
@@ -175,7 +175,7 @@ fn few_samples_are_answered_exactly() {
 }
 
 #[test]
-fn heavy_ends_reach_to_minimum_and_maximum_and_no_further() {
+fn heavy_end_centroids_are_interpolated_to_minimum_and_maximum() {
     let heavy = digest_with(0.0, 10.0, &[(2.0, 6), (8.0, 6)]);
     let compressed = heavy.compressed().unwrap();
     let quantiles = [0.0, 0.05, 1.0 / 12.0, 0.5, 11.0 / 12.0, 1.0].map(|q| compressed.quantile(q));
@@ -184,12 +184,12 @@ fn heavy_ends_reach_to_minimum_and_maximum_and_no_further() {
         [0.0, 1.0, 5.0, 9.0, 10.0].map(|x| compressed.cdf(x) * 24.0),
         [1.0, 4.0, 12.0, 20.0, 23.0]
     );
-    // Ends of weight 2: half of each is the extreme itself.
+    // End centroids of weight 2: half of each is the minimum or maximum.
     let pairs = digest_with(0.0, 10.0, &[(2.0, 2), (8.0, 2)]);
     let compressed = pairs.compressed().unwrap();
     let quantiles = [0.1, 0.25, 0.5, 0.75].map(|q| compressed.quantile(q));
     assert_eq!(quantiles, [0.0, 2.0, 5.0, 10.0]);
-    // Only the look-up by rank knows that what is below the first sample is the minimum.
+    // Only look-ups by rank return the minimum below the first sample.
     let odd = digest_with(1.0, 3.0, &[(2.0, 1), (3.0, 1)]);
     let compressed = odd.compressed().unwrap();
     assert_eq!(
@@ -199,7 +199,7 @@ fn heavy_ends_reach_to_minimum_and_maximum_and_no_further() {
 }
 
 #[test]
-fn a_quantile_between_two_means_is_between_them() {
+fn a_quantile_between_two_centroids_is_between_their_means() {
     let low: f64 = 0.692_345_591_279_564_1;
     let high = f64::from_bits(low.to_bits() + 1);
     let close = digest_with(0.0, 1.0, &[(0.0, 1), (low, 1000), (high, 1000), (1.0, 1)]);
@@ -211,7 +211,7 @@ fn a_quantile_between_two_means_is_between_them() {
 }
 
 #[test]
-fn halves_of_the_range_of_doubles_are_shared_evenly() {
+fn differences_above_the_largest_double_are_interpolated() {
     let (low, high) = (f64::MIN, f64::MAX);
     let wide = digest_with(low, high, &[(low, 4), (high, 4)]);
     let compressed = wide.compressed().unwrap();
@@ -241,11 +241,11 @@ fn reset_leaves_an_empty_digest_of_the_same_compression() {
     let mut used = digest_of(20, &[1.0; 1000]);
     used.reset();
     assert_eq!(used, digest(20));
-    assert_eq!(used.figures(), digest(20).figures());
+    assert_eq!(used.info(), digest(20).info());
 }
 
 #[test]
-fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
+fn repeated_doubling_ends_with_an_overflow_and_every_state_can_be_loaded() {
     for compression in [1, 2, 5, 100] {
         let mut doubled = digest_of(compression, &[1.0, 2.0, 4.0, 8.0, 16.0]);
         let merged = loop {
@@ -253,10 +253,10 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
                 Ok(merged) => doubled = merged,
                 Err(error) => break error,
             }
-            // A new smallest and largest sample each time: the hardest weights to join.
+            // A new minimum and maximum each time: these weights are the hardest to merge.
             let bound = doubled.max * 3.0;
             doubled.add(&[-bound, bound]).unwrap();
-            let nodes = doubled.figures();
+            let nodes = doubled.info();
             assert!(nodes.merged_nodes + nodes.unmerged_nodes <= nodes.capacity as usize);
             let loaded = TDigest::load(&mut saved(&doubled), 0, &()).unwrap();
             assert_eq!(loaded, doubled);
@@ -267,7 +267,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
             let compressed = doubled.compressed().unwrap();
             assert!(compressed.by_rank(rank).is_finite());
         }
-        // All but one of the last possible observations.
+        // All but the last of the possible observations.
         let rest = digest_of(compression, &[0.5]);
         while let Ok(merged) = TDigest::merge(
             compression,
@@ -282,7 +282,7 @@ fn doubling_a_digest_ends_in_an_overflow_and_never_in_an_unloadable_state() {
 }
 
 #[test]
-fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
+fn samples_above_the_maximum_number_are_refused() {
     let mut values = saved(&digest_of(100, &[1.0, 2.0]));
     // Merged weight, and the weights of the two nodes.
     let heavy = 2f64.powi(62);
@@ -290,7 +290,7 @@ fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
         values.values[at] = Value::Double(value);
     }
     let mut full = TDigest::load(&mut values, 0, &()).unwrap();
-    // Together they are one too many, and what is taken from one of them has to leave a double.
+    // Their sum is one too high, and the reduced weight must be representable as a double.
     assert_eq!(full.observations(), i64::MAX - 511);
     full.add(&[1.5; 511]).unwrap();
     assert_eq!(full.observations(), i64::MAX);
@@ -304,7 +304,7 @@ fn the_last_observation_that_fits_is_counted_and_the_next_refused() {
 }
 
 #[test]
-fn extremes_give_neither_nan_nor_infinity() {
+fn extreme_samples_give_finite_answers() {
     let kinds = [
         f64::MAX,
         f64::MIN,
@@ -348,7 +348,7 @@ fn extremes_give_neither_nan_nor_infinity() {
 }
 
 #[test]
-fn only_a_digest_without_samples_and_compressions_is_new() {
+fn a_digest_without_samples_and_compressions_is_new() {
     assert!(digest(100).is_new());
     let mut used = digest_of(100, &[1.0]);
     assert!(!used.is_new());

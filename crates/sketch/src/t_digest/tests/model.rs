@@ -1,12 +1,12 @@
-//! A model written from the spec page as plainly as it reads: one list of nodes, walks instead of
-//! searches. Against it and against itself: any mixture of writes, reads, copies and reloads.
+//! A model written from the spec, with one list of nodes and linear searches, and properties of arbitrary sequences of
+//! writes, reads, copies and reloads.
 
 use super::*;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use proptest::prelude::*;
 
-/// Nodes as (mean, weight); the first `merged` are merged ones.
+/// Nodes as (mean, weight); the first `merged` nodes are merged.
 #[derive(Debug, Clone)]
 struct Model {
     compression: i64,
@@ -261,7 +261,7 @@ fn assert_like(digest: &TDigest, model: &Model) {
         .map(|node| (node.mean, node.weight as f64))
         .collect();
     assert_eq!(nodes, model.compressed());
-    let figures = digest.figures();
+    let figures = digest.info();
     let weight = |nodes: &[(f64, i64)]| nodes.iter().map(|node| node.1).sum::<i64>();
     let (merged, unmerged) = model.nodes.split_at(model.merged);
     assert_eq!(figures.merged_nodes, merged.len());
@@ -340,7 +340,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_answer_is_the_models(writes in writes()) {
+    fn answers_equal_those_of_the_model(writes in writes()) {
         let mut digests = three();
         let mut models: Vec<Model> = [1, 3, 10].map(Model::new).into();
         for write in writes {
@@ -378,14 +378,14 @@ proptest! {
         for (read, left) in read.iter().zip(&left) {
             prop_assert_eq!(fed(read), fed(left));
             prop_assert_eq!(saved(read), saved(left));
-            prop_assert_eq!(read.figures(), left.figures());
+            prop_assert_eq!(read.info(), left.info());
             prop_assert_eq!(answers(read), answers(left));
             prop_assert_eq!(answers(read), answers(left));
         }
     }
 
     #[test]
-    fn saving_loading_and_copying_at_any_moment_change_no_later_answer(
+    fn a_load_or_copy_at_any_time_does_not_change_later_answers(
         writes in writes(), moments: Vec<u8>,
     ) {
         let (mut stored, mut left) = (three(), three());
@@ -412,7 +412,7 @@ proptest! {
     }
 
     #[test]
-    fn beyond_what_doubles_count_a_reload_changes_no_later_answer(
+    fn a_reload_with_weights_above_2_to_the_53rd_does_not_change_later_answers(
         values in prop::collection::vec(value(), 1..40), compression in 1..40i64, doublings in 40..58usize,
     ) {
         let mut left = digest_of(compression, &values);
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn how_samples_are_batched_does_not_matter(
+    fn batch_sizes_do_not_matter(
         values in prop::collection::vec(value(), 0..400), batch in 1..50usize, compression in 1..6i64,
     ) {
         let mut single = digest(compression);
@@ -440,7 +440,7 @@ proptest! {
             single.add(part).unwrap();
         }
         let all = digest_of(compression, &values);
-        prop_assert_eq!(single.figures(), all.figures());
+        prop_assert_eq!(single.info(), all.info());
         prop_assert!(single == all);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use roughly_dump::{Writer, type_id};
 
 #[test]
-fn a_payload_is_no_longer_than_it_was_said_to_be() {
+fn payload_bytes_is_an_upper_bound() {
     for count in [0, 1, 100, 5000] {
         let mut digest = digest(1000);
         digest
@@ -19,7 +19,7 @@ fn a_payload_is_no_longer_than_it_was_said_to_be() {
 }
 
 #[test]
-fn a_chunk_is_the_fields_in_order_and_nothing_else() {
+fn a_header_is_the_fields_in_order() {
     let mut one = digest(100);
     one.add(&[-7.25]).unwrap();
     let chunk = one.header().unwrap();

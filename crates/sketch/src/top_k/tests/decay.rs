@@ -1,18 +1,18 @@
-//! Decay by geometric sampling has the distribution of trials one by one.
+//! Decay by geometric sampling has the distribution of single trials.
 //!
-//! The trials' distribution is computed exactly, by stepping the probabilities of all counts through
-//! every trial, and what is sampled is held against it with Pearson's chi-square test. Seeds are fixed.
+//! The distribution of single trials is computed exactly, by updating the probabilities of all counts for every trial.
+//! The samples are compared with it by Pearson's chi-square test. Seeds are fixed.
 
-use super::super::decay::{Contest, Decay};
+use super::super::decay::{Decay, Decayed};
 use super::super::random::Random;
 
 const SAMPLES: u32 = 20_000;
 
-/// Cells expected less often than this are taken together with their neighbours.
-const LEAST_EXPECTED: f64 = 20.0;
+/// Cells with a lower expectation than this are combined with their neighbors.
+const MIN_EXPECTED: f64 = 20.0;
 
-/// Probabilities of what `trials` trials make of a bucket with `count`: first of being kept with each
-/// count (index 1 to `count`; 0 is unused), then of being taken with each number of trials left (index 1 to `trials`).
+/// The probabilities of the outcomes of `trials` trials on a bucket with `count`: first of being kept with each count
+/// (index 1 to `count`; 0 is unused), then of being replaced with each number of trials left (index 1 to `trials`).
 fn trial_by_trial(base: f64, count: usize, trials: usize) -> (Vec<f64>, Vec<f64>) {
     let chance: Vec<f64> = (0..=count)
         .map(|count| base.powi(i32::try_from(count).unwrap()))
@@ -37,7 +37,7 @@ fn chi_square_deviate(observed: &[u32], probabilities: &[f64]) -> f64 {
     for (&observed, &probability) in observed.iter().zip(probabilities) {
         cell.0 += f64::from(observed);
         cell.1 += probability * f64::from(SAMPLES);
-        if cell.1 >= LEAST_EXPECTED {
+        if cell.1 >= MIN_EXPECTED {
             cells.push(std::mem::take(&mut cell));
         }
     }
@@ -45,7 +45,7 @@ fn chi_square_deviate(observed: &[u32], probabilities: &[f64]) -> f64 {
     last.0 += cell.0;
     last.1 += cell.1;
     if cells.len() == 1 {
-        // One outcome only: it has every sample, or no deviate is large enough.
+        // With one outcome only, every sample must have it.
         let all = (cells[0].0 - f64::from(SAMPLES)).abs() < 0.5;
         return if all { 0.0 } else { f64::INFINITY };
     }
@@ -55,7 +55,7 @@ fn chi_square_deviate(observed: &[u32], probabilities: &[f64]) -> f64 {
 }
 
 #[test]
-fn sampling_failures_is_sampling_trials() {
+fn sampled_failures_have_the_distribution_of_single_trials() {
     let cases = [
         (0.9, 1, 1),
         (0.9, 5, 1),
@@ -73,7 +73,7 @@ fn sampling_failures_is_sampling_trials() {
     ];
     // Thirteen tests at 5.5 standard deviations: a correct program fails one of them with a
     // probability below 13 * 2e-8 < 1e-6.
-    const LARGEST_DEVIATE: f64 = 5.5;
+    const MAX_DEVIATE: f64 = 5.5;
     let mut random = Random::from_seed(2018);
     for (base, count, trials) in cases {
         let (kept, taken) = trial_by_trial(base, count, trials);
@@ -81,32 +81,32 @@ fn sampling_failures_is_sampling_trials() {
         let decay = Decay::new(base);
         let mut observed = vec![0; probabilities.len()];
         for _ in 0..SAMPLES {
-            let contest = decay.contest(count as u32, trials as u32, &mut random);
-            let outcome = match contest {
-                Contest::Kept(kept) => kept as usize,
-                Contest::Taken(left) => count + 1 + left as usize,
+            let decayed = decay.apply(count as u32, trials as u32, &mut random);
+            let outcome = match decayed {
+                Decayed::Kept(kept) => kept as usize,
+                Decayed::Replaced(left) => count + 1 + left as usize,
             };
             observed[outcome] += 1;
         }
         let deviate = chi_square_deviate(&observed, &probabilities);
         assert!(
-            deviate < LARGEST_DEVIATE,
+            deviate < MAX_DEVIATE,
             "decay {base}, count {count}, {trials} trials: {deviate}"
         );
     }
 }
 
 #[test]
-fn the_test_notices_a_wrong_distribution() {
+fn the_chi_square_test_detects_a_wrong_distribution() {
     // A decay of 0.905 in place of 0.9.
     let (kept, taken) = trial_by_trial(0.9, 20, 100);
     let probabilities = [kept, taken].concat();
     let mut observed = vec![0; probabilities.len()];
     let mut random = Random::from_seed(1);
     for _ in 0..SAMPLES {
-        match Decay::new(0.905).contest(20, 100, &mut random) {
-            Contest::Kept(kept) => observed[kept as usize] += 1,
-            Contest::Taken(left) => observed[21 + left as usize] += 1,
+        match Decay::new(0.905).apply(20, 100, &mut random) {
+            Decayed::Kept(kept) => observed[kept as usize] += 1,
+            Decayed::Replaced(left) => observed[21 + left as usize] += 1,
         }
     }
     assert!(chi_square_deviate(&observed, &probabilities) > 5.5);
@@ -118,7 +118,7 @@ fn a_large_increment_draws_few_random_numbers() {
     let stored = |random: Random| random.to_stored() & 0xffff_ffff_ffff;
     for count in [1, 80, 100, 400, 10_000] {
         let before = stored(random);
-        Decay::new(0.9).contest(count, 100_000, &mut random);
+        Decay::new(0.9).apply(count, 100_000, &mut random);
         assert!(stored(random) - before <= 120);
     }
 }

@@ -1,4 +1,4 @@
-//! Payloads of the peer (tests/golden/dumps).
+//! Payloads that RedisBloom wrote (tests/golden/dumps).
 
 use super::super::TopK;
 use super::super::random::Random;
@@ -11,7 +11,7 @@ fn golden(version: &str, name: &str) -> Values {
     golden_values(version, name, b"TopK-TYPE", 0)
 }
 
-/// The values with zeros in the bytes that the peer ignores: bytes 8 to 15 and 20 to 23 of each
+/// The values with zeros in the bytes that RedisBloom ignores: bytes 8 to 15 and 20 to 23 of each
 /// element of the heap.
 fn without_ignored_bytes(mut values: Values) -> Values {
     let Some(Value::Bytes(heap)) = values.values.get_mut(5) else {
@@ -24,7 +24,7 @@ fn without_ignored_bytes(mut values: Values) -> Values {
     values
 }
 
-/// Items NAME-1, NAME-2, ... but the one numbered `left_out`, with the increments of the manifest.
+/// Items NAME-1, NAME-2, ... except the one numbered `left_out`, with the increments of the manifest.
 fn built(name: &str, mut sketch: TopK, numbers: u32, left_out: u32) -> TopK {
     let items = (1..=numbers).filter(|&number| number != left_out);
     for (i, number) in (0..).zip(items) {
@@ -35,7 +35,7 @@ fn built(name: &str, mut sketch: TopK, numbers: u32, left_out: u32) -> TopK {
 }
 
 #[test]
-fn golden_payloads_are_saved_as_they_were_loaded() {
+fn golden_payloads_are_saved_byte_for_byte_after_a_load() {
     for version in GOLDEN_VERSIONS {
         for name in ["default", "empty", "full", "one", "part"] {
             let values = golden(version, &format!("topk-{name}"));
@@ -45,7 +45,7 @@ fn golden_payloads_are_saved_as_they_were_loaded() {
                 without_ignored_bytes(again.clone()),
                 without_ignored_bytes(values.clone())
             );
-            // Whoever loads the peer's payload, or ours, goes on from the same random state.
+            // The recorded payload and the saved one give the same random state.
             assert_eq!(TopK::load(&mut values.clone(), 0, &()).unwrap(), sketch);
             assert_eq!(TopK::load(&mut again.clone(), 0, &()).unwrap(), sketch);
         }
@@ -53,7 +53,7 @@ fn golden_payloads_are_saved_as_they_were_loaded() {
 }
 
 #[test]
-fn what_cannot_decay_is_the_peers_byte_for_byte() {
+fn sketches_without_decay_equal_those_of_redisbloom_byte_for_byte() {
     let all = [
         ("topk-empty", sketch(5, 50, 3, 0.9), 0, 0),
         ("topk-full", sketch(10, 5000, 4, 0.9), 61, 57),
@@ -73,7 +73,7 @@ fn what_cannot_decay_is_the_peers_byte_for_byte() {
 }
 
 #[test]
-fn a_sketch_that_decayed_in_the_peer_answers_as_it_did_there() {
+fn a_loaded_sketch_replies_as_recorded() {
     let lists: [[(&str, u32); 10]; 2] = [
         [
             ("topk-default..............14", 197),
@@ -109,7 +109,7 @@ fn a_sketch_that_decayed_in_the_peer_answers_as_it_did_there() {
         assert_eq!(listed(&sketch), wanted);
         for (item, count) in wanted {
             assert!(sketch.query(&item));
-            // This one lost all its buckets after it entered the heap.
+            // This item lost all its buckets after it entered the heap.
             let lost = version == "8.10" && item.ends_with(b".114");
             assert_eq!(sketch.count(&item), if lost { 0 } else { count });
         }
@@ -121,7 +121,7 @@ fn a_sketch_that_decayed_in_the_peer_answers_as_it_did_there() {
 }
 
 #[test]
-fn the_random_state_is_where_the_peer_has_an_address() {
+fn the_random_state_is_stored_in_a_field_that_redisbloom_ignores() {
     let sketch = sketch(2, 8, 7, 0.9);
     let values = saved(&sketch);
     let Some(Value::Bytes(heap)) = values.values.get(5) else {

@@ -1,4 +1,4 @@
-//! Whatever bytes come in: refused, or a sketch that every operation works on.
+//! Corrupt and hostile stored forms are refused, or every operation works on the loaded sketch.
 
 use super::super::TopK;
 use super::{digest, listed, saved, sketch, through_chunks};
@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 use std::collections::HashSet;
 
-/// The most that a header may make us allocate here, in bytes.
-const ALLOWED: u64 = 1 << 20;
+/// The budget for loading a header, in bytes.
+const BUDGET_BYTES: u64 = 1 << 20;
 
 fn small() -> TopK {
     let mut sketch = sketch(4, 3, 2, 0.9);
@@ -20,8 +20,8 @@ fn small() -> TopK {
     sketch
 }
 
-/// Every operation, on a sketch that was loaded.
-fn survives(mut sketch: TopK) {
+/// Calls every operation on a loaded sketch.
+fn exercise(mut sketch: TopK) {
     let check = |sketch: &TopK| {
         let items: HashSet<_> = listed(sketch).into_iter().map(|(item, _)| item).collect();
         assert_eq!(
@@ -74,12 +74,12 @@ const NUMBERS: [u64; 9] = [
 #[test]
 fn replaced_values_are_refused_or_harmless() {
     let values = saved(&small());
-    survives(load(&values).unwrap());
+    exercise(load(&values).unwrap());
     for index in 0..values.values.len() {
         for number in NUMBERS {
             let replaced = with(&values, index, Value::Integer(number));
             if let Ok(sketch) = load(&replaced) {
-                survives(sketch);
+                exercise(sketch);
             }
         }
         for double in [
@@ -92,7 +92,7 @@ fn replaced_values_are_refused_or_harmless() {
             1.5,
         ] {
             if let Ok(sketch) = load(&with(&values, index, Value::Double(double))) {
-                survives(sketch);
+                exercise(sketch);
             }
         }
         let Value::Bytes(bytes) = &values.values[index] else {
@@ -108,7 +108,7 @@ fn replaced_values_are_refused_or_harmless() {
             let mut bytes = bytes.clone();
             bytes.resize(len, 0);
             if let Ok(sketch) = load(&with(&values, index, Value::Bytes(bytes))) {
-                survives(sketch);
+                exercise(sketch);
             }
         }
         let mut missing = values.clone();
@@ -119,7 +119,7 @@ fn replaced_values_are_refused_or_harmless() {
 
 proptest! {
     #[test]
-    fn scribbled_arrays_are_harmless(
+    fn corrupt_arrays_are_refused_or_harmless(
         index in 4usize..10, changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..40),
     ) {
         let values = saved(&small());
@@ -131,19 +131,19 @@ proptest! {
             bytes[at % len] = byte;
         }
         if let Ok(sketch) = load(&with(&values, index, Value::Bytes(bytes))) {
-            survives(sketch);
+            exercise(sketch);
         }
     }
 
     #[test]
-    fn scribbled_headers_are_refused_or_harmless(
+    fn corrupt_headers_are_refused_or_harmless(
         at: usize, number in prop::sample::select(NUMBERS.to_vec()), len in 0usize..200,
         byte: u8, other: usize,
     ) {
         let header = small().header().unwrap();
         let try_header = |header: &[u8]| {
-            if let Ok(sketch) = TopK::from_header(header, Budget::new(&|bytes| bytes <= ALLOWED)) {
-                survives(sketch);
+            if let Ok(sketch) = TopK::from_header(header, Budget::new(&|bytes| bytes <= BUDGET_BYTES)) {
+                exercise(sketch);
             }
         };
         let mut field = header.clone();
@@ -162,7 +162,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_spec_names_is_refused() {
+fn values_that_the_spec_excludes_are_refused() {
     let values = saved(&small());
     let refused = |index, value| load(&with(&values, index, value)).is_err();
     for index in 0..3 {
@@ -173,11 +173,11 @@ fn what_the_spec_names_is_refused() {
     for decay in [0.0, -0.0, -1.0, 1.0 + f64::EPSILON, f64::NAN] {
         assert!(refused(3, Value::Double(decay)));
     }
-    // Buckets of another length, and a product of sides that wraps around to the right one.
+    // Bucket arrays of a wrong length, and dimensions whose product wraps to the right one.
     assert!(refused(4, Value::Bytes(vec![0; 47])));
     assert!(refused(4, Value::Bytes(vec![0; 56])));
     assert!(refused(1, Value::Integer(1 << 31)));
-    // A heap of another length; an item without its NUL.
+    // A heap of a wrong length; an item without its NUL.
     assert!(refused(5, Value::Bytes(vec![0; 4 * 24 - 1])));
     assert!(refused(5, Value::Bytes(vec![0; 5 * 24])));
     assert!(refused(6, Value::Bytes(Vec::new())));
@@ -201,23 +201,23 @@ fn crafted(elements: [(&[u8], u32, u32); 3]) -> Values {
 }
 
 #[test]
-fn a_heap_out_of_order_is_restored() {
+fn the_order_of_a_loaded_heap_is_restored() {
     let sketch = load(&crafted([(b"a", 0, 9), (b"b", 0, 2), (b"c", 0, 5)])).unwrap();
     let counts: Vec<u32> = sketch.heap.iter().map(|element| element.count).collect();
     assert_eq!(counts, [2, 9, 5]);
-    survives(sketch);
+    exercise(sketch);
 }
 
 #[test]
 fn an_item_stored_twice_is_kept_once_with_its_larger_count() {
     let sketch = load(&crafted([(b"a", 0, 1), (b"b", 0, 2), (b"a", 0, 5)])).unwrap();
     assert_eq!(listed(&sketch), [(b"a".to_vec(), 5), (b"b".to_vec(), 2)]);
-    survives(sketch);
+    exercise(sketch);
 }
 
-/// The peer cuts items at a NUL, so the fingerprint that it stores can be that of a longer one.
+/// RedisBloom cuts items at a NUL, so that the stored fingerprint can be that of a longer item.
 #[test]
-fn an_item_that_the_peer_cut_can_be_found_and_a_lost_one_is_dropped() {
+fn items_that_redisbloom_cut_are_found_unless_nothing_is_left() {
     let sketch = load(&crafted([
         (b"", 77, 1),
         (b"nul", 78, 2),
@@ -226,15 +226,15 @@ fn an_item_that_the_peer_cut_can_be_found_and_a_lost_one_is_dropped() {
     .unwrap();
     assert_eq!(listed(&sketch), [(Vec::new(), 3), (b"nul".to_vec(), 2)]);
     assert!(sketch.query(b"nul") && sketch.query(b""));
-    survives(sketch);
+    exercise(sketch);
 }
 
 #[test]
-fn headers_ask_before_they_allocate() {
+fn memory_is_requested_before_a_header_is_loaded() {
     let header = small().header().unwrap();
     let refused = TopK::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    // The largest sides: 2^67 bytes.
+    // The largest dimensions: 2^67 bytes.
     let mut largest = header;
     for field in 2..4 {
         largest[field * 8..field * 8 + 8].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Memory: asked for before it is taken, accounted for, and no more than the items need.
+//! Memory: requested before it is allocated, recorded, and no more than the items need.
 
 use super::super::records::MAX_SHARED;
 use super::super::{TopK, TopKError};
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 
 #[test]
-fn the_allowance_is_asked_once_for_what_is_allocated() {
+fn creation_requests_all_bytes_from_the_budget_at_once() {
     let asked = Cell::new(Vec::new());
     let allows = |bytes| {
         let mut all = asked.take();
@@ -60,9 +60,9 @@ fn every_block_is_visited_once() {
     assert_eq!(blocks(&sketch).len(), 8);
 }
 
-/// A heap that is too large for the shared records has a block of its own for them, in a copy as well.
+/// A heap that is too large for the shared records has a block for them, also in a copy.
 #[test]
-fn a_large_heap_keeps_memory_for_its_records() {
+fn a_large_heap_has_its_own_memory_for_records() {
     for (k, records) in [(MAX_SHARED as u64, 0), (MAX_SHARED as u64 + 1, 1)] {
         let mut large = sketch(k, 8, 7, 0.9);
         assert_eq!(blocks(&large).len(), 2 + records);
@@ -73,7 +73,7 @@ fn a_large_heap_keeps_memory_for_its_records() {
             index += 1;
         }
         assert_eq!(mover.moves, 2 + records);
-        // Saved twice: the second time the records hold what the first left.
+        // Saved twice: in the second save the records contain those of the first.
         for item in [&b"a"[..], b"b"] {
             large.add(item, 3).unwrap();
             assert_eq!(TopK::load(&mut saved(&large), 0, &()).unwrap(), large);
@@ -81,7 +81,6 @@ fn a_large_heap_keeps_memory_for_its_records() {
     }
 }
 
-/// What a save leaves in the shared records is not part of the next.
 #[test]
 fn records_of_another_sketch_are_overwritten() {
     let mut full = sketch(100, 8, 7, 0.9);
@@ -108,7 +107,7 @@ fn short_items_do_not_keep_the_memory_of_long_ones() {
 }
 
 #[test]
-fn a_sketch_goes_on_when_its_blocks_were_moved() {
+fn a_sketch_with_moved_blocks_gives_the_same_results() {
     let mut moved = sketch(30, 40, 9, 0.9);
     let mut stayed = moved.try_clone().unwrap();
     for number in 0..300u32 {
@@ -127,7 +126,7 @@ fn a_sketch_goes_on_when_its_blocks_were_moved() {
         while moved.relocate_block(index, &mut mover) {
             index += 1;
         }
-        // A new place may be one that another block has left.
+        // A block may be moved to the former address of another block.
         assert_eq!((mover.moves, blocks(&moved).len()), (before, before));
         assert_ne!(blocks(&moved)[0], first);
         assert_eq!(moved, stayed);
@@ -135,9 +134,9 @@ fn a_sketch_goes_on_when_its_blocks_were_moved() {
 }
 
 proptest! {
-    /// Whoever counts the blocks that go and come counts those that are there.
+    /// The blocks that are recorded as allocated and not freed are the present ones.
     #[test]
-    fn every_change_of_blocks_is_shown(
+    fn every_change_of_blocks_is_recorded(
         k in 1u64..40,
         steps in prop::collection::vec((0u8..60, prop_oneof![0usize..100, 3000usize..9000]), 0..60),
     ) {
@@ -149,9 +148,9 @@ proptest! {
             let mut changes = BlockChanges::<Addresses>::default();
             sketch.add_hashed(&item, &hash, increment, Budget::UNLIMITED, &mut changes).unwrap();
             // An address may be used again within one addition.
-            live.extend(changes.came.0);
-            for gone in changes.gone.0 {
-                let at = live.iter().position(|&block| block == gone);
+            live.extend(changes.allocated.0);
+            for freed in changes.freed.0 {
+                let at = live.iter().position(|&block| block == freed);
                 live.swap_remove(at.expect("what goes was there"));
             }
             live.sort_unstable();
@@ -180,7 +179,7 @@ proptest! {
     }
 }
 
-/// Adds up what the blocks take.
+/// Adds up the bytes of the blocks.
 #[derive(Default)]
 struct Bytes(u64);
 
@@ -196,13 +195,13 @@ fn bytes(sketch: &TopK) -> u64 {
     bytes.0
 }
 
-/// Only items, and the buffer for the next one, may have room to spare that a copy lacks.
+/// Only items, and the memory for the next item, may have spare capacity that a copy lacks.
 #[test]
 fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
     for k in [1u64, 3, 50] {
         let mut sketch = sketch(k, 8, 3, 0.9);
         for number in 0..300u32 {
-            // Some items come again.
+            // Some items occur several times.
             let number = number * 7 % 101;
             let item = vec![b'x'; number as usize];
             sketch.add(&item, number % 5 + 1).unwrap();
@@ -221,7 +220,7 @@ fn a_loaded_sketch_and_a_copy_take_no_more_memory() {
     }
 }
 
-/// A payload of three elements whose slots and index had room for more: one is a duplicate, one was lost.
+/// Of six stored elements, one is a duplicate and three were lost.
 #[test]
 fn elements_dropped_by_a_load_take_no_memory() {
     let mut six = sketch(6, 8, 3, 0.9);
@@ -234,15 +233,15 @@ fn elements_dropped_by_a_load_take_no_memory() {
         values.values[lost] = Value::Bytes(vec![0]);
     }
     let loaded = TopK::load(&mut values, 0, &()).unwrap();
-    assert_eq!(loaded.items_held(), 2);
+    assert_eq!(loaded.item_count(), 2);
     let again = TopK::load(&mut saved(&loaded), 0, &()).unwrap();
     assert_eq!(bytes(&loaded), bytes(&again));
     assert!(bytes(&loaded) < bytes(&six));
 }
 
-/// Items of all lengths, until all slots are taken and long after.
+/// Items of different lengths, also after all slots are occupied.
 #[test]
-fn the_growth_is_what_an_item_takes_at_most() {
+fn memory_grows_by_at_most_the_reported_growth() {
     let mut sketch = sketch(50, 8, 3, 0.9);
     let mut grown = 0;
     for number in 0..1000u32 {

@@ -1,4 +1,4 @@
-//! Tests of the sketch as a whole.
+//! Examples, properties against a model, recall, golden payloads, hostile bytes.
 
 mod decay;
 mod golden;
@@ -12,7 +12,7 @@ use crate::memory::Budget;
 use crate::stored::Stored;
 use roughly_dump::Values;
 
-/// A sketch; everything may be allocated.
+/// An empty sketch. Every allocation is allowed.
 fn sketch(k: u64, width: u64, depth: u64, decay: f64) -> TopK {
     TopK::new(k, width, depth, decay, Budget::UNLIMITED).unwrap()
 }
@@ -24,20 +24,20 @@ fn saved(sketch: &TopK) -> Values {
     values
 }
 
-/// TOPK.LIST WITHCOUNT.
+/// The reply of TOPK.LIST WITHCOUNT.
 fn listed(sketch: &TopK) -> Vec<(Vec<u8>, u32)> {
     let items = sketch.list().unwrap();
     items.map(|(item, count)| (item.to_vec(), count)).collect()
 }
 
-/// What [`TopK::digest`] feeds.
+/// The bytes that [`TopK::digest`] feeds.
 fn digest(sketch: &TopK) -> Vec<u8> {
     let mut bytes = Vec::new();
-    sketch.digest(&mut |piece| bytes.extend_from_slice(piece));
+    sketch.digest(&mut |chunk| bytes.extend_from_slice(chunk));
     bytes
 }
 
-/// The sketch after a way through its header and chunks of ten bytes.
+/// The sketch restored from its header and chunks of ten bytes.
 fn through_chunks(sketch: &TopK) -> TopK {
     let mut loaded = TopK::from_header(&sketch.header().unwrap(), Budget::UNLIMITED).unwrap();
     let mut iterator = 1;

@@ -1,6 +1,6 @@
-//! The sketch against a model written straight from the spec page.
+//! A model written from the spec, and the property that the sketch gives the same results.
 
-use super::super::decay::{Contest, Decay};
+use super::super::decay::{Decay, Decayed};
 use super::super::random::Random;
 use super::super::{Added, TopK, TopKError};
 use super::{digest, listed, saved, sketch, through_chunks};
@@ -17,7 +17,7 @@ struct ModelElement {
     count: u32,
 }
 
-/// A list of buckets and a list of elements. Decay is the sketch's own, which `decay.rs` tests.
+/// A list of buckets and a list of elements. Decay is that of the sketch, which `decay.rs` tests.
 struct Model {
     width: u32,
     depth: u32,
@@ -82,9 +82,9 @@ impl Model {
             } else if owner == fingerprint {
                 (fingerprint, count.saturating_add(increment))
             } else {
-                match self.decay.contest(count, increment, &mut self.random) {
-                    Contest::Kept(count) => (owner, count),
-                    Contest::Taken(count) => (fingerprint, count),
+                match self.decay.apply(count, increment, &mut self.random) {
+                    Decayed::Kept(count) => (owner, count),
+                    Decayed::Replaced(count) => (fingerprint, count),
                 }
             };
             self.buckets[bucket] = after;
@@ -139,7 +139,7 @@ fn shapes() -> impl Strategy<Value = (u64, u64, u64, f64)> {
     (1u64..8, 1u64..6, 1u64..10, decays)
 }
 
-/// Few items, so that they meet; some are empty, some contain a NUL.
+/// Items from a small set, so that they collide; some are empty, some contain a NUL.
 fn items() -> impl Strategy<Value = Vec<u8>> {
     (0u8..14, 0usize..3).prop_map(|(number, len)| [number; 2][..len].to_vec())
 }
@@ -155,7 +155,7 @@ fn steps() -> impl Strategy<Value = Vec<(Vec<u8>, u32)>> {
 
 proptest! {
     #[test]
-    fn it_answers_as_the_spec_does((k, width, depth, decay) in shapes(), steps in steps()) {
+    fn results_equal_those_of_the_model((k, width, depth, decay) in shapes(), steps in steps()) {
         let mut sketch = sketch(k, width, depth, decay);
         let mut model = Model::of(&sketch);
         for (item, increment) in steps {
@@ -175,7 +175,7 @@ proptest! {
                 prop_assert_eq!(sketch.count(item), model.count(item));
             }
         }
-        // In the model's order, place by place.
+        // The heap order is that of the model.
         for (place, element) in model.heap.iter().enumerate() {
             let held = sketch.heap.element(place).map(|held| (Some(held.item.to_vec()), held.count));
             prop_assert_eq!(held.unwrap_or((None, 0)), (element.item.clone(), element.count));
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn items_hashed_ahead_are_items_one_by_one(
+    fn hashing_ahead_does_not_change_results(
         (k, width, depth, decay) in shapes(), steps in steps(),
     ) {
         let mut one_by_one = sketch(k, width, depth, decay);
@@ -200,9 +200,8 @@ proptest! {
         }
     }
 
-    /// Wherever a sketch is copied, saved or chunked, it goes on as the original does.
     #[test]
-    fn copies_and_loads_go_on_alike(
+    fn copies_and_loaded_sketches_continue_as_the_original(
         (k, width, depth, decay) in shapes(), before in steps(), after in steps(),
     ) {
         let mut original = sketch(k, width, depth, decay);
@@ -229,7 +228,7 @@ proptest! {
 }
 
 #[test]
-fn parameters_have_their_ranges() {
+fn parameters_out_of_range_are_refused() {
     let new = |k, width, depth, decay| TopK::new(k, width, depth, decay, Budget::UNLIMITED).err();
     let above = 1 << 32;
     assert_eq!(new(0, 0, 0, 0.0), Some(TopKError::InvalidK));
@@ -245,11 +244,11 @@ fn parameters_have_their_ranges() {
     assert_eq!(new(1, 1, 1, 1.0), None);
 }
 
-/// All items in one bucket, with every trial a success. `d` has 40 when it loses the bucket's count to
-/// `e`; with 15 it is sifted down only, as by the peer, so that it stays below `b` with 20. When `f`
-/// enters, `b` becomes the root and not the smallest.
+/// All items share one bucket, and every trial succeeds. `d` has 40 when it loses the bucket to `e`. With 15 it is only
+/// sifted down, as in RedisBloom, so that it stays below `b` with 20. When `f` enters, `b` becomes the root although it
+/// is not the smallest.
 #[test]
-fn a_count_that_fell_leaves_the_heap_out_of_order() {
+fn a_decayed_count_leaves_the_heap_out_of_order() {
     let mut sketch = sketch(4, 1, 1, 1.0);
     let steps = [
         ("a", 10),
@@ -276,7 +275,7 @@ fn a_count_that_fell_leaves_the_heap_out_of_order() {
     let wanted = shown([("b", 20), ("d", 15), ("c", 30), ("f", 25)]);
     assert_eq!(in_heap_order(&sketch), wanted);
 
-    // With its random state a sketch is loaded as it was; without, its order is restored.
+    // With a stored random state the heap keeps its order; otherwise the order is restored.
     let mut values = saved(&sketch);
     let loaded = TopK::load(&mut values.clone(), 0, &()).unwrap();
     assert_eq!(in_heap_order(&loaded), wanted);
@@ -303,7 +302,7 @@ fn an_item_added_zero_times_is_in_the_heap_but_not_listed() {
     );
     assert_eq!(listed(&sketch), []);
     assert!(sketch.query(b"a"));
-    assert_eq!(sketch.items_held(), 1);
+    assert_eq!(sketch.item_count(), 1);
     sketch.add(b"a", 1).unwrap();
     assert_eq!(listed(&sketch), [(b"a".to_vec(), 1)]);
 }
@@ -323,7 +322,7 @@ fn items_may_be_empty_or_contain_a_nul() {
 }
 
 #[test]
-fn counts_stop_at_their_largest_value() {
+fn counts_saturate_at_their_maximum() {
     let mut sketch = sketch(1, 8, 2, 0.9);
     sketch.add(b"a", u32::MAX - 1).unwrap();
     sketch.add(b"a", 100_000).unwrap();

@@ -1,0 +1,123 @@
+//! The hash of an item: its fingerprint, and its bucket in each row (spec: top-k.md).
+
+use crate::hash::murmur2_lanes;
+use crate::prefetch::with_wide_vectors;
+use crate::rows::{LANES, Rows};
+
+/// Seed of the hash that is an item's fingerprint.
+const FINGERPRINT_SEED: u32 = 1919;
+
+/// Rows whose columns are computed in the same pass over the item as its fingerprint. Seven is the default depth.
+const FIRST_ROWS: usize = LANES - 1;
+
+/// The fingerprint of `item`. Cost: one pass over the item.
+pub(super) fn fingerprint_of(item: &[u8]) -> u32 {
+    murmur2_lanes(item, [FINGERPRINT_SEED])[0]
+}
+
+/// The hash of an item for the sketch whose [`super::TopK::hash`] computed it: the fingerprint, and the column in each
+/// of the first seven rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ItemHash {
+    pub(super) fingerprint: u32,
+    columns: [u32; FIRST_ROWS],
+}
+
+impl ItemHash {
+    /// Hashes an item. Cost: one pass over the item.
+    #[inline]
+    pub(super) fn new(item: &[u8], rows: Rows) -> Self {
+        with_wide_vectors(
+            #[inline(always)]
+            || {
+                if rows.depth <= 3 {
+                    let [fingerprint, first, second, third] =
+                        hash_lanes(item, rows, [FINGERPRINT_SEED, 0, 1, 2]);
+                    let mut columns = [0; FIRST_ROWS];
+                    columns[..3].copy_from_slice(&[first, second, third]);
+                    Self {
+                        fingerprint,
+                        columns,
+                    }
+                } else {
+                    let [fingerprint, columns @ ..] =
+                        hash_lanes(item, rows, [FINGERPRINT_SEED, 0, 1, 2, 3, 4, 5, 6]);
+                    Self {
+                        fingerprint,
+                        columns,
+                    }
+                }
+            },
+        )
+    }
+
+    /// The number of the item's bucket in each of the first rows, in order.
+    #[inline(always)]
+    pub(super) fn first_buckets(&self, rows: Rows) -> impl Iterator<Item = usize> {
+        rows.cells(0, &self.columns)
+    }
+
+    /// Calls `visit` with the number of the item's bucket in every row, in order. Cost: beyond the first rows one pass
+    /// over the item per [`LANES`] rows.
+    #[inline(always)]
+    pub(super) fn for_each_bucket(&self, item: &[u8], rows: Rows, mut visit: impl FnMut(usize)) {
+        for bucket in rows.cells(0, &self.columns) {
+            visit(bucket);
+        }
+        for first_row in (FIRST_ROWS..rows.depth).step_by(LANES) {
+            let columns = later_columns(item, rows, first_row);
+            for bucket in rows.cells(first_row, &columns) {
+                visit(bucket);
+            }
+        }
+    }
+}
+
+/// The hash of an item under the first seed, and its columns in the rows of the other seeds.
+#[inline(always)]
+fn hash_lanes<const N: usize>(item: &[u8], rows: Rows, seeds: [u32; N]) -> [u32; N] {
+    let mut lanes = murmur2_lanes(item, seeds);
+    let fingerprint = lanes[0];
+    rows.modulus.replace(&mut lanes);
+    lanes[0] = fingerprint;
+    lanes
+}
+
+/// The columns of an item in [`LANES`] rows from `first_row` on.
+fn later_columns(item: &[u8], rows: Rows, first_row: usize) -> [u32; LANES] {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let [columns] = rows.columns::<LANES, 1>(item, first_row);
+            columns
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::murmur2;
+    use crate::modulus::Modulus;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_row_has_its_own_hash(item: Vec<u8>, width in 1u32..1000, depth in 1u32..40) {
+            let rows = Rows {
+                width: width as usize,
+                depth: depth as usize,
+                modulus: Modulus::<u32>::new(width.into()),
+            };
+            let hash = ItemHash::new(&item, rows);
+            prop_assert_eq!(hash.fingerprint, murmur2(&item, 1919));
+            prop_assert_eq!(fingerprint_of(&item), hash.fingerprint);
+            let mut got = Vec::new();
+            hash.for_each_bucket(&item, rows, |bucket| got.push(bucket));
+            let wanted: Vec<usize> = (0..depth)
+                .map(|row| (row * width + murmur2(&item, row) % width) as usize)
+                .collect();
+            prop_assert_eq!(got, wanted);
+        }
+    }
+}

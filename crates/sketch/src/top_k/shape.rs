@@ -1,0 +1,85 @@
+//! The parameters of a sketch and their ranges.
+
+use super::pairs::PAIR_BYTES;
+use super::stored::RECORD_BYTES;
+use crate::memory::{Budget, OutOfMemory};
+
+/// Default width, in buckets per row.
+pub const DEFAULT_WIDTH: u64 = 8;
+/// Default depth, in rows.
+pub const DEFAULT_DEPTH: u64 = 7;
+/// Default decay.
+pub const DEFAULT_DECAY: f64 = 0.9;
+
+/// Bytes of a heap element in memory and in the RDB format, see [`super::TopK::new`].
+const ELEMENT_BYTES: u64 = PAIR_BYTES + RECORD_BYTES as u64;
+
+/// Why a sketch was not created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TopKError {
+    /// k is not in [1, 2^32 - 1].
+    #[error("k is not in [1, 4294967295]")]
+    InvalidK,
+    /// The width is not in [1, 2^32 - 1].
+    #[error("the width is not in [1, 4294967295]")]
+    InvalidWidth,
+    /// The depth is not in [1, 2^32 - 1].
+    #[error("the depth is not in [1, 4294967295]")]
+    InvalidDepth,
+    /// The decay is not in (0, 1].
+    #[error("the decay is not in (0, 1]")]
+    InvalidDecay,
+    /// The memory was refused, or its size does not fit in 64 bits.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// Valid parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shape {
+    pub k: u32,
+    pub width: u32,
+    pub depth: u32,
+    pub decay: f64,
+}
+
+impl Shape {
+    /// Checks k, width, depth and decay, in this order.
+    pub fn new(k: u64, width: u64, depth: u64, decay: f64) -> Result<Self, TopKError> {
+        let positive = |number: u64| u32::try_from(number).ok().filter(|&number| number > 0);
+        Ok(Self {
+            k: positive(k).ok_or(TopKError::InvalidK)?,
+            width: positive(width).ok_or(TopKError::InvalidWidth)?,
+            depth: positive(depth).ok_or(TopKError::InvalidDepth)?,
+            decay: Some(decay)
+                .filter(|&decay| decay > 0.0 && decay <= 1.0)
+                .ok_or(TopKError::InvalidDecay)?,
+        })
+    }
+
+    /// Buckets of all rows.
+    pub fn bucket_count(self) -> u64 {
+        u64::from(self.width) * u64::from(self.depth)
+    }
+
+    /// Bytes of the bucket array; `None` if they do not fit in 64 bits.
+    pub fn bucket_bytes(self) -> Option<u64> {
+        self.bucket_count().checked_mul(PAIR_BYTES)
+    }
+
+    /// Requests the memory of an empty sketch.
+    pub fn request_memory(self, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+        let bytes = self
+            .bucket_bytes()
+            .and_then(|bytes| bytes.checked_add(u64::from(self.k) * ELEMENT_BYTES));
+        budget.request(bytes.unwrap_or(u64::MAX))
+    }
+
+    /// Feeds the parameters, as 32 bytes.
+    pub fn digest(self, feed: &mut dyn FnMut(&[u8])) {
+        for number in [self.k, self.width, self.depth] {
+            feed(&u64::from(number).to_le_bytes());
+        }
+        feed(&self.decay.to_le_bytes());
+    }
+}
