@@ -13,7 +13,6 @@
 //! - `stored`: the stored forms
 //!
 //! ```
-//! use roughly_sketch::memory::Budget;
 //! use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
 //! use roughly_sketch::memory::Budget;
 //!
