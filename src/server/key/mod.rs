@@ -2,7 +2,7 @@
 //!
 //! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
 //! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
-//! code runs while a reference exists: [`access`] counts the open keys, and a new value is put into its key by
+//! code runs while a reference exists: `access` counts the open keys, and a new value is put into its key by
 //! [`Entry::store`], after the last use of a reference.
 
 mod access;
