@@ -1,8 +1,7 @@
-//! Roughly: approximate answers, exact engineering.
+//! Roughly: Bloom and cuckoo filters, count-min sketch, top-k and t-digest for Redis and Valkey.
 //!
-//! Bloom and cuckoo filters, count-min sketch, top-k and t-digest for Redis and Valkey, as a module
-//! that takes the place of RedisBloom. Three floors, and an arrow points down only:
-//! family → server, family → sketch. See docs/architecture.md.
+//! A module that replaces RedisBloom. The command layer ([`family`]) uses the server layer ([`server`]) and the sketch
+//! layer (the crate `roughly-sketch`). See docs/architecture.md.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -17,11 +16,11 @@ use server::module::{Module, Release};
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
 
-/// The version of the command set that we implement, as clients read it: RedisBloom 8.12.0. Our own
-/// stands in the load log line and in INFO.
+/// The version of the implemented command set, which clients read: RedisBloom 8.12.0. The version of Roughly is in INFO and
+/// in the log line about loading.
 const COMMAND_SET_VERSION: i32 = 8 * 10_000 + 12 * 100;
 
-/// The module, as the server is told of it. `bf` is the name that clients look for.
+/// The module. Clients check for the name `bf`.
 pub static MODULE: Module = Module {
     name: c"bf",
     version: COMMAND_SET_VERSION,

@@ -106,7 +106,6 @@ impl Writer {
     }
 
     fn length(&mut self, value: u64) {
-        #[allow(clippy::cast_possible_truncation)]
         match value {
             0..64 => self.payload.push(value as u8),
             64..16384 => self
