@@ -62,6 +62,29 @@ pub(super) fn count(bucket: &[u8], byte: u8) -> u64 {
     }
 }
 
+/// Tests eight buckets of one slot in a word, the first lowest: returns a bit for each that has an empty slot. The
+/// multiplication gathers the flags in the top byte.
+#[inline]
+pub(super) fn empty_1(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0) >> 7;
+    flags.wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// [`empty_1`] for four buckets of two slots.
+#[inline]
+pub(super) fn empty_2(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0) >> 7;
+    let flags = (flags | flags >> 8) & 0x0001_0001_0001_0001;
+    flags.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xf
+}
+
+/// [`empty_1`] for two buckets of four slots.
+#[inline]
+pub(super) fn empty_4(word: u64) -> u64 {
+    let flags = equal_bytes(word, 0);
+    u64::from(flags as u32 != 0) | u64::from(flags >> 32 != 0) << 1
+}
+
 /// Stores `fingerprint` in the first empty slot. Returns whether another slot is empty, or `None` if the bucket is full.
 ///
 /// Small buckets are written as whole words. Writing one byte would delay the next read of the word: processors forward
@@ -135,6 +158,20 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn words_of_buckets_equal_a_loop_over_the_buckets(
+            slots in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0xff]), 8),
+        ) {
+            let word = u64::from_le_bytes(slots.as_slice().try_into().unwrap());
+            let expected = |size: usize| {
+                let free = slots.chunks(size).map(|bucket| bucket.contains(&0));
+                free.enumerate().fold(0, |bits, (number, free)| bits | u64::from(free) << number)
+            };
+            prop_assert_eq!(empty_1(word), expected(1));
+            prop_assert_eq!(empty_2(word), expected(2));
+            prop_assert_eq!(empty_4(word), expected(4));
+        }
+
         #[test]
         fn a_fingerprint_is_stored_in_the_first_empty_slot(
             bucket in prop::collection::vec(0u8..3, 1..40), fingerprint in 1u8..=255,

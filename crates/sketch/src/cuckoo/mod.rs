@@ -134,7 +134,7 @@ impl CuckooFilter {
     /// Moves fingerprints from newer sub-filters into empty slots of older ones, and frees the newest while they are empty.
     /// Returns whether anything changed, the count of deletions included.
     ///
-    /// Cost: linear in the slots, with an index of less than a quarter of the slots' bytes, requested from `budget`. If
+    /// Cost: linear in the slots, with an index of up to two fifths of the slots' bytes, requested from `budget`. If
     /// they are refused, the cost is linear in the slots times the number of sub-filters, with the same result.
     pub fn compact(&mut self, budget: Budget<'_>) -> bool {
         self.compact_with(Scope::All, FreeSlots::new(budget))

@@ -31,23 +31,32 @@ impl Bitmap {
     pub const MAX_SUB_FILTERS: usize = 64;
 
     /// Tests every bucket of `earlier`: at least one and at most [`Bitmap::MAX_SUB_FILTERS`]. `None` if memory is
-    /// refused. Requests the bytes of all masks from `budget`.
+    /// refused. Requests the bytes of the masks and of the planes that they are built from.
     pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
         let bucket_mask = earlier.iter().map(SubFilter::bucket_mask).max()?;
         let width = earlier.len().next_power_of_two();
-        let len = (bucket_mask + 1).checked_mul(width as u64)?.div_ceil(64);
-        budget.request(len.checked_mul(8)?).ok()?;
-        let len = usize::try_from(len).ok()?;
-        let mut words = with_capacity(len).ok()?;
-        words.resize(len, 0);
-        for (number, sub_filter) in earlier.iter().enumerate() {
-            // Each call is compiled for its constant.
-            match sub_filter.bucket_size() {
-                1 => mark(&mut words, width, number, sub_filter, 1),
-                2 => mark(&mut words, width, number, sub_filter, 2),
-                4 => mark(&mut words, width, number, sub_filter, 4),
-                size => mark(&mut words, width, number, sub_filter, size),
+        let mask_bytes = (bucket_mask + 1)
+            .div_ceil(64)
+            .checked_mul(width as u64 * 8)?;
+        let plane_bytes = earlier
+            .iter()
+            .map(|each| (each.bucket_mask() + 1).div_ceil(64) * 8);
+        let bytes = mask_bytes.saturating_add(plane_bytes.sum());
+        budget.request(bytes).ok()?;
+        let mut planes = with_capacity(earlier.len()).ok()?;
+        for sub_filter in earlier {
+            planes.push(plane_of(sub_filter)?);
+        }
+        let groups = usize::try_from((bucket_mask + 1).div_ceil(64)).ok()?;
+        let mut words = with_capacity(groups.checked_mul(width)?).ok()?;
+        let (mut matrix, mut scratch) = ([0; 64], [0; 64]);
+        for group in 0..groups {
+            matrix[..width].fill(0);
+            for (row, plane) in matrix.iter_mut().zip(&planes) {
+                *row = plane[group & (plane.len() - 1)];
             }
+            interleave(&mut matrix[..width], &mut scratch[..width]);
+            words.extend_from_slice(&matrix[..width]);
         }
         Some(Self {
             words,
@@ -182,26 +191,67 @@ struct Candidate {
     sub_filter: u8,
 }
 
-/// Sets the bits of sub-filter `number`, whose bucket size is `bucket_size`, in masks of `width` bits.
-#[inline(always)]
-fn mark(
-    words: &mut [u64],
-    width: usize,
-    number: usize,
-    sub_filter: &SubFilter,
-    bucket_size: usize,
-) {
-    let slots = &**sub_filter.slots();
-    let bucket_mask = sub_filter.bucket_mask() as usize;
-    let mut bucket = 0;
-    for word in words {
-        let mut shift = number;
-        while shift < 64 {
-            let start = (bucket & bucket_mask) * bucket_size;
-            let free = bucket::contains(&slots[start..start + bucket_size], 0);
-            *word |= u64::from(free) << shift;
-            shift += width;
-            bucket += 1;
+/// The plane of a sub-filter: one bit per bucket, the first lowest, whether it has an empty slot. Fewer than 64 buckets are
+/// repeated. `None` if memory is refused.
+fn plane_of(sub_filter: &SubFilter) -> Option<Vec<u64>> {
+    let buckets = usize::try_from(sub_filter.bucket_mask() + 1).ok()?;
+    let mut plane = with_capacity(buckets.div_ceil(64)).ok()?;
+    let slots = sub_filter.slots();
+    if buckets < 64 {
+        let bits = (0..64).map(|bucket| {
+            let free = bucket::contains(sub_filter.bucket(bucket), 0);
+            u64::from(free) << bucket
+        });
+        plane.push(bits.sum());
+        return Some(plane);
+    }
+    let bucket_size = sub_filter.bucket_size();
+    for slots in slots.chunks_exact(64 * bucket_size) {
+        plane.push(match bucket_size {
+            1 => free_buckets(slots, 8, bucket::empty_1),
+            2 => free_buckets(slots, 4, bucket::empty_2),
+            4 => free_buckets(slots, 2, bucket::empty_4),
+            size => (slots.chunks_exact(size).rev()).fold(0, |bits, slots| {
+                bits << 1 | u64::from(bucket::contains(slots, 0))
+            }),
+        });
+    }
+    Some(plane)
+}
+
+/// One bit per bucket, the first lowest. `free` tests the `buckets` buckets of a word of eight slots.
+#[inline]
+fn free_buckets(slots: &[u8], buckets: u32, free: impl Fn(u64) -> u64) -> u64 {
+    let words = slots.as_chunks().0.iter().rev();
+    words.fold(0, |bits, &word| {
+        bits << buckets | free(u64::from_le_bytes(word))
+    })
+}
+
+/// Transposes planes to masks: bit k of plane j becomes bit j of mask k. The masks are as wide as there are planes and
+/// have no gaps. The number of planes is a power of two up to 64; `scratch` has the same length.
+///
+/// Each round interleaves the bits of the first half of the planes with those of the second half.
+fn interleave(planes: &mut [u64], scratch: &mut [u64]) {
+    for _ in 0..planes.len().ilog2() {
+        scratch.copy_from_slice(planes);
+        let (even, odd) = scratch.split_at(scratch.len() / 2);
+        for ((pair, even), odd) in planes.as_chunks_mut::<2>().0.iter_mut().zip(even).zip(odd) {
+            *pair = [
+                spread(*even) | spread(*odd) << 1,
+                spread(even >> 32) | spread(odd >> 32) << 1,
+            ];
         }
     }
+}
+
+/// Inserts a zero bit after each of the low 32 bits (Warren, "Hacker's Delight", section 7-2).
+#[inline]
+fn spread(word: u64) -> u64 {
+    let mut word = word & 0xffff_ffff;
+    word = (word | word << 16) & 0x0000_ffff_0000_ffff;
+    word = (word | word << 8) & 0x00ff_00ff_00ff_00ff;
+    word = (word | word << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    word = (word | word << 2) & 0x3333_3333_3333_3333;
+    (word | word << 1) & 0x5555_5555_5555_5555
 }

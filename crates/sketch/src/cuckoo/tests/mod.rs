@@ -335,8 +335,8 @@ fn every_block_is_visited_and_can_be_moved() {
 #[test]
 fn memory_for_an_index_is_requested_before_it_is_allocated() {
     for (sub_filters, bytes) in [
-        // A mask of eight bits per bucket.
-        (8, 64),
+        // A mask of eight bits per bucket, and a bit per bucket and sub-filter.
+        (8, 64 + 7 * 8),
         // Two bytes per bucket.
         (80, 2 * 64),
     ] {
