@@ -8,6 +8,7 @@ mod support;
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::count_min::dimensions_for;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use std::collections::BTreeMap;
