@@ -121,17 +121,12 @@ unsafe extern "C" fn rdb_load<T: DataType>(
     let loaded = guarded("rdb_load", || {
         // SAFETY: the stream is this callback's.
         let mut reader = unsafe { RdbReader::new(io) };
-        let loaded = match u16::try_from(encoding_version) {
-            Ok(version) if version <= T::MAX_ENCODING_VERSION => {
-                let loaded = T::load(&mut reader, version, &T::defaults());
-                loaded.map_err(|error| error.to_string())
-            }
-            _ => Err(format!("unknown encoding version {encoding_version}")),
-        };
-        match loaded {
+        // Ten bits of the type's id, so the conversion does not fail.
+        let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
+        match T::load(&mut reader, version, &T::defaults()) {
             Ok(value) => Box::into_raw(Counted::new(value)).cast(),
-            Err(why) => {
-                reader.log_refusal(&why);
+            Err(error) => {
+                reader.log_refusal(&error.to_string());
                 ptr::null_mut()
             }
         }

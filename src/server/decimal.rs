@@ -1,6 +1,6 @@
 //! Decimal numbers, parsed without a call into the server.
 //!
-//! The server's parser would take a large part of a command with many numbers. Both parsers round to the nearest double. They
+//! A command with many numbers saves a call into the server per number. Both parsers round to the nearest double. They
 //! can differ in what they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow), so such texts are
 //! passed to the server.
 

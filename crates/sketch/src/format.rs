@@ -20,6 +20,9 @@ pub enum FormatError {
     /// A value is outside the range of its format, or contradicts another one. The text describes it.
     #[error("{0}")]
     Invalid(&'static str),
+    /// The encoding version is newer than those that can be read.
+    #[error("unknown encoding version {0}")]
+    UnknownVersion(u16),
     /// The data are valid, but memory for them was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

@@ -31,6 +31,21 @@ pub trait Stored: Blocks + Sized {
         source: &mut dyn Source,
         encoding_version: u16,
         defaults: &Self::Defaults,
+    ) -> Result<Self, FormatError> {
+        if encoding_version > Self::MAX_ENCODING_VERSION {
+            return Err(FormatError::UnknownVersion(encoding_version));
+        }
+        Self::load_values(source, encoding_version, defaults)
+    }
+
+    /// [`Stored::load`] for an encoding version that is at most [`Stored::MAX_ENCODING_VERSION`].
+    ///
+    /// # Errors
+    /// [`FormatError`]: values that end early or contradict the format, or memory that was refused.
+    fn load_values(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        defaults: &Self::Defaults,
     ) -> Result<Self, FormatError>;
 
     /// Writes the values of [`Stored::ENCODING_VERSION`].

@@ -206,14 +206,11 @@ impl Stored for Chain {
     const ENCODING_VERSION: u16 = 4;
     type Defaults = ();
 
-    fn load(
+    fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version > Self::MAX_ENCODING_VERSION {
-            return Err(FormatError::Invalid("unknown encoding version"));
-        }
         let items = source.read_unsigned()?;
         let filters = source.read_unsigned()?;
         let options = match encoding_version {

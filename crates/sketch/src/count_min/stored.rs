@@ -30,8 +30,7 @@ impl Header {
         let third = source.read_unsigned()?;
         let fourth = match encoding_version {
             0 => None,
-            1 => Some(source.read_unsigned()?),
-            _ => return Err(FormatError::Invalid("an unknown encoding version")),
+            _ => Some(source.read_unsigned()?),
         };
         let cells = source.read_bytes()?;
         let cell_count = width.checked_mul(depth).filter(|&count| count > 0);
@@ -90,7 +89,7 @@ impl Stored for CountMin {
     type Defaults = ();
 
     /// Cost: one pass over cells of 8 bytes, none over others.
-    fn load(
+    fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
         (): &Self::Defaults,

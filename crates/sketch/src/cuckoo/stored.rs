@@ -118,14 +118,11 @@ impl Stored for CuckooFilter {
     /// The configured parameters, which encodings before 4 do not store.
     type Defaults = Parameters;
 
-    fn load(
+    fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
         defaults: &Parameters,
     ) -> Result<Self, FormatError> {
-        if encoding_version > Self::MAX_ENCODING_VERSION {
-            return Err(FormatError::Invalid("unknown encoding version"));
-        }
         let parts = Parts::decode_values(source, encoding_version, defaults)?;
         let Checked {
             mut filter,

@@ -166,14 +166,11 @@ impl Stored for TDigest {
     const ENCODING_VERSION: u16 = 0;
     type Defaults = ();
 
-    fn load(
+    fn load_values(
         source: &mut dyn Source,
-        encoding_version: u16,
+        _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version > Self::MAX_ENCODING_VERSION {
-            return Err(FormatError::Invalid("unknown encoding version"));
-        }
         Parts::decode(source)?.validate()
     }
 

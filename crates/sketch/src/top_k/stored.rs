@@ -77,14 +77,11 @@ impl Stored for TopK {
     /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be
     /// found by its stored fingerprint. A duplicate item keeps the larger count. Without a stored random state, the
     /// state is derived from the content.
-    fn load(
+    fn load_values(
         source: &mut dyn Source,
-        encoding_version: u16,
+        _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version > Self::MAX_ENCODING_VERSION {
-            return Err(FormatError::Invalid("unknown encoding version"));
-        }
         let [k, width, depth] = [
             source.read_unsigned()?,
             source.read_unsigned()?,
