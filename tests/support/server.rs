@@ -4,11 +4,13 @@
 //! `ROUGHLY_MODULE`, else `target/release/libroughly.so`. `make test` sees to both.
 
 use super::resp::{Connection, Protocol, Reply};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -484,11 +486,27 @@ impl Server {
         Ok(())
     }
 
-    /// Whether it answers PING. While it loads its data that is an error.
+    /// Whether this process answers commands. While it loads its data, PING is an error. Another server
+    /// may have taken the port in the meantime, so the process number must match as well.
     fn answers(&self) -> bool {
-        Connection::open(self.port, Protocol::Resp2)
-            .and_then(|mut connection| connection.try_send(&["PING"]))
-            .is_ok_and(|reply| reply == Reply::Simple(b"PONG".to_vec()))
+        let Ok(mut connection) = Connection::open(self.port, Protocol::Resp2) else {
+            return false;
+        };
+        let pong = Reply::Simple(b"PONG".to_vec());
+        connection.try_send(&["PING"]).is_ok_and(|reply| reply == pong)
+            && connection
+                .try_send(&["INFO", "server"])
+                .is_ok_and(|info| self.is_described_by(&info))
+    }
+
+    /// Whether a reply of INFO is from this process.
+    fn is_described_by(&self, info: &Reply) -> bool {
+        let Reply::Bulk(text) = info else {
+            return false;
+        };
+        let line = format!("process_id:{}\r", self.pid());
+        text.split(|&byte| byte == b'\n')
+            .any(|found| found == line.as_bytes())
     }
 }
 
@@ -544,12 +562,19 @@ fn patience(time: Duration) -> Duration {
     if is_checked() { time * 10 } else { time }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and that no other test of this process was given.
 pub fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-        .port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let port = TcpListener::bind(("127.0.0.1", 0))
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if given.insert(port) {
+            return port;
+        }
+    }
 }
 
 /// The server to test with.
