@@ -117,7 +117,7 @@ impl Call<'_> {
         if !self.budget.is_refusal_logged.replace(true) {
             log::warning_of_refusal(|| {
                 let name = self.arg(0).bytes().to_ascii_uppercase();
-                format!("{} is refused memory: {}", name.escape_ascii(), reason())
+                format!("{} was refused memory: {}", name.escape_ascii(), reason())
             });
         }
     }
@@ -149,9 +149,9 @@ impl Call<'_> {
                 self.log_refusal(|| {
                     let spare = match spare {
                         0 => String::new(),
-                        spare => format!(" and for {spare} to stay free"),
+                        spare => format!(" and {spare} more bytes that must stay free"),
                     };
-                    format!("it asks for {taken} bytes in all{spare}, {source} allows {bytes}")
+                    format!("it needs {taken} bytes in total{spare}, {source} allows {bytes}")
                 });
                 return false;
             }

@@ -290,7 +290,7 @@ impl Command {
         flags: c"readonly fast",
         arity: 3,
         tips: DONT_CACHE,
-        complexity: c"O(n), n the size of the piece, at most 16 MiB",
+        complexity: c"O(n), n the size of the chunk, at most 16 MiB",
         args: &[Arg::KEY, Arg::integer(c"iterator")],
         ..Self::READ
     };
@@ -298,7 +298,7 @@ impl Command {
     pub const LOADCHUNK: Self = Self {
         arity: 4,
         keys: &[KeySpec::UPDATE],
-        complexity: c"O(n), n the size of the piece",
+        complexity: c"O(n), n the size of the chunk",
         args: &[
             Arg::KEY,
             Arg::integer(c"iterator"),
@@ -392,14 +392,14 @@ pub(super) unsafe fn register(
         let flags = flags.as_ptr().cast();
         if api!(RedisModule_CreateCommand)(ctx, name, handler, flags, 1, 1, 1) != ok {
             return Err(format!(
-                "command {} is refused: does another module own it, RedisBloom perhaps? MODULE LIST shows all",
+                "command {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
                 command.name.to_string_lossy()
             ));
         }
         let proxy = api!(RedisModule_GetCommand)(ctx, name);
         if proxy.is_null() {
             return Err(format!(
-                "command {} is not there after it was made: this server is not one that the module knows",
+                "command {} is missing after its registration: this server is not supported",
                 command.name.to_string_lossy()
             ));
         }
@@ -451,7 +451,7 @@ unsafe fn set_info(
     let status = unsafe { api!(RedisModule_SetCommandInfo)(proxy, &raw const info) };
     if status != raw::REDISMODULE_OK as c_int {
         return Err(format!(
-            "the description of {} is refused: this server is not one that the module knows",
+            "the description of {} was refused: this server is not supported",
             command.name.to_string_lossy()
         ));
     }

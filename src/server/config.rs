@@ -211,17 +211,19 @@ pub(super) unsafe fn register(
         if registered != raw::REDISMODULE_OK as c_int {
             let name = one.setting.name.to_string_lossy();
             return Err(format!(
-                "setting {name} is refused by the server: does another module have one of that name?"
+                "setting {name} was refused by the server. Does another module have a setting of this name?"
             ));
         }
     }
     if prefixed {
-        log::notice("this server prefixes the settings of modules: use CONFIG SET bf.<name>");
+        log::notice(
+            "this server adds a prefix to the settings of modules: use CONFIG SET bf.<name>",
+        );
     }
     // SAFETY: all settings are registered; the server now sets them from its configuration file.
     if unsafe { api!(RedisModule_LoadConfigs)(ctx) } != raw::REDISMODULE_OK as c_int {
         return Err(
-            "a setting in the configuration file is refused, see the line before".to_owned(),
+            "a setting in the configuration file was refused, see the preceding line".to_owned(),
         );
     }
     for one in shown {
@@ -245,7 +247,8 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
     }
     if !args.len().is_multiple_of(2) {
         return Err(
-            "the load line has a name without a value: write pairs, bf-error-rate 0.001".to_owned(),
+            "module arguments must be pairs of a name and a value, for example bf-error-rate 0.001"
+                .to_owned(),
         );
     }
     for pair in args.chunks_exact(2) {
@@ -263,19 +266,19 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
             let known = shown.iter().map(|one| one.setting.name.to_string_lossy());
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(format!(
-                "the load line has an unknown name: {given}. Known are {known}"
+                "unknown module argument {given}. Known arguments: {known}"
             ));
         };
         let name = shown[index].setting.name;
         if !is_new(&shown[index]) {
             log::warning(&format!(
-                "{given} is deprecated on the load line, use {}",
+                "{given} is a deprecated module argument, use {}",
                 name.to_string_lossy()
             ));
         }
         shown[index].take(pair[1]).map_err(|rejection| {
             let why = rejection_text(name, &rejection);
-            format!("the load line has a bad value, {given} {value}: {why}")
+            format!("invalid module argument {given} {value}: {why}")
         })?;
         values[index] = CString::new(pair[1].bytes()).ok();
     }

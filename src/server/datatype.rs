@@ -156,7 +156,7 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
         let (value, mut writer) = unsafe { (counted::<T>(value), AofWriter::new(io, key)) };
         let rewrite = || aof::rewrite(&value.value, &mut writer, T::MAX_RESTORE_BYTES);
         fault::without_memory("aof_rewrite memory", rewrite)
-            .inspect_err(|why| log::warning(&format!("cannot rewrite a key: {why}")))
+            .inspect_err(|why| log::warning(&format!("cannot write a key to the new AOF: {why}")))
     });
     if !matches!(rewritten, Some(Ok(()))) {
         // SAFETY: as above.

@@ -114,7 +114,7 @@ impl RateLimit {
         let suppressed = self.passes(START.elapsed().as_secs())?;
         Some(match suppressed {
             0 => text(),
-            lines => format!("{} ({lines} such lines were held back)", text()),
+            lines => format!("{} ({lines} similar lines were suppressed)", text()),
         })
     }
 

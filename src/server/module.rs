@@ -72,16 +72,16 @@ pub struct Release {
 fn log_missing() {
     if optional_api!(RedisModule_SetCommandACLCategories).is_none() {
         log::notice(
-            "this server puts commands of modules into no ACL category: grant and deny them by name, +bf.add",
+            "this server does not put module commands into ACL categories: grant and deny the commands by name (+bf.add)",
         );
     } else if optional_api!(RedisModule_AddACLCategory).is_none() {
         log::notice(
-            "this server has no ACL categories of modules: the commands are in @read, @write and @fast only",
+            "this server does not support ACL categories of modules: the commands are in @read, @write and @fast only",
         );
     }
     if optional_api!(RedisModule_TryCalloc).is_none() {
         log::verbose(
-            "this server has no TryCalloc: large allocations are tried before they are made; nothing to do",
+            "this server lacks RedisModule_TryCalloc: large allocations are tested with TryAlloc first; no action is needed",
         );
     }
 }
@@ -144,7 +144,7 @@ impl Module {
             // SAFETY: see above.
             if !unsafe { (family.data_type.register)(ctx) } {
                 return Err(format!(
-                    "type {} is refused: does another module own it, RedisBloom perhaps? MODULE LIST shows all",
+                    "type {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
                     family.data_type.name.to_string_lossy()
                 ));
             }
@@ -159,7 +159,7 @@ impl Module {
             }
         }
         if !all_categories {
-            log::notice("this server took some ACL categories only: ACL CAT shows which");
+            log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
         let families = self.families.iter().map(|family| family.settings);
         let settings: Vec<_> = families.chain([key_limit::SETTINGS]).collect();

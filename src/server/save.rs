@@ -56,12 +56,14 @@ pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
         api!(RedisModule_SaveFloat)(io, 0.0);
     }
     if !WRITES_FILE.load(Ordering::Relaxed) {
-        log::warning("the payload lacks a value that could not be saved: RESTORE will refuse it");
+        log::warning("a value could not be saved: RESTORE will refuse this payload");
     } else if remove_temporary_file() {
-        log::warning("the file lacks a value that could not be saved: the old file stays");
+        log::warning(
+            "a value could not be saved: the new file is discarded and the old file is kept",
+        );
     } else {
         log::warning(
-            "the file lacks a value that could not be saved, and cannot be removed: ending the process",
+            "a value could not be saved, and the incomplete file cannot be removed: ending the process",
         );
         std::process::abort();
     }

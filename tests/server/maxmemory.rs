@@ -245,7 +245,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     // 8 bytes per bucket and 32 per element.
     let reserve = "topk.reserve t 4000000000 1000000 1000000 0.9";
     let line = logged(&server, &mut connection, &[reserve]);
-    let start = "TOPK.RESERVE is refused memory: it asks for 8128000000000 bytes in all, ";
+    let start = "TOPK.RESERVE was refused memory: it needs 8128000000000 bytes in total, ";
     let limits = ["the machine allows ", "the control group allows "];
     assert!(
         limits
@@ -267,10 +267,10 @@ fn the_log_names_the_limit_that_refused_memory() {
         &mut connection,
         &["CF.INSERT c ITEMS a a a a a a a a a a a a a a"],
     );
-    let start = "CF.INSERT is refused memory: it asks for 8590196736 bytes in all and for 8590196736 to stay free, maxmemory allows ";
+    let start = "CF.INSERT was refused memory: it needs 8590196736 bytes in total and 8590196736 more bytes that must stay free, maxmemory allows ";
     assert!(line.starts_with(start), "{line}");
 
-    // The lines that are held back are counted.
+    // The suppressed lines are counted.
     let commands = [
         "CMS.INITBYDIM m 9000000000000000 1",
         "CMS.INITBYDIM m 9000000000000000 1024",
@@ -281,7 +281,10 @@ fn the_log_names_the_limit_that_refused_memory() {
         &mut connection,
         &["TDIGEST.CREATE d COMPRESSION 300000000"],
     );
-    assert!(line.ends_with(" (1 such lines were held back)"), "{line}");
+    assert!(
+        line.ends_with(" (1 similar lines were suppressed)"),
+        "{line}"
+    );
 
     let server = Options::new()
         .module_arguments(&["sketch-max-key-bytes", "500"])
@@ -289,7 +292,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 1000 1"]);
     let (start, end) = (
-        "CMS.INITBYDIM is refused memory: its key would hold ",
+        "CMS.INITBYDIM was refused memory: its key would hold ",
         " bytes, sketch-max-key-bytes allows 500",
     );
     assert!(line.starts_with(start) && line.ends_with(end), "{line}");
@@ -300,7 +303,7 @@ fn the_log_names_the_limit_that_refused_memory() {
         .collect();
     let line = logged(&server, &mut connection, &[&add.join(" ")]);
     assert!(
-        line.starts_with("BF.MADD is refused memory: its key would hold ") && line.ends_with(end),
+        line.starts_with("BF.MADD was refused memory: its key would hold ") && line.ends_with(end),
         "{line}"
     );
 
@@ -308,7 +311,8 @@ fn the_log_names_the_limit_that_refused_memory() {
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
     // Where the machine has less than 2 GB, that is what refuses it.
-    let allocator = "CMS.INITBYDIM is refused memory: the allocator has no 2000000000 bytes for it";
+    let allocator =
+        "CMS.INITBYDIM was refused memory: the allocator has no 2000000000 bytes for it";
     assert!(
         line == allocator || line.contains("the machine allows"),
         "{line}"

@@ -152,7 +152,7 @@ fn loading_logs_no_warning_and_whether_settings_are_prefixed() {
     assert_eq!(logged(&server, '#'), logged(&plain, '#'));
     let is_prefixed = !server.setting("").is_empty();
     let notices = logged(&server, '*').join("\n");
-    let notice = "this server prefixes the settings of modules: use CONFIG SET bf.<name>";
+    let notice = "this server adds a prefix to the settings of modules: use CONFIG SET bf.<name>";
     assert_eq!(notices.contains(notice), is_prefixed, "{notices}");
     // Nothing for an operator to act on.
     assert!(!notices.contains("TryCalloc"), "{notices}");

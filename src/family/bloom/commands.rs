@@ -19,7 +19,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.reserve",
         handler: handler(create::reserve),
         arity: -4,
-        summary: c"Creates a new Bloom filter",
+        summary: c"Creates an empty Bloom filter",
         args: &[
             Arg::KEY,
             Arg::double(c"error_rate"),
@@ -33,8 +33,8 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.add",
         handler: handler(add::add),
         arity: 3,
-        summary: c"Adds an item to a Bloom filter, which is created if it does not exist",
-        complexity: c"O(k), k the number of hash functions of all filters of the key",
+        summary: c"Adds an item to a Bloom filter. Creates the filter if it does not exist",
+        complexity: c"O(k), k the number of hash functions of all sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEM],
         ..Command::WRITE
     },
@@ -42,7 +42,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.madd",
         handler: handler(add::madd),
         arity: -3,
-        summary: c"Adds items to a Bloom filter, which is created if it does not exist",
+        summary: c"Adds one or more items to a Bloom filter. Creates the filter if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::WRITE
@@ -51,7 +51,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.insert",
         handler: handler(add::insert),
         arity: -4,
-        summary: c"Adds items to a Bloom filter, which is created as the options say if it does not exist",
+        summary: c"Adds one or more items to a Bloom filter. Creates the filter with the specified options if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[
             Arg::KEY,
@@ -68,8 +68,8 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.exists",
         handler: handler(query::exists),
         arity: 3,
-        summary: c"Tells whether an item may be in a Bloom filter; never no for one that is",
-        complexity: c"O(k), k the number of hash functions of all filters of the key",
+        summary: c"Tests whether an item was added to a Bloom filter. False positives are possible, false negatives are not",
+        complexity: c"O(k), k the number of hash functions of all sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEM],
         ..READ
     },
@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.mexists",
         handler: handler(query::mexists),
         arity: -3,
-        summary: c"Tells of each item whether it may be in a Bloom filter",
+        summary: c"Tests for each item whether it was added to a Bloom filter",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..READ
@@ -93,7 +93,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"bf.merge",
         handler: merge_handler(merge::merge),
-        summary: c"Adds to a Bloom filter all items of others that were made with the same parameters",
+        summary: c"Merges Bloom filters that were created with the same parameters into one",
         complexity: c"O(b * n), b the bytes of a filter, n the number of filters",
         since: Some(c"0.1.0"),
         ..Command::MERGE
@@ -104,8 +104,8 @@ pub const COMMANDS: &[Command] = &[
         acl: c"read fast",
         arity: -2,
         tips: DONT_CACHE,
-        summary: c"Returns figures of a Bloom filter",
-        complexity: c"O(f), f the number of filters of the key",
+        summary: c"Returns the capacity, memory, and number of items of a Bloom filter",
+        complexity: c"O(f), f the number of sub-filters of the key",
         args: &[
             Arg::KEY,
             Arg::new(c"field", ArgKind::OneOf).optional().parts(&[
@@ -122,20 +122,20 @@ pub const COMMANDS: &[Command] = &[
         name: c"bf.debug",
         handler: handler(info::debug),
         tips: DONT_CACHE,
-        summary: c"Returns figures of each filter of a Bloom filter key",
-        complexity: c"O(f), f the number of filters of the key",
+        summary: c"Returns details of each sub-filter of a Bloom filter",
+        complexity: c"O(f), f the number of sub-filters of the key",
         ..READ
     },
     Command {
         name: c"bf.scandump",
         handler: handler(chunks::scandump::<Chain>),
-        summary: c"Returns a piece of a Bloom filter, to be loaded elsewhere with BF.LOADCHUNK",
+        summary: c"Returns one chunk of a Bloom filter for BF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"bf.loadchunk",
         handler: handler(chunks::loadchunk::<Chain>),
-        summary: c"Loads a piece of a Bloom filter that BF.SCANDUMP returned",
+        summary: c"Restores one chunk of a Bloom filter from BF.SCANDUMP",
         ..Command::LOADCHUNK
     },
 ];

@@ -64,7 +64,7 @@ fn set_error_rate(text: Argument<'_>) -> Result<Accepted, Rejection> {
 pub fn capped(rate: f64) -> f64 {
     if rate > MAX_ERROR_RATE {
         log::warning_of_input(&format!(
-            "error rate {rate} is taken as {MAX_ERROR_RATE}: above that a filter says little"
+            "error rate {rate} is above the maximum and was set to {MAX_ERROR_RATE}"
         ));
     }
     rate.min(MAX_ERROR_RATE)

@@ -17,7 +17,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cms.initbydim",
         handler: handler(create::initbydim),
-        summary: c"Creates a count-min sketch of given dimensions",
+        summary: c"Creates an empty count-min sketch with the specified width and depth",
         args: &[
             Arg::KEY,
             Arg::integer(c"width"),
@@ -29,7 +29,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cms.initbyprob",
         handler: handler(create::initbyprob),
-        summary: c"Creates a count-min sketch for a wanted error and the probability to exceed it",
+        summary: c"Creates an empty count-min sketch with the specified error and the probability of exceeding it",
         args: &[
             Arg::KEY,
             Arg::double(c"error"),
@@ -44,7 +44,7 @@ pub const COMMANDS: &[Command] = &[
         acl: c"write",
         keys: &[KeySpec::ACCESS_UPDATE],
         summary:
-            c"Adds to the counts of items in a count-min sketch, and returns what they are then",
+            c"Increments the counts of one or more items and returns the new counts",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[
             Arg::KEY,
@@ -58,7 +58,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.query",
         handler: handler(query::query),
         arity: -3,
-        summary: c"Returns the counts of items in a count-min sketch; never below the true ones",
+        summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::READ
@@ -66,7 +66,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cms.merge",
         handler: merge_handler(merge::merge),
-        summary: c"Makes a count-min sketch the weighted sum of others",
+        summary: c"Replaces a count-min sketch with the weighted sum of count-min sketches",
         complexity: c"O(c * n), c the number of cells of a sketch, n the number of sources",
         args: &[
             Arg::DESTINATION,
@@ -84,21 +84,21 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(info::info),
         acl: c"read fast",
         tips: DONT_CACHE,
-        summary: c"Returns the dimensions and the total of a count-min sketch",
+        summary: c"Returns the width, the depth, and the sum of all counts of a count-min sketch",
         ..Command::READ
     },
     Command {
         name: c"cms.scandump",
         handler: handler(chunks::scandump::<CountMin>),
         summary:
-            c"Returns a piece of a count-min sketch, to be loaded elsewhere with CMS.LOADCHUNK",
+            c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
         since: Some(c"0.1.0"),
         ..Command::SCANDUMP
     },
     Command {
         name: c"cms.loadchunk",
         handler: handler(chunks::loadchunk::<CountMin>),
-        summary: c"Loads a piece of a count-min sketch that CMS.SCANDUMP returned",
+        summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK
     },

@@ -168,7 +168,7 @@ fn insert_each<'a>(
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
             if left.is_none() {
-                call.log_refusal(|| format!("it may add {MAX_GROWTHS} sub-filters"));
+                call.log_refusal(|| format!("one command adds at most {MAX_GROWTHS} sub-filters"));
             }
             left.is_some() && call.allows_growth(bytes)
         };

@@ -12,13 +12,14 @@ const READ: Command = Command {
 };
 const WRITE: Command = Command {
     arity: 3,
-    complexity: c"O(f + i), f the number of sub-filters of the key, i the maximum of iterations",
+    complexity:
+        c"O(f + i), f the number of sub-filters of the key, i the maximum number of iterations",
     args: &[Arg::KEY, Arg::ITEM],
     ..Command::WRITE
 };
 const WRITE_SEVERAL: Command = Command {
     arity: -4,
-    complexity: c"O(n * (f + i)), n the number of items, f the number of sub-filters of the key, i the maximum of iterations",
+    complexity: c"O(n * (f + i)), n the number of items, f the number of sub-filters of the key, i the maximum number of iterations",
     args: &[
         Arg::KEY,
         Arg::integer(c"capacity").token(c"CAPACITY").optional(),
@@ -34,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cf.reserve",
         handler: handler(create::reserve),
         arity: -3,
-        summary: c"Creates a new cuckoo filter",
+        summary: c"Creates an empty cuckoo filter",
         args: &[
             Arg::KEY,
             Arg::integer(c"capacity"),
@@ -53,38 +54,38 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.add",
         handler: handler(add::add),
-        summary: c"Adds an item to a cuckoo filter, which is created if it does not exist",
+        summary: c"Adds an item to a cuckoo filter. Creates the filter if it does not exist",
         ..WRITE
     },
     Command {
         name: c"cf.addnx",
         handler: handler(add::addnx),
-        summary: c"Adds an item to a cuckoo filter unless it seems to be there",
+        summary: c"Adds an item to a cuckoo filter if the filter does not contain it. Creates the filter if it does not exist",
         ..WRITE
     },
     Command {
         name: c"cf.insert",
         handler: handler(add::insert),
-        summary: c"Adds items to a cuckoo filter, which is created as the options say if it does not exist",
+        summary: c"Adds one or more items to a cuckoo filter. Creates the filter with the specified options if it does not exist",
         ..WRITE_SEVERAL
     },
     Command {
         name: c"cf.insertnx",
         handler: handler(add::insertnx),
-        summary: c"Adds items to a cuckoo filter unless they seem to be there",
+        summary: c"Adds those items to a cuckoo filter that it does not contain. Creates the filter with the specified options if it does not exist",
         ..WRITE_SEVERAL
     },
     Command {
         name: c"cf.exists",
         handler: handler(query::exists),
-        summary: c"Tells whether an item may be in a cuckoo filter; never no for one that is",
+        summary: c"Tests whether an item is in a cuckoo filter. False positives are possible, false negatives are not",
         ..READ
     },
     Command {
         name: c"cf.mexists",
         handler: handler(query::mexists),
         arity: -3,
-        summary: c"Tells of each item whether it may be in a cuckoo filter",
+        summary: c"Tests for each item whether it is in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEMS],
         ..READ
@@ -92,7 +93,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.count",
         handler: handler(query::count),
-        summary: c"Returns how often an item may be in a cuckoo filter; never less than it is",
+        summary: c"Returns how many times an item is in a cuckoo filter. The count can be too high, but not too low",
         ..READ
     },
     Command {
@@ -100,8 +101,8 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(add::del),
         flags: c"write fast",
         keys: &[KeySpec::DELETE],
-        summary: c"Deletes an item from a cuckoo filter, once",
-        complexity: c"O(f), f the number of sub-filters of the key; now and then O(n), n the size of the key, to compact it",
+        summary: c"Deletes one occurrence of an item from a cuckoo filter",
+        complexity: c"O(f), f the number of sub-filters of the key; O(n), n the size of the key, when the command compacts the filter",
         ..WRITE
     },
     Command {
@@ -111,7 +112,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -1,
         // As in RedisBloom.
         keys: &[KeySpec::ACCESS_UPDATE],
-        summary: c"Moves items of a cuckoo filter to older sub-filters and frees those that are empty then",
+        summary: c"Moves items of a cuckoo filter to older sub-filters and frees the sub-filters that become empty",
         complexity: c"O(n), n the size of the key",
         ..Command::WRITE
     },
@@ -121,7 +122,7 @@ pub const COMMANDS: &[Command] = &[
         acl: c"read fast",
         arity: 2,
         tips: DONT_CACHE,
-        summary: c"Returns figures of a cuckoo filter",
+        summary: c"Returns the size, parameters, and number of items of a cuckoo filter",
         args: &[Arg::KEY],
         ..READ
     },
@@ -130,19 +131,19 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(info::debug),
         flags: c"readonly fast",
         tips: DONT_CACHE,
-        summary: c"Returns figures of a cuckoo filter in one line",
+        summary: c"Returns the parameters and the number of items of a cuckoo filter as one string",
         ..Command::READ
     },
     Command {
         name: c"cf.scandump",
         handler: handler(chunks::scandump),
-        summary: c"Returns a piece of a cuckoo filter, to be loaded elsewhere with CF.LOADCHUNK",
+        summary: c"Returns one chunk of a cuckoo filter for CF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"cf.loadchunk",
         handler: handler(chunks::loadchunk),
-        summary: c"Loads a piece of a cuckoo filter that CF.SCANDUMP returned",
+        summary: c"Restores one chunk of a cuckoo filter from CF.SCANDUMP",
         ..Command::LOADCHUNK
     },
 ];

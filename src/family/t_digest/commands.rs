@@ -17,7 +17,7 @@ const READ: Command = Command {
 };
 const LOOK_UP: Command = Command {
     arity: -3,
-    complexity: c"O(n * log c), n the number of arguments, c the compression; after a write O(b * log b) more, b the samples since the last compression",
+    complexity: c"O(n * log c), n the number of arguments, c the compression; after a write O(b * log b) more, b the number of samples since the last merge",
     args: &[Arg::KEY, VALUES],
     ..READ
 };
@@ -36,22 +36,22 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.reset",
         handler: handler(add::reset),
         keys: &[KeySpec::DELETE],
-        summary: c"Empties a t-digest and keeps its compression",
+        summary: c"Removes all samples from a t-digest and keeps its compression",
         ..Command::CREATE
     },
     Command {
         name: c"tdigest.add",
         handler: handler(add::add),
         arity: -3,
-        summary: c"Adds samples to a t-digest",
-        complexity: c"O(n) for n samples, and a compression of O(c * log c) whenever 5 * c of them have come, c the compression",
+        summary: c"Adds one or more samples to a t-digest",
+        complexity: c"O(n), n the number of samples; O(c * log c) more after every 5 * c samples, c the compression",
         args: &[Arg::KEY, VALUES],
         ..Command::WRITE
     },
     Command {
         name: c"tdigest.merge",
         handler: merge_handler(merge::merge),
-        summary: c"Merges t-digests into one, which is created if it does not exist",
+        summary: c"Merges t-digests into one. Creates the destination if it does not exist",
         complexity: c"O(n * c * log c), n the number of sources, c the largest compression",
         args: &[
             Arg::DESTINATION,
@@ -77,7 +77,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"tdigest.quantile",
         handler: handler(query::quantile),
-        summary: c"Estimates the values below which given shares of the samples lie",
+        summary: c"Returns estimates of the values at the specified quantiles",
         args: &[
             Arg::KEY,
             Arg::double(c"quantile").multiple(),
@@ -87,32 +87,32 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"tdigest.cdf",
         handler: handler(query::cdf),
-        summary: c"Estimates the shares of the samples that are below given values, counting half of the equal ones",
+        summary: c"Returns for each value the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
         handler: handler(query::rank),
-        summary: c"Estimates how many samples are below given values, counting half of the equal ones",
+        summary: c"Returns for each value the estimated number of samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
         handler: handler(query::revrank),
-        summary: c"Estimates how many samples are above given values, counting half of the equal ones",
+        summary: c"Returns for each value the estimated number of samples that are larger, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrank",
         handler: handler(query::byrank),
-        summary: c"Estimates the values with given numbers of samples below them",
+        summary: c"Returns estimates of the values at the specified ranks, counted from the smallest sample",
         args: &[Arg::KEY, RANKS],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrevrank",
         handler: handler(query::byrevrank),
-        summary: c"Estimates the values with given numbers of samples above them",
+        summary: c"Returns estimates of the values at the specified ranks, counted from the largest sample",
         args: &[Arg::KEY, RANKS],
         ..LOOK_UP
     },
@@ -120,8 +120,8 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.trimmed_mean",
         handler: handler(query::trimmed_mean),
         arity: 4,
-        summary: c"Estimates the mean of the samples between two quantiles",
-        complexity: c"O(c), c the compression; after a write O(b * log b) more, b the samples since the last compression",
+        summary: c"Returns an estimate of the mean of the samples between two quantiles",
+        complexity: c"O(c), c the compression; after a write O(b * log b) more, b the number of samples since the last merge",
         args: &[
             Arg::KEY,
             Arg::double(c"low_cut_quantile"),
@@ -133,14 +133,14 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.info",
         handler: handler(info::info),
         tips: DONT_CACHE,
-        summary: c"Returns figures of a t-digest",
+        summary: c"Returns the compression, the number of samples, and the memory of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.scandump",
         handler: handler(chunks::scandump::<TDigest>),
-        summary: c"Returns a t-digest as bytes, to be loaded elsewhere with TDIGEST.LOADCHUNK",
-        complexity: c"O(n), n the number of its nodes; after a write O(b * log b) more, b the samples since the last compression",
+        summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
+        complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last merge",
         since: Some(c"0.1.0"),
         ..Command::SCANDUMP
     },
@@ -148,8 +148,8 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.loadchunk",
         handler: handler(chunks::loadchunk::<TDigest>),
         keys: &[KeySpec::INSERT],
-        summary: c"Makes a t-digest of the bytes that TDIGEST.SCANDUMP returned",
-        complexity: c"O(n), n the number of its nodes",
+        summary: c"Restores a t-digest from TDIGEST.SCANDUMP",
+        complexity: c"O(n), n the number of centroids",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK
     },

@@ -17,7 +17,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.reserve",
         handler: handler(create::reserve),
         arity: -3,
-        summary: c"Creates a top-k sketch, which keeps the k most frequent items of a stream",
+        summary: c"Creates an empty top-k sketch, which lists the k most frequent items of a stream",
         args: &[
             Arg::KEY,
             Arg::integer(c"k"),
@@ -33,7 +33,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.add",
         handler: handler(add::add),
         arity: -3,
-        summary: c"Adds items to a top-k sketch, and returns those that had to leave the list",
+        summary: c"Adds one or more items to a top-k sketch. Returns for each item which item it removed from the list",
         complexity: c"O(n * (depth + log k)), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..WRITE
@@ -42,8 +42,8 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.incrby",
         handler: handler(add::incrby),
         arity: -4,
-        summary: c"Adds items several times each to a top-k sketch, and returns those that had to leave the list",
-        complexity: c"O(n * (depth + log k)), n the number of items, and in buckets of other items up to O(log(increment))",
+        summary: c"Increments the counts of one or more items of a top-k sketch. Returns for each item which item it removed from the list",
+        complexity: c"O(n * (depth + log k)), n the number of items; up to O(log(increment)) more for each bucket that counts another item",
         args: &[
             Arg::KEY,
             Arg::new(c"pair", ArgKind::Block).multiple().parts(&[
@@ -57,7 +57,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.query",
         handler: handler(query::query),
         arity: -3,
-        summary: c"Tells of each item whether it is among the k most frequent ones",
+        summary: c"Tests for each item whether it is one of the k most frequent items",
         complexity: c"O(n), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::READ
@@ -66,7 +66,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.count",
         handler: handler(query::count),
         arity: -3,
-        summary: c"Returns estimates of how often items were added to a top-k sketch",
+        summary: c"Returns the estimated counts of one or more items",
         complexity: c"O(n * depth), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::READ
@@ -75,7 +75,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.list",
         handler: handler(query::list),
         arity: -2,
-        summary: c"Returns the k most frequent items, most frequent first",
+        summary: c"Returns the k most frequent items, ordered by descending count",
         complexity: c"O(k log k)",
         args: &[Arg::KEY, Arg::flag(c"withcount", c"WITHCOUNT")],
         ..Command::READ
@@ -90,15 +90,15 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.scandump",
         handler: handler(chunks::scandump::<TopK>),
-        summary: c"Returns a piece of a top-k sketch, to be loaded elsewhere with TOPK.LOADCHUNK",
-        complexity: c"O(n), n the size of the piece: that of all items, then at most 16 MiB",
+        summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
+        complexity: c"O(n), n the size of the chunk: first that of all items, then at most 16 MiB each",
         since: Some(c"0.1.0"),
         ..Command::SCANDUMP
     },
     Command {
         name: c"topk.loadchunk",
         handler: handler(chunks::loadchunk::<TopK>),
-        summary: c"Loads a piece of a top-k sketch that TOPK.SCANDUMP returned",
+        summary: c"Restores one chunk of a top-k sketch from TOPK.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK
     },

@@ -247,5 +247,5 @@ fn log_lines_about_refused_input_have_a_maximum_rate() {
     // A later line has the number of suppressed lines.
     std::thread::sleep(Duration::from_secs(1));
     connection.call("BF.RESERVE late 0.5 10");
-    assert!(server.log().contains("such lines were held back"));
+    assert!(server.log().contains("similar lines were suppressed"));
 }
