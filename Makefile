@@ -40,6 +40,11 @@ plots: ## measure how accurate each family is, and write the tables and plots of
 test-defrag: ## active defragmentation, on a server that is built for it
 	@scripts/test-defrag.sh
 
+command-pages: ## write the headers and tables of docs/commands from the command table
+	@scripts/install.sh build server
+	cargo build --release --lib
+	ROUGHLY_WRITE=1 cargo test --quiet --test server -- documents::commands
+
 abilities: ## write docs/abilities.md of what test-matrix and test-defrag proved
 	@scripts/abilities.sh
 

@@ -7,6 +7,7 @@
 //! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
 //! The blocks of a page share one server, in order.
 
+mod commands;
 mod environment;
 mod messages;
 mod page;
@@ -14,6 +15,11 @@ mod reference;
 
 use environment::Environment;
 use page::Page;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// How many pages are checked at the same time.
+const THREADS: usize = 4;
 
 /// Runs every block of a page and returns the differences.
 fn faults(page: &Page) -> Vec<String> {
@@ -29,7 +35,19 @@ fn faults(page: &Page) -> Vec<String> {
 fn examples_print_the_documented_output() {
     let pages = page::all();
     assert!(pages.len() > 10, "{} pages", pages.len());
-    let faults: Vec<_> = pages.iter().flat_map(faults).collect();
+    let next = AtomicUsize::new(0);
+    let check_pages = || {
+        let mut found = Vec::new();
+        while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(faults(page));
+        }
+        found
+    };
+    let faults: Vec<_> = thread::scope(|scope| {
+        let threads = [(); THREADS].map(|()| scope.spawn(check_pages));
+        let found = threads.map(|thread| thread.join().expect("no panic"));
+        found.into_iter().flatten().collect()
+    });
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     for language in ["redis", "redis resp3", "sh", "python", "make"] {
         let mut blocks = pages.iter().flat_map(|page| &page.blocks);

@@ -1,5 +1,5 @@
 //! docs/troubleshooting.md has all errors and log lines of the module, which are collected from the sources. The errors
-//! of a family are on its page too.
+//! of a family are on pages of its commands too.
 
 use crate::families::FAMILIES;
 use std::fs;
@@ -94,17 +94,30 @@ fn errors(places: &[&str]) -> Vec<String> {
     found
 }
 
+/// The pages of a family's commands, one after the other.
+fn command_pages(prefix: &str) -> String {
+    let entries = fs::read_dir("docs/commands").expect("the pages of the commands");
+    let pages = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with('.'))
+    });
+    let texts = pages.map(|page| fs::read_to_string(page.path()).expect("a page"));
+    texts.collect()
+}
+
 #[test]
-fn every_error_is_on_its_page_and_in_troubleshooting() {
+fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
     for family in FAMILIES {
-        let path = family.page;
-        let page = fs::read_to_string(path).expect("the family's page");
+        let path = format!("docs/commands/{}.*.md", family.prefix);
+        let page = command_pages(family.prefix);
         for error in errors(family.sources) {
             count += 1;
-            for (place, text) in [(path, &page), (TROUBLESHOOTING, &all)] {
+            for (place, text) in [(path.as_str(), &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {
                     is_on(text, &error)
                 } else {

@@ -1,0 +1,316 @@
+//! The command reference: docs/commands has one page per command. Its header and the tables of commands are generated
+//! from the command table. `make command-pages` writes them, and this test compares them.
+
+use super::page::Page;
+use crate::families::FAMILIES;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use roughly::server::command::Command;
+use roughly::server::module::Family;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+const FOLDER: &str = "docs/commands";
+/// With this variable, the test writes the generated parts instead of comparing them.
+const WRITE: &str = "ROUGHLY_WRITE";
+/// The lines around a generated part.
+const START: &str = "<!-- commands: generated from the command table by `make command-pages` -->";
+const END: &str = "<!-- end -->";
+/// The sections of a page, in this order. A page may omit the notes.
+const SECTIONS: [&str; 6] = [
+    "Arguments",
+    "Reply",
+    "Errors",
+    "Examples",
+    "Notes",
+    "See also",
+];
+const OPTIONAL_SECTION: &str = "Notes";
+
+fn text(reply: &Reply) -> String {
+    String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
+}
+
+/// The fields of a flat list of names and values.
+fn fields(reply: &Reply) -> BTreeMap<String, &Reply> {
+    let items = reply.items().expect("pairs");
+    items
+        .chunks(2)
+        .map(|pair| (text(&pair[0]), &pair[1]))
+        .collect()
+}
+
+fn texts(reply: &Reply) -> impl Iterator<Item = String> {
+    reply.items().expect("a list").iter().map(text)
+}
+
+/// An argument of COMMAND DOCS.
+struct Argument<'a> {
+    fields: BTreeMap<String, &'a Reply>,
+}
+
+impl<'a> Argument<'a> {
+    /// The arguments in a list.
+    fn list(reply: &'a Reply) -> Vec<Self> {
+        let items = reply.items().expect("arguments").iter();
+        items
+            .map(|item| Self {
+                fields: fields(item),
+            })
+            .collect()
+    }
+
+    fn field(&self, name: &str) -> Option<String> {
+        self.fields.get(name).map(|value| text(value))
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        let flags = self.fields.get("flags");
+        flags.is_some_and(|flags| texts(flags).any(|one| one == flag))
+    }
+
+    fn parts(&self) -> Vec<Self> {
+        let parts = self.fields.get("arguments");
+        parts.map_or_else(Vec::new, |parts| Self::list(parts))
+    }
+
+    /// How the argument is written in a line of syntax.
+    fn syntax(&self) -> String {
+        let mut written = match self.field("type").as_deref() {
+            Some("pure-token") => String::new(),
+            Some("oneof") => syntax(&self.parts(), " | "),
+            Some("block") => syntax(&self.parts(), " "),
+            _ => self.field("name").expect("a name"),
+        };
+        if self.has("multiple") {
+            written = format!("{written} [{written} …]");
+        }
+        if let Some(token) = self.field("token") {
+            written = format!("{token} {written}").trim_end().to_owned();
+        }
+        if self.has("optional") {
+            written = format!("[{written}]");
+        }
+        written
+    }
+
+    /// What the table of arguments calls it: an option by its keyword, other arguments by their names.
+    fn names(&self) -> Vec<String> {
+        let parts = self.parts();
+        if parts.is_empty() {
+            vec![self.field("token").or(self.field("name")).expect("a name")]
+        } else {
+            parts.iter().flat_map(Self::names).collect()
+        }
+    }
+}
+
+fn syntax(arguments: &[Argument<'_>], between: &str) -> String {
+    let all = arguments.iter().map(Argument::syntax);
+    all.collect::<Vec<_>>().join(between)
+}
+
+/// A command as the server and the command table describe it.
+struct Described {
+    /// Name in upper case.
+    name: String,
+    summary: String,
+    /// The generated part of its page.
+    header: String,
+    /// What the table of arguments must have.
+    arguments: Vec<String>,
+}
+
+impl Described {
+    fn new(connection: &mut Connection, family: &Family, command: &Command) -> Self {
+        let name = command.name.to_str().expect("a name").to_uppercase();
+        let reply = connection.send(&["COMMAND", "DOCS", &name]);
+        let docs = fields(&reply.items().expect("a command and its docs")[1]);
+        let field = |name: &str| text(docs[name]);
+        let arguments = docs.get("arguments");
+        let arguments = arguments.map_or_else(Vec::new, |list| Argument::list(list));
+        let info = connection.send(&["COMMAND", "INFO", &name]);
+        let info = info.items().expect("commands")[0].items().expect("fields");
+        let flags = texts(&info[2]).filter(|flag| flag != "module");
+        let categories = family.category.to_bytes().split(|_| false);
+        let categories = categories.chain(command.acl.to_bytes().split(|&byte| byte == b' '));
+        let categories = categories.map(|name| format!("@{}", String::from_utf8_lossy(name)));
+        let since = match (field("since"), command.since) {
+            (version, Some(_)) if version.starts_with("0.") => format!("Roughly {version}"),
+            (version, _) => format!("RedisBloom {version}"),
+        };
+        let keys = info[8].items().expect("key specs").iter().map(key);
+        let line = format!("{name} {}", syntax(&arguments, " "));
+        let rows = [
+            ("Since", since),
+            ("Time complexity", field("complexity")),
+            ("ACL categories", coded(categories)),
+            ("Flags", coded(flags)),
+            ("Keys", keys.collect::<Vec<_>>().join("; ")),
+        ];
+        let rows = rows.map(|(name, value)| format!("| {name} | {value} |"));
+        Self {
+            summary: field("summary"),
+            header: format!(
+                "{START}\n\n```text\n{}\n```\n\n{}.\n\n| | |\n| --- | --- |\n{}\n\n{END}",
+                line.trim_end(),
+                field("summary"),
+                rows.join("\n"),
+            ),
+            arguments: arguments.iter().flat_map(Argument::names).collect(),
+            name,
+        }
+    }
+
+    fn page(&self) -> PathBuf {
+        Path::new(FOLDER).join(format!("{}.md", self.name.to_lowercase()))
+    }
+
+    /// Its row in a table of commands. `folder`: that of the pages, from the page with the table.
+    fn row(&self, folder: &str) -> String {
+        let Self { name, summary, .. } = self;
+        let file = name.to_lowercase();
+        format!("| [{name}]({folder}{file}.md) | {summary} |")
+    }
+
+    /// What its page lacks.
+    fn faults(&self, page: &Page) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !page.text.starts_with(&format!("# {}\n", self.name)) {
+            faults.push(format!("does not begin with # {}", self.name));
+        }
+        let headings = page
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "));
+        let headings: Vec<_> = headings.collect();
+        let mut expected = SECTIONS.to_vec();
+        if !headings.contains(&OPTIONAL_SECTION) {
+            expected.retain(|section| *section != OPTIONAL_SECTION);
+        }
+        if headings != expected {
+            faults.push(format!("has the sections {headings:?}"));
+        }
+        let section = |name: &str| page.section(&format!("## {name}")).unwrap_or_default();
+        for name in &self.arguments {
+            let row = format!("\n| `{name}` |");
+            if !section("Arguments").contains(&row) {
+                faults.push(format!("does not explain the argument {name}"));
+            }
+        }
+        for protocol in ["RESP2", "RESP3"] {
+            if !section("Reply").contains(&format!("\n| {protocol} |"))
+                && !section("Reply").contains("\n| RESP2, RESP3 |")
+            {
+                faults.push(format!("does not state the reply in {protocol}"));
+            }
+        }
+        let call = format!("\n> {} ", self.name);
+        let script = format!("redis-cli {} ", self.name);
+        let examples = section("Examples");
+        if !examples.contains(&call) && !examples.contains(&script) {
+            faults.push("has no example".to_owned());
+        }
+        faults
+    }
+}
+
+/// Names as code, separated by commas.
+fn coded(names: impl Iterator<Item = String>) -> String {
+    let names = names.map(|name| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A key spec in words.
+fn key(reply: &Reply) -> String {
+    let spec = fields(reply);
+    let search = fields(spec["begin_search"]);
+    let Reply::Integer(first) = *fields(search["spec"])["index"] else {
+        panic!("a key spec without a position");
+    };
+    let place = if text(fields(spec["find_keys"])["type"]) == "keynum" {
+        format!("as many as argument {first} specifies, after it")
+    } else {
+        format!("argument {first}")
+    };
+    format!("{place}: {}", coded(texts(spec["flags"])))
+}
+
+/// The commands of each family, in the order of the command table.
+fn described() -> Vec<(&'static str, Vec<Described>)> {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let families = roughly::MODULE.families.iter().zip(FAMILIES);
+    let described = families.map(|(family, tested)| {
+        let commands = family.commands.iter();
+        let commands = commands.map(|command| Described::new(&mut connection, family, command));
+        (tested.page, commands.collect())
+    });
+    described.collect()
+}
+
+fn table<'a>(commands: impl Iterator<Item = &'a Described>, folder: &str) -> String {
+    let rows: Vec<_> = commands.map(|command| command.row(folder)).collect();
+    format!(
+        "{START}\n\n| command | summary |\n| --- | --- |\n{}\n\n{END}",
+        rows.join("\n")
+    )
+}
+
+/// Compares the generated part of a page, or writes it if [`WRITE`] is set.
+fn check_generated(page: &mut Page, place: usize, generated: &str, faults: &mut Vec<String>) {
+    let start = page.text.match_indices(START).nth(place);
+    let part = start.and_then(|(start, _)| {
+        let end = page.text[start..].find(END)? + END.len();
+        Some(start..start + end)
+    });
+    let Some(part) = part else {
+        faults.push(format!("{}: no line {START}", page.path.display()));
+        return;
+    };
+    if page.text[part.clone()] == *generated {
+        return;
+    }
+    if env::var_os(WRITE).is_some() {
+        page.text.replace_range(part, generated);
+        fs::write(&page.path, &page.text).expect("a page");
+    } else {
+        let path = page.path.display();
+        faults.push(format!(
+            "{path} is not up to date: run `make command-pages`"
+        ));
+    }
+}
+
+#[test]
+fn every_command_has_a_page_that_matches_the_command_table() {
+    let families = described();
+    let mut faults = Vec::new();
+    let mut index = Page::read(&Path::new(FOLDER).join("README.md"));
+    let mut expected = vec![index.path.clone()];
+    for (place, (guide, commands)) in families.iter().enumerate() {
+        check_generated(&mut index, place, &table(commands.iter(), ""), &mut faults);
+        let mut guide = Page::read(Path::new(guide));
+        let generated = table(commands.iter(), "../commands/");
+        check_generated(&mut guide, 0, &generated, &mut faults);
+        for command in commands {
+            let path = command.page();
+            expected.push(path.clone());
+            if !path.exists() {
+                faults.push(format!("{}: no such page", path.display()));
+                continue;
+            }
+            let mut page = Page::read(&path);
+            check_generated(&mut page, 0, &command.header, &mut faults);
+            let found = command.faults(&page).into_iter();
+            faults.extend(found.map(|fault| format!("{}: {fault}", path.display())));
+        }
+    }
+    expected.sort();
+    let entries = fs::read_dir(FOLDER).expect("the folder").flatten();
+    let mut pages: Vec<_> = entries.map(|entry| entry.path()).collect();
+    pages.sort();
+    assert_eq!(pages, expected, "pages of commands that do not exist");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
