@@ -1,0 +1,169 @@
+"""Checks the built documentation site in headless Chromium.
+
+usage: check.py SITE SCREENSHOTS
+
+Every page, in light colors at 360 px and in dark colors at 1200 px, must have the colors of the scheme, no horizontal
+scrolling, and no missing image. Screenshots of some pages are written to the directory SCREENSHOTS, and their brightness
+must match the scheme. The exit status is 1 if something is wrong.
+"""
+
+import http.server
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+
+from PIL import Image, ImageStat
+
+# Name, value of Chromium's preferredColorScheme, width in pixels, brightness of the background (0 to 255).
+SCHEMES = [("light", 1, 360, range(200, 256)), ("dark", 0, 1200, range(0, 80))]
+SCREENSHOTS = [
+    "index.html",
+    "choosing.html",
+    "commands/index.html",
+    "commands/topk.add.html",
+    "families/bloom.html",
+    "performance.html",
+    "recipes.html",
+    "sizing.html",
+]
+# Pixels from the top of a screenshot without the colored bar of the theme.
+BAR = 60
+TIMEOUT = 300
+
+# Loads one page after the other into a frame of the width and reports what is wrong.
+FRAME = """<!doctype html><meta charset=utf-8><body style="margin:0"><script>
+const {pages, width} = CONFIG;
+const sleep = ms => new Promise(done => setTimeout(done, ms));
+function brightness(element) {
+  for (; element; element = element.parentElement) {
+    const parts = element.ownerDocument.defaultView.getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).map(Number);
+    if (parts.length < 4 || parts[3] > 0) return Math.round((parts[0] + parts[1] + parts[2]) / 3);
+  }
+  return 255;
+}
+(async () => {
+  const found = [];
+  for (const page of pages) {
+    const frame = document.createElement("iframe");
+    frame.style = `width:${width}px;height:900px;border:0`;
+    frame.src = "/" + page;
+    const loaded = new Promise(done => frame.onload = done);
+    document.body.append(frame);
+    await loaded;
+    await sleep(30);
+    const doc = frame.contentDocument;
+    for (const image of doc.images) await Promise.race([image.decode().catch(() => {}), sleep(3000)]);
+    found.push({
+      page,
+      brightness: brightness(doc.querySelector("main") ?? doc.body),
+      overflow: doc.documentElement.scrollWidth - width,
+      broken: [...doc.images].filter(image => !image.naturalWidth).map(image => image.src),
+    });
+    frame.remove();
+  }
+  await fetch("/results", {method: "POST", body: JSON.stringify(found)});
+})();
+</script>"""
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves the site, the page with the frame, and takes its results."""
+
+    def do_GET(self):
+        if self.path == "/frame":
+            page = FRAME.replace("CONFIG", json.dumps(self.server.config)).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page)
+        else:
+            super().do_GET()
+
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        self.server.results = json.loads(self.rfile.read(length))
+        self.send_response(204)
+        self.end_headers()
+        self.server.done.set()
+
+    def log_message(self, *_):
+        pass
+
+
+def chromium(profile, scheme, width, *arguments):
+    return subprocess.Popen(
+        [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={profile}",
+            f"--blink-settings=preferredColorScheme={scheme}",
+            f"--window-size={width},900",
+            *arguments,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def measure(server, profile, scheme, width, pages):
+    """What Chromium measured on each page."""
+    server.config = {"pages": pages, "width": width}
+    server.results = None
+    server.done = threading.Event()
+    browser = chromium(profile, scheme, width, f"{server.url}/frame", "--remote-debugging-port=0")
+    finished = server.done.wait(TIMEOUT)
+    browser.kill()
+    browser.wait()
+    if not finished:
+        sys.exit(f"check: Chromium did not finish within {TIMEOUT} s")
+    return server.results
+
+
+def brightness_of(file):
+    image = Image.open(file).convert("L")
+    return ImageStat.Stat(image.crop((0, BAR, *image.size))).median[0]
+
+
+def main():
+    site, screenshots = map(Path, sys.argv[1:])
+    pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    pages = [page for page in pages if page != "404.html"]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=site))
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    screenshots.mkdir(parents=True, exist_ok=True)
+    faults = []
+    for name, scheme, width, expected in SCHEMES:
+        # A profile of its own, because the site stores the scheme of the first visit.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            for result in measure(server, profile, scheme, width, pages):
+                place = f"{result['page']} ({name}, {width} px)"
+                if result["brightness"] not in expected:
+                    faults.append(f"{place}: brightness {result['brightness']} of the background")
+                if result["overflow"] > 0:
+                    faults.append(f"{place}: {result['overflow']} px wider than the window")
+                faults += [f"{place}: missing image {image}" for image in result["broken"]]
+            for page in SCREENSHOTS:
+                file = screenshots / f"{page.removesuffix('.html').replace('/', '-')}-{name}.png"
+                file.unlink(missing_ok=True)
+                url = f"{server.url}/{page}"
+                chromium(profile, scheme, width, "--virtual-time-budget=3000", f"--screenshot={file}", url).wait(60)
+                if not file.exists():
+                    faults.append(f"{page} ({name}): no screenshot")
+                elif brightness_of(file) not in expected:
+                    faults.append(f"{page} ({name}): brightness {brightness_of(file)} of the screenshot")
+    for fault in faults:
+        print(f"check: {fault}", file=sys.stderr)
+    print(f"check: {len(pages)} pages in {len(SCHEMES)} color schemes, {len(faults)} faults", file=sys.stderr)
+    sys.exit(bool(faults))
+
+
+main()
