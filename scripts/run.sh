@@ -20,17 +20,17 @@ module=$(realpath "${CARGO_TARGET_DIR:-target}/release/libroughly.so")
 server=$(scripts/find-server.sh)
 client=$(basename "$(scripts/find-server.sh cli 2> /dev/null || echo redis-cli)")
 
-answers() {
+is_listening() {
     (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null
 }
-if answers; then
+if is_listening; then
     echo "run: port $port is in use; choose another one: make run PORT=6380" >&2
     exit 1
 fi
 
 # Runs in the background and prints examples as soon as the server accepts connections.
-greet() {
-    until answers; do
+print_examples() {
+    until is_listening; do
         kill -0 $$ 2> /dev/null || return 0
         sleep 0.1
     done
@@ -44,7 +44,7 @@ The server listens on port $port. Ctrl-C stops it. In another terminal, try:
 
 LINES
 }
-greet &
+print_examples &
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
 echo "run: starting $server with $module in $dir" >&2

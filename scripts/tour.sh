@@ -116,9 +116,9 @@ LC_ALL=C sort -u /usr/share/dict/american-english > "$words"
 word_count=$(wc -l < "$words")
 # Items that are never added: no word contains a tilde. Ten items per word keep the random error of a measured
 # rate of 0.01 near 1 % of the rate.
-strangers=$dir/strangers
-sed 's/.*/&~0\n&~1\n&~2\n&~3\n&~4\n&~5\n&~6\n&~7\n&~8\n&~9/' "$words" > "$strangers"
-stranger_count=$((10 * word_count))
+absent=$dir/absent
+sed 's/.*/&~0\n&~1\n&~2\n&~3\n&~4\n&~5\n&~6\n&~7\n&~8\n&~9/' "$words" > "$absent"
+absent_count=$((10 * word_count))
 echo "tour: $version, $word_count words of /usr/share/dict/american-english"
 
 for family in "${families[@]}"; do

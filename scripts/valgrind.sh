@@ -47,12 +47,12 @@ ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-thr
 
 # A record of valgrind is a paragraph of lines "==PID== ...", which an empty line ends. A frame of the module
 # names the library or, if it has symbols, a function of the crate and a line of a Rust file.
-ours=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
-    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly|roughly::|[.]rs:[0-9]/' | tee "$logs/ours" \
+errors=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
+    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly|roughly::|[.]rs:[0-9]/' | tee "$logs/errors" \
     | grep -cE '^(Invalid|Conditional|Use of|Mismatched|Syscall|[0-9,() a-z]+bytes in .* definitely lost|Process terminating)' || true)
-echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $ours errors or leaks of the module" >&2
-if [ "$ours" -gt 0 ]; then
-    cat "$logs/ours" >&2
+echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $errors errors or leaks of the module" >&2
+if [ "$errors" -gt 0 ]; then
+    cat "$logs/errors" >&2
     exit 1
 fi
 rm -rf "$logs"

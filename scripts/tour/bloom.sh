@@ -30,15 +30,15 @@ bloom_show() {
         show BF.INFO "$key"
         found=$(bloom_count "$key" "$words")
         check "an added word is missing from $key" "$found == $word_count"
-        rate=$(awk "BEGIN { printf \"%.5f\", $(bloom_count "$key" "$strangers") / $stranger_count }")
+        rate=$(awk "BEGIN { printf \"%.5f\", $(bloom_count "$key" "$absent") / $absent_count }")
         # Tolerance: five standard deviations of a sample of this size.
         check "false positives of $key" \
-            "$rate <= $bloom_rate + 5 * sqrt($bloom_rate * (1 - $bloom_rate) / $stranger_count)"
+            "$rate <= $bloom_rate + 5 * sqrt($bloom_rate * (1 - $bloom_rate) / $absent_count)"
         memory=$(cli MEMORY USAGE "$key")
         set_memory=$(cli MEMORY USAGE words:set SAMPLES 0)
         check "$key is larger than a fifth of the set" "$memory * 5 < $set_memory"
         echo "  added words that are found: $found of $word_count"
-        echo "  false positive rate of $stranger_count other items: $rate (limit: $bloom_rate)"
+        echo "  false positive rate of $absent_count other items: $rate (limit: $bloom_rate)"
         echo "  memory: $memory bytes; a SET of the same words: $set_memory bytes," \
             "$(awk "BEGIN { printf \"%.0f\", $set_memory / $memory }") times as much"
     done
@@ -48,6 +48,6 @@ bloom_answers() {
     local key
     for key in words:bloom words:grown; do
         cli BF.INFO "$key"
-        cat "$words" "$strangers" | ask BF.MEXISTS "$key"
+        cat "$words" "$absent" | ask BF.MEXISTS "$key"
     done
 }

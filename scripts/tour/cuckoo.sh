@@ -25,7 +25,7 @@ cuckoo_show() {
     show CF.INFO words:cuckoo
     found=$(cuckoo_count "$dir/left")
     check "an added word is missing" "$found == $left"
-    rate=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$strangers") / $stranger_count }")
+    rate=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$absent") / $absent_count }")
     taken=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$dir/taken") / $(wc -l < "$dir/taken") }")
     # A lookup compares two buckets of four fingerprints. There are 255 different fingerprints.
     limit=$(awk 'BEGIN { printf "%.5f", 2 * 4 / 255 }')
@@ -34,12 +34,12 @@ cuckoo_show() {
     check "too many deleted words are found" "$taken <= $limit + 5 * sqrt($limit / 10000)"
     memory=$(cli MEMORY USAGE words:cuckoo)
     echo "  remaining words that are found: $found of $left"
-    echo "  false positive rate of $stranger_count other items: $rate (limit: $limit)"
+    echo "  false positive rate of $absent_count other items: $rate (limit: $limit)"
     echo "  false positive rate of the deleted words: $taken"
     echo "  memory: $memory bytes"
 }
 
 cuckoo_answers() {
     cli CF.INFO words:cuckoo
-    cat "$words" "$strangers" | ask CF.MEXISTS words:cuckoo
+    cat "$words" "$absent" | ask CF.MEXISTS words:cuckoo
 }
