@@ -72,8 +72,8 @@ is_free() {
 }
 
 heading "Six nodes"
-# The port of the cluster bus is 10000 higher. Both must be below 32768, where Linux's range of ports for
-# outgoing connections begins.
+# The port of the cluster bus is 10000 higher. Both ports must be below 32768, where Linux's default range of ports
+# for outgoing connections begins.
 base=$((11000 + RANDOM % 9000))
 for number in {0..5}; do
     port=$((base + number))

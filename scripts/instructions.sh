@@ -102,9 +102,9 @@ results=()
 count() {
     local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours
     shift 6
-    local word chosen=${#chosen_words[@]}
-    for word in "${chosen_words[@]}"; do
-        [[ $name != *"$word"* ]] || chosen=0
+    local filter chosen=${#filters[@]}
+    for filter in "${filters[@]}"; do
+        [[ $name != *"$filter"* ]] || chosen=0
     done
     [ "$chosen" -eq 0 ] || return 0
     start
@@ -131,7 +131,7 @@ count() {
     printf '\n'
     results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours}")
     # Write after each case, so that an interrupted run keeps its results. A partial selection is not written.
-    [ ${#chosen_words[@]} -gt 0 ] || write
+    [ ${#filters[@]} -gt 0 ] || write
 }
 
 write() {
@@ -144,7 +144,7 @@ write() {
     } > target/bench/instructions.json
 }
 
-chosen_words=("$@")
+filters=("$@")
 version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
 cf=CF.RESERVE\ k\ 10000000

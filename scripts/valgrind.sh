@@ -2,7 +2,7 @@
 # Runs the server tests with every server under valgrind, which finds reads and writes outside of blocks, uses of
 # freed memory, jumps that depend on uninitialized values, and leaks.
 #
-#   scripts/valgrind.sh                   the tests that $words lists
+#   scripts/valgrind.sh                   the tests that $filters lists
 #   scripts/valgrind.sh hostile bloom     the tests whose names contain one of the arguments
 #
 # Environment:
@@ -15,8 +15,8 @@
 # time and of memory limits are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-words=("$@")
-[ ${#words[@]} -gt 0 ] || words=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
+filters=("$@")
+[ ${#filters[@]} -gt 0 ] || filters=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
 
 scripts/install.sh build server valgrind
 echo "valgrind: building the module with symbols" >&2
@@ -43,7 +43,7 @@ chmod +x "$server"
 status=0
 ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
     --skip defrag --skip million --skip huge --skip crash_recovery --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip extreme_numbers --skip refused_growth \
-    "${words[@]}" || status=$?
+    "${filters[@]}" || status=$?
 
 # A record of valgrind is a paragraph of lines "==PID== ...", which an empty line ends. A frame of the module
 # names the library or, if it has symbols, a function of the crate and a line of a Rust file.

@@ -45,8 +45,8 @@ export class Session {
   }
 
   // Sends a command that has no method in the typed API.
-  raw(...words) {
-    return this.client.sendCommand(words.map(String));
+  raw(...arguments) {
+    return this.client.sendCommand(arguments.map(String));
   }
 
   // Copies a sketch with SCANDUMP and LOADCHUNK, for which the typed API has no methods.

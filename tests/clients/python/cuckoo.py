@@ -41,8 +41,8 @@ async def walk(s):
     position = 0
     while True:
         # If the client decodes replies, its typed method decodes chunks too.
-        words = "CF.SCANDUMP", "cf", position
-        position, chunk = await (s.raw(*words) if s.decoded else s.cf.scandump("cf", position))
+        command = "CF.SCANDUMP", "cf", position
+        position, chunk = await (s.raw(*command) if s.decoded else s.cf.scandump("cf", position))
         assert type(position) is int
         if position == 0:
             same(chunk, None)

@@ -44,10 +44,10 @@ class Session:
         self._protocol = protocol
         self.decoded = decoded
 
-    async def raw(self, *words):
+    async def raw(self, *arguments):
         """Sends a command that has no method in the typed API. Returns chunks of SCANDUMP as bytes."""
-        binary = {"NEVER_DECODE": []} if words[0].endswith(".SCANDUMP") else {}
-        return await reply(self.client.execute_command(*words, **binary))
+        binary = {"NEVER_DECODE": []} if arguments[0].endswith(".SCANDUMP") else {}
+        return await reply(self.client.execute_command(*arguments, **binary))
 
     async def refused(self, call, message):
         """Checks that the reply to the call is this error."""

@@ -11,10 +11,10 @@ use std::collections::{HashMap, HashSet};
 
 /// Parses a command line whose arguments are separated by spaces.
 pub fn cmd(line: &str) -> redis::Cmd {
-    let mut words = line.split(' ');
-    let mut command = redis::cmd(words.next().unwrap_or_default());
-    for word in words {
-        command.arg(word);
+    let mut parts = line.split(' ');
+    let mut command = redis::cmd(parts.next().unwrap_or_default());
+    for argument in parts {
+        command.arg(argument);
     }
     command
 }
