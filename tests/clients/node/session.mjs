@@ -45,8 +45,8 @@ export class Session {
   }
 
   // Sends a command that has no method in the typed API.
-  raw(...arguments) {
-    return this.client.sendCommand(arguments.map(String));
+  raw(...args) {
+    return this.client.sendCommand(args.map(String));
   }
 
   // Copies a sketch with SCANDUMP and LOADCHUNK, for which the typed API has no methods.
