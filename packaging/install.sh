@@ -1,13 +1,17 @@
 #!/bin/sh
 # Installs the module, its configuration and its documents from the directory of this file, or removes
-# them.
+# them. Run it as root.
 #
-#   ./install.sh              as root
-#   ./install.sh uninstall
+#   ./install.sh              installs
+#   ./install.sh uninstall    removes
 #
-# PREFIX (/usr) is where; under another one the service of Debian's redis-server may not load the module.
-# SYSCONFDIR (/etc) is where roughly/roughly.conf goes: one that is there stays as it is. DESTDIR is put
-# before all paths, for packages.
+# Environment:
+#   PREFIX      directory of the module and the documents (default /usr). The services of Debian's
+#               redis-server and valkey-server refuse modules outside of /usr/lib and /lib.
+#   SYSCONFDIR  directory of roughly/roughly.conf (default /etc). An existing file is not changed.
+#   DESTDIR     prepended to all paths, for building packages (default empty)
+#
+# Exit status: 2 if the argument is unknown.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 prefix=${PREFIX:-/usr}
@@ -15,7 +19,7 @@ etc=${DESTDIR:-}${SYSCONFDIR:-/etc}
 modules=$prefix/lib/redis/modules
 documents=${DESTDIR:-}$prefix/share/doc/roughly
 
-# What the configuration is when it is new.
+# Prints the configuration as a new installation has it.
 new_conf() {
     sed "s|@MODULE@|$modules/libroughly.so|; s|/etc/roughly|${SYSCONFDIR:-/etc}/roughly|" \
         "$here/roughly.conf"
@@ -23,11 +27,11 @@ new_conf() {
 
 case ${1:-install} in
     install)
-        # "install" makes a new file: a server that runs keeps the one it has loaded.
-        # Servers refuse a module without the permission to execute it.
+        # install replaces the file instead of overwriting it: a running server keeps the module that it
+        # has loaded. Servers refuse a module without execute permission.
         install -D -m 755 "$here/libroughly.so" "${DESTDIR:-}$modules/libroughly.so"
         if [ -e "$etc/roughly/roughly.conf" ]; then
-            echo "install: $etc/roughly/roughly.conf stays as it is"
+            echo "install: $etc/roughly/roughly.conf exists and was not changed"
         else
             install -d "$etc/roughly"
             new_conf > "$etc/roughly/roughly.conf"
@@ -36,7 +40,7 @@ case ${1:-install} in
         install -d "$documents"
         (cd "$here" && find . \( -path './docs/*' -o -name '*.md' -o -name 'LICENSE-*' \
             -o -name THIRD-PARTY.txt \) -type f -exec install -D -m 644 {} "$documents/{}" \;)
-        echo "install: done. Add this line to the server's configuration, and restart it:"
+        echo "install: done. Add this line to the end of the server's configuration, then restart the server:"
         echo "    include ${SYSCONFDIR:-/etc}/roughly/roughly.conf"
         ;;
     uninstall)
@@ -44,18 +48,18 @@ case ${1:-install} in
         if new_conf | cmp -s - "$etc/roughly/roughly.conf"; then
             rm "$etc/roughly/roughly.conf"
         elif [ -e "$etc/roughly/roughly.conf" ]; then
-            echo "uninstall: $etc/roughly/roughly.conf was changed and stays"
+            echo "uninstall: $etc/roughly/roughly.conf was changed after the installation and is kept"
         fi
         rm -rf "$documents"
-        # Directories that others use too stay.
+        # Other packages may use these directories too.
         for directory in "${DESTDIR:-}$modules" "${DESTDIR:-}${modules%/*}" "$etc/roughly"; do
             [ ! -d "$directory" ] || rmdir --ignore-fail-on-non-empty "$directory"
         done
-        echo "uninstall: done. The server does not start before its configuration has no line"
+        echo "uninstall: done. The server does not start until you remove this line from its configuration:"
         echo "    include ${SYSCONFDIR:-/etc}/roughly/roughly.conf"
         ;;
     *)
-        echo "install: what is ${1}? Use: install.sh [install|uninstall]" >&2
+        echo "install: unknown argument ${1}. Usage: install.sh [install|uninstall]" >&2
         exit 2
         ;;
 esac

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Measures the module in the server of the PATH, or the one that $ROUGHLY_SERVER names, and the sketches
-# without a server. Leaves the results in target/bench, of which `make bench-report` makes
-# docs/performance.md. Takes long, best on a machine that does nothing else.
+# Runs the benchmarks and writes their results to target/bench, from which `make bench-report` writes the
+# tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
 #
-#   scripts/bench.sh              everything
-#   scripts/bench.sh server BF    one part (server, growth, references, instructions, sketches),
-#                                 with what is left for it as arguments
+#   scripts/bench.sh              all parts
+#   scripts/bench.sh server BF    one part (server, growth, references, instructions, sketches);
+#                                 the part receives the remaining arguments
+#
+# Environment:
+#   ROUGHLY_SERVER  server program to measure (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds a server that can defragment its memory while it runs, into target/servers/redis-defrag/server.
+# Builds a server that supports active defragmentation: target/servers/redis-defrag/server. Takes no arguments.
+# Does nothing if the server exists.
 #
-# That takes the jemalloc which Redis brings along, with a hint of its own; Debian's packages link the plain
-# one and refuse activedefrag. So the source package of Debian's Redis 7.0 (bookworm) is built with the
-# jemalloc in it. Nothing is installed but what builds it.
+# Active defragmentation needs the jemalloc in Redis's sources, which has an extension for it. Debian's packages
+# are linked with the system's jemalloc and refuse activedefrag. This script builds Debian's source package of
+# Redis 7.0 (bookworm) with the jemalloc in it. It installs only the build tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/private-apt.sh
@@ -17,7 +18,7 @@ if [ -x "$dir/server" ] && "$dir/server" --version > /dev/null 2>&1; then
     exit 0
 fi
 if ! command -v apt-get > /dev/null || ! command -v dpkg > /dev/null; then
-    say "this works with Debian's packages, and there is no apt-get or dpkg here"
+    say "apt-get and dpkg are required, because the server is a Debian package"
     exit 1
 fi
 scripts/install.sh source
@@ -35,15 +36,15 @@ for archive in $(archives); do
     fi
 done
 if [ "$fetched" = no ]; then
-    say "the source package is not to be had here"
+    say "the source package is not available"
     rm -rf "$dir"
     exit 1
 fi
 dpkg-source --no-check -x redis_*.dsc redis > /dev/null 2>&1
 
-say "building it with its own jemalloc (log in target/servers/redis-defrag/build.log)"
-# Debian's patch for the system's jemalloc compares USE_SYSTEM_JEMALLOC with a word, which the preprocessor
-# takes for 0 as it does an undefined name; any other number leaves Redis its own.
+say "building Redis with the jemalloc in its sources (log in target/servers/redis-defrag/build.log)"
+# Debian's patch selects the system's jemalloc if USE_SYSTEM_JEMALLOC equals an undefined name, which the
+# preprocessor evaluates to 0. Any other number selects the jemalloc in the sources.
 if ! make -C redis/src -j"$(nproc)" redis-server MALLOC=jemalloc REDIS_CFLAGS=-DUSE_SYSTEM_JEMALLOC=1 \
     > "$dir/build.log" 2>&1; then
     tail -n 20 "$dir/build.log" >&2

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds the module for machines other than this one, stripped, and prints where it is:
-# target/portable/libroughly.so, for x86-64. It needs glibc 2.17 or newer, names no directory of this
-# machine, and the same sources, Rust and linker make the same bytes wherever they lie.
+# Builds the module for other x86-64 machines and prints its path: target/portable/libroughly.so. Takes no
+# arguments.
+#
+# The module is stripped, requires glibc 2.17 or newer, and contains no directory names of this machine. The same
+# sources, Rust version and linker produce the same bytes in any directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export ROUGHLY_GLIBC=2.17
@@ -9,7 +11,7 @@ target=x86_64-unknown-linux-gnu
 
 scripts/install.sh build zig
 echo "build-portable: building for $target and glibc $ROUGHLY_GLIBC" >&2
-# Between the flags stands the character 31, so that directories may have spaces.
+# The encoded form separates flags with the character 31, so that directories may have spaces in their names.
 printf -v CARGO_ENCODED_RUSTFLAGS '%s\x1f%s' "--remap-path-prefix=$PWD=roughly" \
     "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=$PWD/scripts/zig-cc.sh

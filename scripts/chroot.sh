@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Makes a small Debian system of another release with some packages more, for trying packages on, and
-# prints where it is: target/chroots/SUITE. It is made once; nothing of it ever runs as a service.
+# Creates a small system of a Debian release in target/chroots/SUITE, for testing packages, and prints its path.
 #
+#   scripts/chroot.sh SUITE [PACKAGE...]
 #   scripts/chroot.sh bookworm redis-server
+#
+# The system contains Debian's minimal packages and PACKAGE... It is created once; later calls only print the
+# path. No package starts a service in it. Needs root. Exits with status 1 if no archive has the release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1
@@ -15,8 +18,8 @@ if [ -e "$dir/made" ]; then
 fi
 scripts/install.sh chroot
 PATH=$PATH:/usr/sbin
-echo "chroot: making a Debian $suite in target/chroots" >&2
-# No host is named here: the suite is looked for where this machine gets its own packages from.
+echo "chroot: creating a Debian $suite system in target/chroots/$suite" >&2
+# Try the archives that this machine uses for its own packages.
 # shellcheck disable=SC2016
 for mirror in $(apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' \
     | awk '$1 == "main" && $2 !~ /security/ && !seen[$3]++ { print $3 }'); do
@@ -33,5 +36,5 @@ for mirror in $(apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_UR
     fi
 done
 tail -n 5 "$dir.log" >&2
-echo "chroot: Debian $suite is not to be had here" >&2
+echo "chroot: Debian $suite is not available" >&2
 exit 1

@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Shows the module at work on a cluster: starts three primaries and three replicas on this machine, spreads
-# one logical Bloom filter over them, gathers the sketches of several shards, moves a shard to another
-# node, and ends them all. docs/cluster.md explains it. Anything that is not as promised is an error.
+# Demonstrates the module on a cluster of three primaries and three replicas on this machine. Takes no arguments.
+# docs/cluster.md explains the steps.
+#
+# The script distributes one logical Bloom filter over the nodes, merges the sketches of several shards, moves a
+# shard to another node, and stops all nodes. It checks every result and ends with an error at the first wrong one.
+#
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shards=12
@@ -24,31 +29,31 @@ stop_servers() {
 trap stop_servers EXIT
 
 fail() {
-    echo "cluster: NOT AS PROMISED: $*" >&2
+    echo "cluster: FAILED: $*" >&2
     tail -n 5 "$dir"/*/server.log >&2
     exit 1
 }
 
-# node PORT ARGUMENT...: one command on one node; an error is the end.
+# node PORT ARGUMENT...: runs a command on one node; fails if the reply is an error.
 node() {
     local port=$1
     shift
     "$client" -p "$port" -e "$@"
 }
 
-# cli ARGUMENT...: one command, wherever its key is.
+# cli ARGUMENT...: runs a command on the node that has its key.
 cli() {
     node "${ports[0]}" -c "$@"
 }
 
-# until_true COMMAND...: waits for it, half a minute at most.
+# until_true COMMAND...: repeats the command until it succeeds, at most 300 times with pauses of 0.1 s.
 until_true() {
     local attempt
     for attempt in {1..300}; do
         "$@" > /dev/null 2>&1 && return
         sleep 0.1
     done
-    fail "waited $attempt times for: $*"
+    fail "no success after $attempt attempts: $*"
 }
 
 cluster_is_ok() {
@@ -67,12 +72,13 @@ is_free() {
 }
 
 heading "Six nodes"
-# The nodes speak to each other on ports 10000 above: all below those that connections are given.
+# The port of the cluster bus is 10000 higher. Both ports must be below 32768, where Linux's default range of ports
+# for outgoing connections begins.
 base=$((11000 + RANDOM % 9000))
 for number in {0..5}; do
     port=$((base + number))
     for wanted in "$port" $((port + 10000)); do
-        is_free "$wanted" || fail "port $wanted is taken; run this again"
+        is_free "$wanted" || fail "port $wanted is in use; run the script again"
     done
     ports+=("$port")
     mkdir "$dir/$port"
@@ -93,8 +99,8 @@ heading "One filter in $shards shards"
 for ((shard = 0; shard < shards; shard++)); do
     cli BF.RESERVE "visits:{visits-$shard}" 0.001 $((items * 11 / 10 / shards)) > /dev/null
 done
-# by_shard COMMAND PREFIX: one command a shard for the items PREFIX1 to PREFIX20000. The hash is a
-# polynomial of the item's characters, which awk can do; a program would take CRC32.
+# by_shard COMMAND PREFIX: prints one command per shard, for the items PREFIX1 to PREFIX20000. A polynomial of
+# the characters is a hash that awk can compute. An application would use CRC32.
 by_shard() {
     seq "$items" | awk -v command="$1" -v prefix="$2" -v shards="$shards" '
         BEGIN { for (i = 1; i < 128; i++) code[sprintf("%c", i)] = i }
@@ -111,16 +117,16 @@ ones() {
 }
 added=$(by_shard BF.MADD user: | ones)
 found=$(by_shard BF.MEXISTS user: | ones)
-strangers=$(by_shard BF.MEXISTS other: | ones)
-echo "  $added of $items items were new, $found are found, and $strangers of $items that were not added"
+false_positives=$(by_shard BF.MEXISTS other: | ones)
+echo "  $added of $items items were new; $found of them are found; $false_positives of $items other items are found"
 [ "$found" -eq "$items" ] || fail "an item is missing"
-# The rate is 0.001: 20 are expected, and 60 would be nine standard deviations more.
-[ "$strangers" -lt 60 ] || fail "too many false positives"
+# The error rate is 0.001: 20 are expected, and 60 is nine standard deviations more.
+[ "$false_positives" -lt 60 ] || fail "too many false positives"
 for port in "${ports[@]:0:3}"; do
-    echo "  node $port has $(node "$port" DBSIZE) of the shards"
+    echo "  node $port has $(node "$port" DBSIZE) of $shards shards"
 done
 
-heading "A merge across slots is refused; copies in one slot are merged"
+heading "Merging across slots is refused; copies in one slot are merged"
 for shard in 0 1 2; do
     cli TDIGEST.CREATE "latency:{latency-$shard}" > /dev/null
     # shellcheck disable=SC2046
@@ -143,14 +149,14 @@ gathered() {
 # shellcheck disable=SC2046
 cli TDIGEST.MERGE "latency:{all}" 3 $(gathered latency) > /dev/null
 median=$(cli TDIGEST.QUANTILE "latency:{all}" 0.5)
-echo "  median of all: $median (of 1 to 3000)"
-awk "BEGIN { exit !($median > 1450 && $median < 1550) }" || fail "the median is $median"
+echo "  median of the numbers 1 to 3000: $median"
+awk "BEGIN { exit !($median > 1450 && $median < 1550) }" || fail "the median is $median instead of about 1500"
 cli CMS.INITBYDIM "hits:{all}" 2000 5 > /dev/null
 # shellcheck disable=SC2046
 cli CMS.MERGE "hits:{all}" 3 $(gathered hits) > /dev/null
 hits=$(cli CMS.QUERY "hits:{all}" /index)
-echo "  hits of /index in all: $hits"
-[ "$hits" -eq 6 ] || fail "hits are $hits"
+echo "  hits of /index on all shards: $hits"
+[ "$hits" -eq 6 ] || fail "the hits are $hits instead of 6"
 
 heading "A shard moves to another node"
 slot=$(cli CLUSTER KEYSLOT "visits:{visits-0}")
@@ -175,10 +181,10 @@ node "$from" MIGRATE 127.0.0.1 "$to" "visits:{visits-0}" 0 60000 > /dev/null
 for port in "$to" "$from"; do
     node "$port" CLUSTER SETSLOT "$slot" NODE "$to_id" > /dev/null
 done
-echo "  slot $slot went from $from to $(owner)"
+echo "  slot $slot moved from node $from to node $(owner)"
 [ "$(owner)" = "$to" ] || fail "the slot did not move"
 found=$(by_shard BF.MEXISTS user: | ones)
 echo "  $found of $items items are found"
 [ "$found" -eq "$items" ] || fail "an item is missing"
 
-printf '\ncluster: all as promised\n'
+printf '\ncluster: all checks passed\n'

@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
-# Packs target/dist/roughly_VERSION_amd64.deb from the release of dist.sh, which is made first. It has no
-# scripts of its own: dpkg alone installs and removes it, and no server is touched.
+# Builds the Debian package target/dist/roughly_VERSION_amd64.deb from the release that scripts/dist.sh builds
+# first. Takes no arguments.
+#
+# The package has no maintainer scripts: installing and removing it does not touch a server.
+#
+# Environment:
+#   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(cargo pkgid | sed 's/.*[#@]//')
@@ -10,14 +15,14 @@ root=target/dist/deb
 documents=$root/usr/share/doc/roughly
 rm -rf "$root"
 DESTDIR=$PWD/$root "target/dist/roughly-$version-linux-x86_64/install.sh" > /dev/null
-# Debian's names for licences and changes.
+# Debian's names for the license and the changelog.
 commit_time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
 {
-    printf 'Roughly is licensed under the MIT licence or the Apache License 2.0, at your option.\n\n'
+    printf 'Roughly is licensed under the MIT license or the Apache License 2.0, at your option.\n\n'
     cat LICENSE-MIT
     printf '\n%s\n%s\n' \
-        "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems. The licences" \
-        "of what is linked into the module are in THIRD-PARTY.txt."
+        "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems. The licenses" \
+        "of the code that is linked into the module are in THIRD-PARTY.txt."
 } > "$documents/copyright"
 rm "$documents"/LICENSE-*
 {
@@ -37,17 +42,17 @@ Recommends: redis-server (>= 5:7.0) | valkey-server
 Section: database
 Priority: optional
 Description: Bloom filters and other sketches for Redis and Valkey
- A module that answers approximately in little memory: Bloom and cuckoo
- filters (has this been seen?), count-min sketches (how often?), top-k (what
- most often?) and t-digests (which value is larger than 99 % of all?). It has
- the commands, replies and stored forms of RedisBloom.
+ A module with five data types that give approximate answers in little
+ memory: Bloom and cuckoo filters (was this item added?), count-min sketch
+ (how often?), top-k (which items most often?) and t-digest (quantiles). Its
+ commands, replies and stored data are compatible with RedisBloom.
  .
- To load it, let the configuration of the server end with the line "include
- /etc/roughly/roughly.conf", and restart the server.
+ To load the module, add the line "include /etc/roughly/roughly.conf" to the
+ end of the server's configuration, then restart the server.
 LINES
 (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 chmod -R u=rwX,go=rX "$root"
-# dpkg-deb takes the time of the commit from here, for all files.
+# dpkg-deb uses SOURCE_DATE_EPOCH only for files that are newer.
 find "$root" -exec touch -h -d "@$commit_time" {} +
 SOURCE_DATE_EPOCH=$commit_time dpkg-deb --root-owner-group --build "$root" \
     "target/dist/roughly_${version}_amd64.deb" > /dev/null

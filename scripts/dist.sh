@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Packs a release: target/dist/roughly-VERSION-linux-x86_64.tar.gz with the stripped module, its
-# configuration, installer, licences and documents, and SHA256SUMS inside and beside it. The same commit
-# makes the same bytes.
+# Builds the release tarball target/dist/roughly-VERSION-linux-x86_64.tar.gz. Takes no arguments.
+#
+# The tarball contains the stripped module, its configuration, the installer, licenses, documents and SHA256SUMS.
+# target/dist/SHA256SUMS has the checksums of the packages. The same commit produces the same bytes.
+#
+# Environment:
+#   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(cargo pkgid | sed 's/.*[#@]//')

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Fetches the servers of the test matrix into target/servers/NAME: Debian's own packages of several
-# releases, unpacked beside the libraries they were built against. Nothing is installed, and root is
-# not needed.
+# Fetches the servers of the test matrix into target/servers/NAME: Debian's packages from several releases,
+# unpacked with the libraries that they need. Installs nothing and does not need root.
 #
-#   scripts/fetch-servers.sh              all that can be had; says what cannot, and fails then
-#   scripts/fetch-servers.sh redis-8.0    only the named ones
-#   scripts/fetch-servers.sh --list       the names
+#   scripts/fetch-servers.sh              all servers
+#   scripts/fetch-servers.sh redis-8.0    only the named servers
+#   scripts/fetch-servers.sh --list       print the names
 #
-# Each NAME gets two programs, NAME/server and NAME/cli, which start the unpacked ones through the loader of
-# their own release, whatever the C library of the machine.
+# Each NAME has two programs, NAME/server and NAME/cli. They start the unpacked programs with the dynamic loader
+# of their own release, so that the C library of this machine does not matter.
+#
+# Exit status: 1 if a server is not available (stderr lists the names), 2 if a name is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/private-apt.sh
 root=$PWD/target/servers
 
-# name, suite, packages' common name
+# Per line: name, Debian suite, prefix of the package names.
 matrix() {
     cat << 'LIST'
 redis-7.0 bookworm redis
@@ -30,11 +31,11 @@ say() {
     echo "fetch-servers: $*" >&2
 }
 
-# download STATE SUITE PACKAGE...: the packages and all they depend on, into STATE/cache/archives.
+# download STATE SUITE PACKAGE...: downloads the packages and all dependencies into STATE/cache/archives.
 download() {
     local state=$1 suite=$2 archive suites
     shift 2
-    # Backports stand on their base release.
+    # Packages of backports depend on packages of the base release.
     suites=$suite
     [ "$suite" = "${suite%-backports}" ] || suites="${suite%-backports} $suite"
     for archive in $(archives); do
@@ -47,18 +48,19 @@ download() {
     return 1
 }
 
-# A program that starts ROOT/usr/bin/NAME through the loader and the libraries under ROOT.
+# write_starter DIR ROLE NAME: creates DIR/ROLE, which starts DIR/root/usr/bin/NAME-ROLE with the loader and the
+# libraries under DIR/root.
 write_starter() {
     local dir=$1 role=$2 name=$3 loader directory libraries="" program
     cd "$dir"
-    # The real files: links of the packages are absolute and lead to the machine's own loader.
+    # Regular files only: the packages' symbolic links are absolute and point to this machine's loader.
     loader=$(find root -type f -name 'ld-linux-*.so.*' | LC_ALL=C sort | head -n 1)
     while read -r directory; do
         libraries+=":\$here/$directory"
     done < <(find root -name '*.so.[0-9]*' -printf '%h\n' | LC_ALL=C sort -u)
     program=$(find root/usr/bin -name "$name-$role")
     [ -n "$loader" ] && [ -n "$program" ] || return 1
-    # In some releases the server is a link to the checker of RDB files, which is the same program.
+    # In some releases redis-server is a symbolic link to redis-check-rdb, which is the same program.
     program=root/usr/bin/$(basename "$(readlink -f "$program")")
     cat > "$role" << STARTER
 #!/bin/sh
@@ -73,11 +75,11 @@ fetch() {
     if [ -x "$dir/server" ] && "$dir/server" --version > /dev/null 2>&1; then
         return 0
     fi
-    say "$name from Debian $suite into target/servers/$name"
+    say "fetching $name from Debian $suite into target/servers/$name"
     rm -rf "$dir"
     mkdir -p "$dir/root"
     download "$dir/apt" "$suite" "$package-server" "$package-tools" || return 1
-    # Of all that was downloaded only the programs and their libraries are wanted.
+    # Unpack only the programs and their libraries.
     for deb in "$dir"/apt/cache/archives/{"$package",lib}*.deb; do
         dpkg -x "$deb" "$dir/root" || return 1
     done
@@ -91,7 +93,7 @@ if [ "${1:-}" = --list ]; then
     exit
 fi
 if ! command -v apt-get > /dev/null || ! command -v dpkg > /dev/null; then
-    say "this works with Debian's packages, and there is no apt-get or dpkg here"
+    say "apt-get and dpkg are required, because the servers are Debian packages"
     exit 1
 fi
 wanted=("$@")
@@ -99,7 +101,7 @@ wanted=("$@")
 missing=()
 for name in "${wanted[@]}"; do
     read -r _ suite package < <(matrix | grep "^$name ") || {
-        say "no server is called $name"
+        say "unknown server: $name; --list prints the names"
         exit 2
     }
     if ! fetch "$name" "$suite" "$package"; then
@@ -108,6 +110,6 @@ for name in "${wanted[@]}"; do
     fi
 done
 if [ ${#missing[@]} -gt 0 ]; then
-    say "not to be had here: ${missing[*]}"
+    say "not available: ${missing[*]}"
     exit 1
 fi

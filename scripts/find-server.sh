@@ -1,6 +1,15 @@
 #!/usr/bin/env bash
-# Prints the server program that run and tour start, or with "cli" the client that belongs to it:
-# $ROUGHLY_SERVER and its neighbour, else Redis or Valkey of the PATH.
+# Prints the path of the server program that the other scripts start, or of a program that belongs to it.
+#
+#   scripts/find-server.sh           the server
+#   scripts/find-server.sh cli       the command-line client
+#   scripts/find-server.sh benchmark the benchmark program
+#
+# Environment:
+#   ROUGHLY_SERVER  server program; other programs are looked up in the same directory first
+#                   (default: redis-server, or else valkey-server, on the PATH)
+#
+# Exit status: 1 if the program is missing.
 set -euo pipefail
 
 role=${1:-server}
@@ -9,7 +18,7 @@ if [ -n "${ROUGHLY_SERVER:-}" ]; then
         echo "$ROUGHLY_SERVER"
         exit
     fi
-    # target/servers/NAME/server has its cli beside it, /opt/redis/redis-server its redis-cli.
+    # target/servers/NAME/server belongs to NAME/cli, and /opt/redis/redis-server to /opt/redis/redis-cli.
     client=$(dirname "$ROUGHLY_SERVER")/$(basename "$ROUGHLY_SERVER" | sed "s/server\$/$role/")
     if [ -x "$client" ]; then
         echo "$client"

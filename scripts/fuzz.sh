@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder, and sequences of operations against naive models, for $MINUTES (11) minutes in
-# all, one target after another, and prints what each one came to. A finding ends it with an error and
-# its input is in fuzz/artifacts/TARGET.
+# Fuzzes every decoder, and compares sequences of operations with simple models. Runs one fuzz target after
+# another and prints a line with the result of each.
 #
-#   MINUTES=60 scripts/fuzz.sh                  all targets, 60 minutes in all
-#   MINUTES=5 scripts/fuzz.sh bloom_stored      these targets only
+#   scripts/fuzz.sh                             all targets
+#   MINUTES=5 scripts/fuzz.sh bloom_stored      only the named targets
 #
-# The corpus starts from the golden payloads and is kept in fuzz/corpus. The sanitizers need flags that
-# a stable compiler refuses: RUSTC_BOOTSTRAP=1 makes it take them.
+# Environment:
+#   MINUTES  time for all targets together, in minutes (default 11)
+#
+# Exit status: 1 if a target found an error. The input that causes it is in fuzz/artifacts/TARGET.
+#
+# The corpus starts with the golden payloads and is kept in fuzz/corpus. The sanitizers need unstable compiler
+# flags: RUSTC_BOOTSTRAP=1 makes a stable compiler accept them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${MINUTES:-11}
@@ -28,11 +32,11 @@ done
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-fuzz-XXXXXX")
 found=()
-printf '%-20s %12s %10s %10s  %s\n' target executions a-second edges result
+printf '%-20s %12s %10s %10s  %s\n' target executions per-second edges result
 for target in "${targets[@]}"; do
     log=$logs/$target
-    result=sound
-    # A sketch may ask for 64 KiB here (fuzz/src/lib.rs): a block of 64 MiB is out of proportion.
+    result=ok
+    # The fuzz targets limit a sketch to 64 KiB (fuzz/src/lib.rs), so a block of 64 MiB is an error.
     cargo fuzz run -O "$target" -- -max_total_time="$seconds" -max_len=8192 -timeout=30 \
         -malloc_limit_mb=64 -rss_limit_mb=2048 -print_final_stats=1 > "$log" 2>&1 \
         || { result="FOUND: see $log"; found+=("$target"); }
@@ -43,7 +47,7 @@ for target in "${targets[@]}"; do
         END { printf "%-20s %12d %10d %10d  %s\n", target, executions, rate, edges, result }' "$log"
 done
 if [ ${#found[@]} -gt 0 ]; then
-    echo "fuzz: findings in ${found[*]}" >&2
+    echo "fuzz: errors found in ${found[*]}" >&2
     exit 1
 fi
 rm -rf "$logs"

@@ -1,21 +1,29 @@
 #!/usr/bin/env bash
-# Installs what a task needs and this machine lacks, as Debian packages, and says so first.
+# Installs the programs and libraries that a task needs and this machine lacks, as Debian packages, and prints
+# what it installs. Changes nothing if all are present. Does not install Rust. Needs root or sudo to install.
 #
-#   scripts/install.sh build server     what each of these needs:
-#       build    a C compiler and libclang (the module's bindings are made from the server's header)
-#       server   redis-server or valkey-server with its command line client
-#       source   what unpacks and builds a source package of Debian's
-#       words    a list of words for the tour
-#       lint     the formatter and the linter of the Rust toolchain, and cargo-deny under target/lint
-#       fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
-#       valgrind the memory checker
-#       browser  Chromium, which the test of docs/sizing.html asks for its figures
-#       examples the Redis client for Python that the examples in docs/ use
-#       clients  the clients of tests/clients, under target/clients, and the Python and Node they need
-#       zig      the linker of the packages, under target/zig
-#       chroot   debootstrap, which makes the systems that packages are tried on
+#   scripts/install.sh NEED...      for example: scripts/install.sh build server
 #
-# Nothing is touched where all is there. Rust itself is not installed here.
+# Values of NEED:
+#   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
+#   server   redis-server or valkey-server with its command-line client
+#   source   the tools that unpack and build a Debian source package
+#   words    a word list for the tour
+#   lint     rustfmt and clippy, and cargo-deny and typos under target/lint
+#   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
+#   valgrind valgrind
+#   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
+#   site     the generator of the documentation site, under target/site-tools
+#   examples the Python client for Redis that the examples in docs/ use
+#   clients  the clients of tests/clients, under target/clients, and Python and Node
+#   zig      the linker of the packages, under target/zig
+#   chroot   debootstrap, which creates the systems for testing packages
+#
+# Environment:
+#   ROUGHLY_SERVER  server program; if it is set, the need "server" installs nothing
+#   LIBCLANG_PATH   directory of libclang; if it is set, libclang is not installed
+#
+# Exit status: 1 if an installation failed, 2 if a need is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,13 +41,13 @@ as_root() {
     elif on_path sudo; then
         sudo "$@"
     else
-        say "this needs root, and there is no sudo: $*"
+        say "root or sudo is required for: $*"
         return 1
     fi
 }
 
-# Keeps Debian from starting a new server as a service, which would take port 6379: the services of
-# packages are not started while /usr/sbin/policy-rc.d forbids it.
+# Debian starts a newly installed server as a service, which would listen on port 6379. While
+# /usr/sbin/policy-rc.d exits with 101, packages start no services.
 policy=/usr/sbin/policy-rc.d
 made_policy=no
 forbid_services() {
@@ -67,12 +75,12 @@ install() {
     local why=$1
     shift
     if ! on_path apt-get; then
-        say "$why: please install the equivalent of Debian's $* (there is no apt-get here)"
+        say "$why, and there is no apt-get: install the equivalent of the Debian packages $*"
         return 1
     fi
     say "$why: installing the Debian packages $*"
     forbid_services
-    # The lists of packages may be missing or old.
+    # The package lists may be missing or outdated.
     if ! apt_install "$@"; then
         as_root apt-get update -qq
         apt_install "$@"
@@ -84,7 +92,7 @@ has_c_compiler() {
     on_path cc && echo '#include <stdlib.h>' | cc -E - > /dev/null 2>&1
 }
 
-# The library, and the headers of its own that it parses C with.
+# libclang needs its own C headers.
 has_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] && return 0
     compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' > /dev/null \
@@ -93,14 +101,14 @@ has_libclang() {
 
 need_build() {
     if ! on_path cargo; then
-        say "no cargo on the PATH: install Rust first (with rustup, or from your distribution)"
+        say "cargo is not on the PATH: install Rust first, with rustup or from your distribution"
         return 1
     fi
     has_c_compiler || install "a C compiler is missing" gcc libc6-dev
     has_libclang || install "libclang is missing" libclang-dev
 }
 
-knows() {
+has_package() {
     apt-cache show "$1" > /dev/null 2>&1
 }
 
@@ -108,11 +116,11 @@ need_server() {
     if [ -n "${ROUGHLY_SERVER:-}" ] || on_path redis-server || on_path valkey-server; then
         return 0
     fi
-    # What Debian has differs by release.
-    if on_path apt-cache && ! knows redis-server && ! knows valkey-server; then
+    # Each Debian release has redis-server, valkey-server or both.
+    if on_path apt-cache && ! has_package redis-server && ! has_package valkey-server; then
         as_root apt-get update -qq
     fi
-    if knows redis-server || ! knows valkey-server; then
+    if has_package redis-server || ! has_package valkey-server; then
         install "no Redis or Valkey server on the PATH" redis-server redis-tools
     else
         install "no Redis or Valkey server on the PATH" valkey-server valkey-tools
@@ -121,12 +129,12 @@ need_server() {
 
 need_source() {
     if ! on_path dpkg-source || ! on_path make || ! on_path patch || ! has_c_compiler; then
-        install "what builds a source package is missing" dpkg-dev make patch xz-utils gcc libc6-dev
+        install "tools that build a source package are missing" dpkg-dev make patch xz-utils gcc libc6-dev
     fi
 }
 
 need_words() {
-    [ -e /usr/share/dict/american-english ] || install "a list of words is missing" wamerican
+    [ -e /usr/share/dict/american-english ] || install "a word list is missing" wamerican
 }
 
 need_lint() {
@@ -152,24 +160,28 @@ need_valgrind() {
     on_path valgrind || install "valgrind is missing" valgrind
 }
 
+need_site() {
+    python_packages target/site-tools scripts/site/requirements.txt
+}
+
 need_browser() {
     on_path chromium || install "the browser Chromium is missing" chromium
 }
 
-# Debian's own Python: the package is of no use to another one on the PATH.
+# The Debian package works only with Debian's own Python, not with another one on the PATH.
 need_examples() {
     /usr/bin/python3 -c 'import redis' 2> /dev/null \
         || install "Python's Redis client is missing" python3 python3-redis
 }
 
-# Debian has Python's venv without pip in a package of its own.
+# On Debian, venv with pip needs the package python3-venv.
 need_python() {
     if ! on_path python3 || ! python3 -c 'import ensurepip, venv' 2> /dev/null; then
         install "Python with venv is missing" python3 python3-venv
     fi
 }
 
-# python_packages DIRECTORY REQUIREMENTS: a virtual environment with exactly these packages.
+# python_packages DIRECTORY REQUIREMENTS: creates a virtual environment with exactly these packages.
 python_packages() {
     local directory=$1 requirements=$2
     if ! cmp -s "$requirements" "$directory/requirements.txt"; then
@@ -178,7 +190,7 @@ python_packages() {
         rm -rf "$directory"
         python3 -m venv "$directory"
         "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
-        # Last, so that a failed installation is begun anew.
+        # Last, so that the next run repeats a failed installation.
         cp "$requirements" "$directory/requirements.txt"
     fi
 }
@@ -208,7 +220,7 @@ need_chroot() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | browser | examples | clients | zig | chroot)
+        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig | chroot)
             "need_$need"
             ;;
         *)

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Instructions of the server for each command, and how many of them are the module's own, counted by
-# valgrind's callgrind: unlike times they do not depend on what else the machine does.
+# Counts the instructions that the server executes per command, and how many of them are in the module, with
+# valgrind's callgrind. Unlike times, the counts do not depend on the load of the machine.
 #
-#   scripts/instructions.sh              all cases below
-#   scripts/instructions.sh BF CMS       those whose names have one of these words
+#   scripts/instructions.sh              all cases; writes target/bench/instructions.json
+#   scripts/instructions.sh BF CMS       cases whose names contain one of the arguments; writes no file
 #
-# A command's count holds all that the server does for it: reading, parsing, answering, its share of the
-# event loop. Counted as the module's own is what runs in libroughly.so itself; what it calls in the server
-# (opening a key, replying, allocating) is the server's. Writes target/bench/instructions.json.
+# The total includes all work of the server for the command: reading, parsing, replying, and the command's share
+# of the event loop. Only instructions in libroughly.so count as the module's. Server functions that the
+# module calls (opening a key, replying, allocating) count as the server's.
+#
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +36,7 @@ trap 'stop; rm -rf "$work"' EXIT
 random=__rand_int__
 item=item:$random
 
-# times COUNT WORDS...: the words so many times.
+# times COUNT ARGUMENT...: prints the arguments COUNT times.
 times() {
     local count=$1 i
     shift
@@ -43,13 +46,13 @@ times() {
     echo
 }
 
-# Runs a server under callgrind, without counting yet; its port is $port. A port that is taken ends the
-# server; then another is tried.
+# Starts a server under callgrind with counting switched off, and sets $port. If the port is in use, the server
+# exits and the next attempt takes another port.
 start() {
     local attempt
     for attempt in 1 2 3 4 5; do
         port=$((20000 + RANDOM % 12000))
-        # The server may be a script that becomes it.
+        # --trace-children: $server may be a script that starts the server with exec.
         valgrind --tool=callgrind --trace-children=yes --instr-atstart=no --dump-line=no \
             --callgrind-out-file="$work/out" \
             "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --loadmodule "$module" \
@@ -67,7 +70,7 @@ start() {
     return 1
 }
 
-# load COMMANDS RANGE WORDS...: pipelined load; the program ends at the first error that is answered.
+# load COMMANDS RANGE ARGUMENT...: sends COMMANDS commands in pipelines; fails at the first error reply.
 load() {
     local commands=$1 range=$2
     shift 2
@@ -77,12 +80,12 @@ load() {
     fi
 }
 
-# Sums the costs of the functions of each object in a callgrind file: all of them, and those of the module.
-# A line that follows "calls=" is what a call cost inside, which is counted there.
+# Adds up the instructions in a callgrind file: the total and those of the module. The line after "calls=" has
+# the cost of the called function, which the file also lists under that function.
 # shellcheck disable=SC2016
 sums='
 /^c?ob=/ {
-    # An object is named where its number first stands, which may be in a call.
+    # The file has the name of an object only at the first use of its number, which may be in a call.
     number = $0; sub(/^c?ob=/, "", number); name = number
     sub(/\).*/, ")", number); sub(/^\([0-9]+\) ?/, "", name)
     if (name != "") names[number] = name
@@ -94,17 +97,17 @@ sums='
 END { printf "%.0f %.0f\n", all, ours }'
 
 results=()
-# count NAME ITEMS COMMANDS RANGE SETUP PREFILL WORDS...: PREFILL is COMMANDS RANGE WORDS.. in one text.
+# count NAME ITEMS COMMANDS RANGE SETUP PREFILL ARGUMENT...: measures one case. SETUP is a command; PREFILL is
+# the arguments of load. Both are strings whose parts are separated by spaces.
 count() {
     local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours
     shift 6
-    local word chosen=${#chosen_words[@]}
-    for word in "${chosen_words[@]}"; do
-        [[ $name != *"$word"* ]] || chosen=0
+    local filter chosen=${#filters[@]}
+    for filter in "${filters[@]}"; do
+        [[ $name != *"$filter"* ]] || chosen=0
     done
     [ "$chosen" -eq 0 ] || return 0
     start
-    # Words of the texts have no spaces.
     # shellcheck disable=SC2086
     [ -z "$setup" ] || "$client" -p "$port" $setup > /dev/null
     # shellcheck disable=SC2086
@@ -118,17 +121,17 @@ count() {
     read -r all ours < <(awk "$sums" "$work"/out)
     rm -f "$work"/out*
     if [ "$all" -eq 0 ]; then
-        echo "instructions: nothing was counted for $name" >&2
+        echo "instructions: no instructions were counted for $name" >&2
         return 1
     fi
     all=$((all / commands))
     ours=$((ours / commands))
-    printf '%-28s %8d instructions, %7d of them ours' "$name" "$all" "$ours"
-    [ "$items" -eq 1 ] || printf '; an item %d and %d' $((all / items)) $((ours / items))
+    printf '%-28s %8d instructions, %7d of them in the module' "$name" "$all" "$ours"
+    [ "$items" -eq 1 ] || printf '; per item %d and %d' $((all / items)) $((ours / items))
     printf '\n'
     results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours}")
-    # A part of the cases is shown, not kept. All are written one by one, so that a run can be given up.
-    [ ${#chosen_words[@]} -gt 0 ] || write
+    # Write after each case, so that an interrupted run keeps its results. A partial selection is not written.
+    [ ${#filters[@]} -gt 0 ] || write
 }
 
 write() {
@@ -141,7 +144,7 @@ write() {
     } > target/bench/instructions.json
 }
 
-chosen_words=("$@")
+filters=("$@")
 version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
 cf=CF.RESERVE\ k\ 10000000

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Formatting, clippy, documentation, licenses and sources of all crates, and the scripts, without a warning.
+# Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the words of the documentation,
+# and the shell scripts. Takes no arguments. A warning is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,17 +16,19 @@ step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir tar
     -D warnings
 RUSTDOCFLAGS="-D warnings" step cargo doc --no-deps
 step target/lint/bin/cargo-deny --locked check licenses bans sources
-# The database of advisories is on a Git host, which a build machine may not reach.
+# The advisory database is on a Git host, which a build machine may be unable to reach.
 if timeout 60 target/lint/bin/cargo-deny fetch db > /dev/null 2>&1; then
     step target/lint/bin/cargo-deny --locked check advisories
 else
-    echo "lint: the database of advisories is not reachable; advisories were not checked" >&2
+    echo "lint: the advisory database is not reachable; advisories were not checked" >&2
 fi
+step target/lint/bin/typos
+step python3 scripts/prose.py README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do
     bash -n "$script"
 done
 if command -v shellcheck > /dev/null; then
     step shellcheck -x scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run
 else
-    echo "lint: shellcheck is not there; the scripts were only parsed" >&2
+    echo "lint: shellcheck is not installed; the scripts were only checked for syntax errors" >&2
 fi

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# apt with state, cache and sources of its own: packages of any Debian suite, without a change of the
-# machine. To be sourced. No host is named here: the suites are looked for where this machine gets its own
-# packages from.
+# Functions that run apt-get with a separate state, cache and source list, to download packages of any Debian
+# suite without changing this machine. Other scripts source this file. The functions use the archives that
+# this machine uses for its own packages.
 
-# The archives that this machine's apt knows, but for those of security updates. The signature tells
-# whether one is Debian's.
+# Prints the URLs of the archives that are configured on this machine, except for security updates. They may
+# include archives that are not Debian's; apt-get refuses those because of their signature.
 archives() {
     # shellcheck disable=SC2016
     apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' \
         | awk '$1 == "main" && $2 !~ /security/ && !seen[$3]++ { print $3 }'
 }
 
-# private_apt STATE COMMAND...: apt-get on an empty package database, so that a package comes with all
-# its libraries.
+# private_apt STATE COMMAND...: runs apt-get with an empty package database, so that it downloads all
+# dependencies.
 private_apt() {
     local state=$1
     shift
@@ -26,13 +26,13 @@ private_apt() {
         "$@" < /dev/null
 }
 
-# private_lists STATE TYPE SUITES ARCHIVE: makes STATE anew, with the lists of packages (TYPE deb) or
-# sources (TYPE deb-src) of an archive's suites.
+# private_lists STATE TYPE SUITES ARCHIVE: recreates STATE with the lists of packages (TYPE deb) or source
+# packages (TYPE deb-src) of the archive's suites.
 private_lists() {
     local state=$1 type=$2 suites=$3 archive=$4 keyring
     keyring=$(find /usr/share/keyrings -name 'debian-archive-keyring.[gp]*' 2> /dev/null | sort | head -n 1)
     if [ -z "$keyring" ]; then
-        echo "private-apt: the keys of Debian's archive are missing (package debian-archive-keyring)" >&2
+        echo "private-apt: the signing keys of Debian's archive are missing; install the package debian-archive-keyring" >&2
         return 1
     fi
     rm -rf "$state"

@@ -1,6 +1,14 @@
 #!/usr/bin/env bash
-# Builds the module and starts a server with it in the foreground, on $PORT (6379). Nothing is loaded
-# and nothing is saved, unless SAVE is called: the working directory is a new one under /tmp.
+# Builds the module and starts a server with it in the foreground. Takes no arguments.
+#
+# The server listens on 127.0.0.1 only and starts without data. It saves nothing, except when a client runs SAVE
+# or BGSAVE. Its working directory is a new one under $TMPDIR or /tmp.
+#
+# Environment:
+#   PORT            port of the server (default 6379)
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
+#
+# Exit status: 1 if the port is in use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 port=${PORT:-6379}
@@ -12,23 +20,23 @@ module=$(realpath "${CARGO_TARGET_DIR:-target}/release/libroughly.so")
 server=$(scripts/find-server.sh)
 client=$(basename "$(scripts/find-server.sh cli 2> /dev/null || echo redis-cli)")
 
-answers() {
+is_listening() {
     (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null
 }
-if answers; then
-    echo "run: port $port is taken; choose another: make run PORT=6380" >&2
+if is_listening; then
+    echo "run: port $port is in use; choose another one: make run PORT=6380" >&2
     exit 1
 fi
 
-# Prints what to try as soon as the server listens; the server itself stays in the foreground.
-greet() {
-    until answers; do
+# Runs in the background and prints examples as soon as the server accepts connections.
+print_examples() {
+    until is_listening; do
         kill -0 $$ 2> /dev/null || return 0
         sleep 0.1
     done
     cat << LINES
 
-The server is up on port $port; Ctrl-C ends it. In another terminal, try:
+The server listens on port $port. Ctrl-C stops it. In another terminal, try:
 
     $client -p $port BF.RESERVE words 0.01 1000
     $client -p $port BF.MADD words apple banana cherry
@@ -36,9 +44,9 @@ The server is up on port $port; Ctrl-C ends it. In another terminal, try:
 
 LINES
 }
-greet &
+print_examples &
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-run-XXXXXX")
-echo "run: $server with $module in $dir" >&2
+echo "run: starting $server with $module in $dir" >&2
 exec "$server" --port "$port" --bind 127.0.0.1 --save "" --appendonly no --daemonize no \
     --dir "$dir" --loadmodule "$module"

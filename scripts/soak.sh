@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Mixed traffic of all families from 50 clients on a real server, for $MINUTES (5) minutes: disconnects,
-# CONFIG SET, BGSAVE, BGREWRITEAOF, lost and found replicas (tests/server/soak.rs). Prints the number of
-# commands and their latencies; everything stays on this machine.
+# Runs mixed traffic of all families from 50 clients on a real server, with disconnects, CONFIG SET, BGSAVE,
+# BGREWRITEAOF and replicas that disconnect and reconnect (tests/server/soak.rs). Prints the number of commands and
+# their latencies. Takes no arguments.
+#
+# Environment:
+#   MINUTES         duration in minutes (default 5)
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Lays out what is installed, or packed for installing elsewhere, in a directory: the module, its
-# configuration, the installer, licences and documents.
+# Copies the files of a release into DIRECTORY: the module, its configuration, the installer, licenses and
+# documents. Deletes DIRECTORY first.
 #
 #   scripts/stage.sh MODULE DIRECTORY
+#
+# Exit status: 1 if MODULE does not exist.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 module=$1 directory=$2
 
 if [ ! -e "$module" ]; then
-    echo "stage: there is no $module; run make build first" >&2
+    echo "stage: $module does not exist; run make build first" >&2
     exit 1
 fi
 rm -rf "$directory"

@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
-# Walks every command of the module through real clients (tests/clients) and runs the examples, on each
-# server of target/servers, which are fetched first where they are missing, or on the one that
-# $ROUGHLY_SERVER names. The clients go under target/clients, in the versions that tests/clients names.
+# Calls every command of the module through client libraries (tests/clients) and runs the programs of examples/,
+# on each server of the test matrix. Takes no arguments.
+#
+# Fetches missing servers into target/servers, and installs the clients in their pinned versions under
+# target/clients.
+#
+# Environment:
+#   ROUGHLY_SERVER  test on this server program only (default: all servers of the matrix)
+#
+# Exit status: 1 if a server failed or none was tested. A server that is not available is not a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clients=$PWD/target/clients
@@ -15,24 +22,24 @@ fi
 echo "test-clients: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
 cargo build --quiet --locked --manifest-path tests/clients/rust/Cargo.toml --target-dir "$clients/rust"
-# Node looks for packages beside the files that want them.
+# Node looks up packages in the directory of the importing file.
 cp tests/clients/node/*.mjs "$clients/node"
 cp examples/node/example.mjs "$clients/node"
 
-# example LANGUAGE COMMAND...: its output is shown only where it is not as promised.
+# example LANGUAGE COMMAND...: runs an example; prints its output only if it is wrong.
 example() {
     local what=$1 output
     shift
     output=$("$@") || return 1
-    # An exact count, so that every language must say the same.
+    # The count-min sketch counts these few items exactly, so all languages must print the same line.
     if ! grep -qx 'views of /teapots: 120' <<< "$output"; then
-        printf 'example in %s: NOT AS PROMISED:\n%s\n' "$what" "$output"
+        printf 'example in %s: FAILED, wrong output:\n%s\n' "$what" "$output"
         return 1
     fi
     echo "  example in $what"
 }
 
-# walk_all: with a server on ROUGHLY_PORT, and ended by the first that fails.
+# walk_all: runs all clients on the server at port ROUGHLY_PORT; stops at the first failure.
 walk_all() {
     "$clients/python/bin/python" tests/clients/python/walk.py \
         && "$clients/python/bin/python" tests/clients/python/glide_walk.py \
@@ -68,6 +75,6 @@ done
 
 echo
 echo "test-clients: passed on: ${passed[*]:-none}"
-[ ${#missing[@]} -eq 0 ] || echo "test-clients: not to be had here: ${missing[*]}"
+[ ${#missing[@]} -eq 0 ] || echo "test-clients: not available: ${missing[*]}"
 [ ${#failed[@]} -eq 0 ] || echo "test-clients: FAILED on: ${failed[*]}"
 [ ${#failed[@]} -eq 0 ] && [ ${#passed[@]} -gt 0 ]

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Active defragmentation of keys of every type, while writes go on: tests/defrag.rs on a server that is built
-# with the allocator it takes (scripts/build-defrag-server.sh).
+# Tests active defragmentation of keys of every type during writes (tests/defrag.rs). Takes no arguments.
+#
+# The test runs on a server that scripts/build-defrag-server.sh builds, because Debian's servers do not support active
+# defragmentation. Records the result for scripts/abilities.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# The tests that need a server, on each server of target/servers, which are fetched first where they
-# are missing. Servers that cannot be had here are named at the end; they are no failure.
+# Runs the server tests on each server of the test matrix. Takes no arguments.
+#
+# Fetches missing servers into target/servers. Records what each type supports for scripts/abilities.sh.
+#
+# Exit status: 1 if a server failed, none was tested or a record is incomplete. A server that is not available is
+# not a failure; the last lines list it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +24,6 @@ for name in $(scripts/fetch-servers.sh --list); do
     fi
     echo
     echo "test-matrix: $name, $("$server" --version)"
-    # Which type has which ability, for docs/abilities.md.
     records=$PWD/target/abilities/$name.txt
     rm -f "$records"
     if ROUGHLY_ABILITIES=$records ROUGHLY_SERVER=$server cargo test --quiet --test server; then
@@ -32,7 +35,7 @@ done
 
 echo
 echo "test-matrix: passed on: ${passed[*]:-none}"
-[ ${#missing[@]} -eq 0 ] || echo "test-matrix: not to be had here: ${missing[*]}"
+[ ${#missing[@]} -eq 0 ] || echo "test-matrix: not available: ${missing[*]}"
 [ ${#failed[@]} -eq 0 ] || echo "test-matrix: FAILED on: ${failed[*]}"
 if [ ${#failed[@]} -gt 0 ] || [ ${#passed[@]} -eq 0 ]; then
     exit 1

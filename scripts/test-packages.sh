@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
-# Tries the release tarball and the Debian package as their users would: on Debian systems made for it
-# (chroot.sh), with the servers that those bring. Nothing is installed on this machine but debootstrap.
-# Chroot needs root: another user builds the packages, and goes on through sudo.
+# Installs, uses and removes the release tarball and the Debian package on Debian systems that scripts/chroot.sh
+# creates, with the servers of those releases. Builds both packages first.
+#
+#   scripts/test-packages.sh          builds the packages and tests them
+#   scripts/test-packages.sh built    tests the packages in target/dist
+#
+# On this machine it installs only build tools and debootstrap. chroot needs root: for other users the script
+# builds the packages and continues with sudo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(cargo pkgid | sed 's/.*[#@]//')
 tarball=target/dist/roughly-$version-linux-x86_64.tar.gz
 deb=target/dist/roughly_${version}_amd64.deb
-# The oldest glibc that the packages promise to run on, in docs/packages.md too.
+# The oldest glibc that the packages support. docs/packages.md states it too.
 glibc=2.17
 
 scripts/install.sh build chroot
 [ "${1:-}" = built ] || scripts/deb.sh
 if [ "$(id -u)" -ne 0 ]; then
-    echo "test-packages: going on with sudo, because chroot needs root" >&2
+    echo "test-packages: continuing with sudo, because chroot needs root" >&2
     exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-packages.sh" built
 fi
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-packages-XXXXXX")
@@ -33,45 +38,45 @@ passed() {
     echo "test-packages: $*"
 }
 
-# What a system has in files, but for the notes that dpkg and servers make at every use.
+# inventory DIRECTORY: lists the files of a system, except for those that dpkg and servers write on every use.
 inventory() {
     (cd "$1" && find . -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -path ./var/lib/redis -prune \
         -o -path ./var/lib/valkey -prune -o -path ./tmp -prune -o -print | LC_ALL=C sort)
 }
 
-# The tarball.
+# Test the tarball.
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 tar -xzf "$tarball" -C "$dir"
 release=$dir/roughly-$version-linux-x86_64
 (cd "$release" && sha256sum --quiet -c SHA256SUMS) || fail "checksums in the tarball"
-grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "licences of others"
+grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
 mkdir "$dir/root"
 DESTDIR=$dir/root "$release/install.sh" > /dev/null
 module=/usr/lib/redis/modules/libroughly.so
-grep -qx "loadmodule $module" "$dir/root/etc/roughly/roughly.conf" || fail "the snippet"
-cmp "$release/libroughly.so" "$dir/root$module" || fail "the module"
+grep -qx "loadmodule $module" "$dir/root/etc/roughly/roughly.conf" || fail "roughly.conf has a wrong loadmodule line"
+cmp "$release/libroughly.so" "$dir/root$module" || fail "the installed module differs from the packaged one"
 DESTDIR=$dir/root "$release/install.sh" uninstall > /dev/null
 left=$(cd "$dir/root" && find . ! -type d -o -name '*roughly*' -o -name redis)
 [ -z "$left" ] || fail "uninstall left $left"
 passed "the tarball installs and uninstalls"
 
-# The C library it asks for.
+# Test which versions of glibc and which libraries the module requires.
 symbols=$(objdump -T "$release/libroughly.so" | grep -oE 'GLIBC_[0-9.]+' | sort -uV)
-[ -n "$symbols" ] || fail "no symbols of glibc are found"
+[ -n "$symbols" ] || fail "the module has no glibc symbols"
 highest=$(tail -n 1 <<< "$symbols")
 [ "$(printf '%s\n' "${highest#GLIBC_}" "$glibc" | sort -V | tail -n 1)" = "$glibc" ] \
-    || fail "$highest is asked for"
+    || fail "the module requires $highest"
 libraries=$(objdump -p "$release/libroughly.so" | awk '$1 == "NEEDED" { print $2 }')
 while read -r library; do
     case $library in
         libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | ld-linux-x86-64.so.2) ;;
-        *) fail "the library $library is asked for" ;;
+        *) fail "the module requires the library $library" ;;
     esac
 done <<< "$libraries"
-passed "the newest symbol of glibc is $highest"
+passed "the newest glibc symbol that the module requires is $highest"
 
-# Handlers catch panics, so the unwinder that the packages' linker brings must work. A panic cannot be had
-# from the module; the smallest library of the same kind has one.
+# Command handlers catch panics, so the unwinder that the linker adds must work. No known command makes the
+# module panic; a minimal library that is linked in the same way panics instead.
 cat > "$dir/panics.rs" << 'RUST'
 #[unsafe(no_mangle)]
 pub extern "C" fn caught() -> i32 {
@@ -83,24 +88,24 @@ ROUGHLY_GLIBC=$glibc rustc --edition 2024 -O --crate-type cdylib \
 caught=$(target/zig/bin/python -c \
     "import ctypes; print(ctypes.CDLL('$dir/libpanics.so').caught())" 2> /dev/null || true)
 [ "$caught" = 1 ] || fail "a panic is not caught"
-passed "a panic in such a library is caught"
+passed "a panic in a library that is linked in the same way is caught"
 
-# A Debian older than any that has a server for it: all symbols are found there.
+# bullseye is older than every Debian release that has a server for the module.
 if old=$(scripts/chroot.sh bullseye); then
     cp "$release/libroughly.so" "$old/tmp"
-    # perl, which is in every Debian, loads it with RTLD_NOW.
+    # Every Debian system has perl, which can load a library with RTLD_NOW.
     chroot "$old" env PERL_DL_NONLAZY=1 perl -MDynaLoader -e \
         'DynaLoader::dl_load_file("/tmp/libroughly.so", 0) or die DynaLoader::dl_error(), "\n"' \
         || fail "glibc $(chroot "$old" getconf GNU_LIBC_VERSION) cannot load it"
     rm "$old/tmp/libroughly.so"
     passed "$(chroot "$old" getconf GNU_LIBC_VERSION) of Debian bullseye loads it"
 else
-    # Old releases leave the mirrors; what the symbols say above holds all the same.
-    passed "Debian bullseye is not to be had here any more, and did not try to load it"
+    # Mirrors remove old releases. The test of the symbols above covers most of this one.
+    passed "SKIPPED: loading the module on Debian bullseye, which is not available"
 fi
 
-# on_debian SUITE KIND: installs the package on a copy of the suite with Debian's own KIND-server, adds the line
-# to its configuration, uses the module, and removes all.
+# on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the include
+# line to the server's configuration, uses the module, and removes the package.
 on_debian() {
     local suite=$1 kind=$2 system=$dir/$1 before client attempt
     cp -a "$(scripts/chroot.sh "$suite" "$kind-server")" "$system"
@@ -109,8 +114,8 @@ on_debian() {
     before=$(inventory "$system")
     chroot "$system" dpkg -i /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
     echo "include /etc/roughly/roughly.conf" >> "$system/etc/$kind/$kind.conf"
-    # As the service starts it: the server's own user, Debian's configuration. Without systemd, and on
-    # a socket, because the network is this machine's.
+    # Start the server as the service does, with its own user and Debian's configuration, but without systemd.
+    # Use a Unix socket, because the chroot shares the network of this machine.
     mkdir -p "$system/run/$kind"
     chroot "$system" chown "$kind:$kind" "/run/$kind"
     chroot "$system" setpriv --reuid "$kind" --regid "$kind" --init-groups \
@@ -124,7 +129,7 @@ on_debian() {
             "$dir/$suite.log" "$system/var/log/$kind"/*.log)"
         sleep 0.1
     done
-    [ "$("${client[@]}" BF.ADD key item)" = 1 ] || fail "BF.ADD on $suite (waited $attempt times)"
+    [ "$("${client[@]}" BF.ADD key item)" = 1 ] || fail "BF.ADD on $suite (after $attempt attempts to connect)"
     [ "$("${client[@]}" BF.EXISTS key item)" = 1 ] || fail "BF.EXISTS on $suite"
     "${client[@]}" MODULE LIST | grep -qx "$module" || fail "MODULE LIST on $suite"
     "${client[@]}" INFO modules | grep -q '^module:name=bf,ver=81200,' || fail "INFO on $suite"
@@ -133,10 +138,10 @@ on_debian() {
 
     cp "$dir/conf" "$system/etc/$kind/$kind.conf"
     chroot "$system" dpkg --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
-    [ ! -s "$dir/purge" ] || fail "dpkg --purge says: $(< "$dir/purge")"
+    [ ! -s "$dir/purge" ] || fail "dpkg --purge printed: $(< "$dir/purge")"
     diff <(echo "$before" | grep -v "^./run/$kind") <(inventory "$system" | grep -v "^./run/$kind") \
-        || fail "$suite is not as before"
-    passed "the .deb installs, runs and leaves nothing behind on $suite with $kind $(
+        || fail "the files of $suite differ after the removal"
+    passed "the .deb package installs, runs and is removed completely on $suite with $kind $(
         chroot "$system" "/usr/bin/$kind-server" --version | grep -oE 'v=[0-9.]+' | cut -c 3-)"
     rm -rf "$system"
 }
@@ -144,10 +149,10 @@ on_debian bookworm redis
 on_debian trixie valkey
 
 if command -v lintian > /dev/null; then
-    # The project has no mail address to name.
+    # The project has no mail address.
     lintian --allow-root --fail-on error --suppress-tags \
         bogus-mail-host,bogus-mail-host-in-debian-changelog "$deb" || fail "lintian"
     passed "lintian finds no error"
 else
-    passed "lintian is not there and was not asked"
+    passed "SKIPPED: lintian is not installed"
 fi

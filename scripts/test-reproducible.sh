@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Builds the packages' module here and in a clone elsewhere, and compares the bytes. All must be committed,
-# or the two were made of different sources.
+# Builds the module of the packages in this directory and in a clone in another directory, and compares the
+# bytes. Takes no arguments. The working tree must have no uncommitted changes, because a clone lacks them.
+#
+# Exit status: 1 if the bytes differ, if a module contains a directory name of this machine, or if there are
+# uncommitted changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ -n "$(git status --porcelain)" ]; then
-    echo "test-reproducible: FAILED: commit first, since the clone has only what is committed" >&2
+    echo "test-reproducible: FAILED: there are uncommitted changes; commit them first" >&2
     exit 1
 fi
 here=$(scripts/build-portable.sh)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-# A path with a space, of another length and depth.
+# The path has a space and differs in length and depth, to find build paths in the module.
 clone="$dir/another one/much deeper/down"
 git clone --quiet . "$clone"
 mkdir "$clone/target"
@@ -21,7 +24,7 @@ elsewhere=$("$clone/scripts/build-portable.sh")
 sha256sum "$here" "$elsewhere"
 for module in "$here" "$elsewhere"; do
     if grep -aqF -e "$PWD" -e "$dir" -e "$HOME" "$module"; then
-        echo "test-reproducible: FAILED: $module names a directory of this machine" >&2
+        echo "test-reproducible: FAILED: $module contains a directory name of this machine" >&2
         exit 1
     fi
 done
@@ -29,4 +32,4 @@ if ! cmp "$here" "$elsewhere"; then
     echo "test-reproducible: FAILED: the bytes differ" >&2
     exit 1
 fi
-echo "test-reproducible: the same bytes from both directories"
+echo "test-reproducible: both directories produce the same bytes"

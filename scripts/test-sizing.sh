@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# docs/sizing.html in headless Chromium: its figures are compared with the module's sketches, and with what a server
-# reports of filled keys. Neither the page nor the browser fetches anything.
+# Tests docs/sizing.html in headless Chromium: compares its numbers with the module's sketches and with the
+# replies of a server. Takes no arguments. Neither the page nor the browser needs a network.
+#
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

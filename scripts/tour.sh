@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Shows the module at work on real input: some 100,000 English words go in, questions come out, and the
-# answers are the same after a restart from an RDB file and from an append-only file. Anything that is
-# not as promised ends the tour with an error.
+# Demonstrates the module with about 100,000 English words: adds them to sketches of every family, queries the
+# sketches, and compares all replies after restarts from an RDB file and from an append-only file. Takes no
+# arguments. A wrong result ends the tour with an error.
 #
-# Each family has a file in scripts/tour/ with three functions: FAMILY_load fills keys, FAMILY_show
-# shows and checks what they answer, FAMILY_answers prints all answers, to be the same after restarts.
+# Each family has a file in scripts/tour/ with three functions: FAMILY_load fills keys, FAMILY_show prints and
+# checks replies, FAMILY_answers prints all replies that restarts must not change.
+#
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,18 +34,18 @@ stop_server() {
 trap 'stop_server; rm -rf "$dir"' EXIT
 
 fail() {
-    echo "tour: NOT AS PROMISED: $*" >&2
+    echo "tour: FAILED: $*" >&2
     exit 1
 }
 
-# check WHAT CONDITION...: the condition is one of awk, over numbers.
+# check MESSAGE CONDITION...: fails with the message if the awk condition is false.
 check() {
     local what=$1
     shift
     awk "BEGIN { exit !($*) }" || fail "$what ($*)"
 }
 
-# cli ARGUMENT...: one command; an error is the end of the tour.
+# cli ARGUMENT...: runs a command; an error reply ends the tour.
 cli() {
     "$client" -p "$port" -e "$@"
 }
@@ -51,13 +54,13 @@ heading() {
     printf '\n== %s\n\n' "$*"
 }
 
-# show COMMAND...: as one would type it, and its reply.
+# show COMMAND...: prints the command, runs it, and prints its reply.
 show() {
     printf '> %s\n' "$*"
     cli "$@" | sed 's/^/  /'
 }
 
-# start_server ARGUMENT...: on a free port, in the tour's directory.
+# start_server ARGUMENT...: starts a server on a free port, in the tour's directory.
 start_server() {
     local attempt
     for attempt in 1 2 3 4 5; do
@@ -66,7 +69,7 @@ start_server() {
             --logfile "$dir/server.log" "$@" --loadmodule "$module" &
         pid=$!
         while kill -0 "$pid" 2> /dev/null; do
-            # The process number tells our server from another on the same port.
+            # The process ID must match, because another server may use the same port.
             if "$client" -p "$port" INFO 2> /dev/null | tr -d '\r' \
                 | grep -cxE "process_id:$pid|loading:0" | grep -qx 2; then
                 return
@@ -79,7 +82,7 @@ start_server() {
     fail "the server does not start (attempt $attempt)"
 }
 
-# pipe: commands of stdin, one a line, words separated by tabs, through the client's pipe mode.
+# pipe: sends the commands on stdin with the client's pipe mode; one per line, arguments separated by tabs.
 pipe() {
     local summary
     summary=$(LC_ALL=C awk -F '\t' '{
@@ -90,7 +93,7 @@ pipe() {
     [[ $summary == "errors: 0,"* ]] || fail "pipe mode: $summary"
 }
 
-# ask COMMAND KEY: about the words of stdin, 200 a command; one answer a line.
+# ask COMMAND KEY: runs the command on the words on stdin, 200 per command; prints one reply per line.
 ask() {
     awk -v command="$1 $2" '
         { line = line " \"" $0 "\"" }
@@ -111,11 +114,11 @@ version=$(cli INFO server | tr -d '\r' | awk -F : '/^(redis|valkey)_version/ { v
 words=$dir/words
 LC_ALL=C sort -u /usr/share/dict/american-english > "$words"
 word_count=$(wc -l < "$words")
-# No word has a tilde: these never went in. Ten for each word, so that chance moves a measured rate of
-# 0.01 by no more than a hundredth of it or so.
-strangers=$dir/strangers
-sed 's/.*/&~0\n&~1\n&~2\n&~3\n&~4\n&~5\n&~6\n&~7\n&~8\n&~9/' "$words" > "$strangers"
-stranger_count=$((10 * word_count))
+# Items that are never added: no word contains a tilde. Ten items per word keep the random error of a measured
+# rate of 0.01 near 1 % of the rate.
+absent=$dir/absent
+sed 's/.*/&~0\n&~1\n&~2\n&~3\n&~4\n&~5\n&~6\n&~7\n&~8\n&~9/' "$words" > "$absent"
+absent_count=$((10 * word_count))
 echo "tour: $version, $word_count words of /usr/share/dict/american-english"
 
 for family in "${families[@]}"; do
@@ -123,17 +126,17 @@ for family in "${families[@]}"; do
     "${family}_show"
 done
 
-# compare WHEN: the answers are those of the beginning.
+# compare WHEN: fails unless the checksum of all replies is equal to the first one.
 compare() {
     local now
     now=$(answers | sha256sum)
     printf '  %-40s %s\n' "$1" "${now%% *}"
-    [ "$now" = "$before" ] || fail "other answers $1"
+    [ "$now" = "$before" ] || fail "the replies differ $1"
 }
 
-heading "Restarts: a checksum of all answers"
+heading "Restarts: checksum of all replies"
 before=$(answers | sha256sum)
-compare "before"
+compare "before the restarts"
 
 cli SAVE > /dev/null
 stop_server
@@ -143,15 +146,15 @@ compare "after a restart from RDB"
 stop_server
 rm "$dir/dump.rdb"
 start_server "${with_aof[@]}"
-compare "after one from AOF, as it was written"
+compare "after a restart from AOF"
 
 cli BGREWRITEAOF > /dev/null
 until cli INFO persistence | tr -d '\r' | grep -cxE 'aof_rewrite_(in_progress|scheduled):0' | grep -qx 2; do
     sleep 0.05
 done
-cli INFO persistence | grep -q '^aof_last_bgrewrite_status:ok' || fail "the rewrite of the AOF"
+cli INFO persistence | grep -q '^aof_last_bgrewrite_status:ok' || fail "the AOF rewrite failed"
 stop_server
 start_server "${with_aof[@]}"
-compare "after one from AOF, rewritten"
+compare "after a restart from rewritten AOF"
 
-printf '\ntour: all as promised\n'
+printf '\ntour: all checks passed\n'

@@ -1,17 +1,22 @@
 #!/usr/bin/env bash
-# The server tests with every server under valgrind: reads and writes outside of blocks, use of memory
-# after it was freed, jumps on uninitialised values, and leaks. An error or a definite leak with a frame
-# of the module in its stack ends it with an error; what is the server's own is not ours to judge.
+# Runs the server tests with every server under valgrind, which finds reads and writes outside of blocks, uses of
+# freed memory, jumps that depend on uninitialized values, and leaks.
 #
-#   scripts/valgrind.sh                   the tests below
-#   scripts/valgrind.sh hostile bloom     the tests whose names have one of these words
+#   scripts/valgrind.sh                   the tests that $filters lists
+#   scripts/valgrind.sh hostile bloom     the tests whose names contain one of the arguments
 #
-# Valgrind takes the place of the server's allocator. Tests of active defragmentation, which speaks to
-# jemalloc itself, of time and of limits of memory do not run under it.
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
+#
+# Exit status: 1 if an error or a definite leak has a frame of the module in its stack; otherwise that of the
+# tests. Errors of the server itself are ignored.
+#
+# Valgrind replaces the server's allocator and is slow. Tests of active defragmentation, which needs jemalloc, of
+# time and of memory limits are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-words=("$@")
-[ ${#words[@]} -gt 0 ] || words=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
+filters=("$@")
+[ ${#filters[@]} -gt 0 ] || filters=(hostile integration bloom:: cuckoo:: count_min:: top_k t_digest)
 
 scripts/install.sh build server valgrind
 echo "valgrind: building the module with symbols" >&2
@@ -19,7 +24,7 @@ CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_TARGET_DIR=target/valgrind cargo build --rel
 export ROUGHLY_MODULE=$PWD/target/valgrind/release/libroughly.so
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-valgrind-XXXXXX")
-# The server's compression looks into a table that it does not clear, and says so itself (LZF, INIT_HTAB).
+# The server's LZF compression reads a table that it does not initialize, by design (INIT_HTAB).
 suppressions=$PWD/target/valgrind/suppressions
 for kind in Cond Value8; do
     printf '{\n   lzf\n   Memcheck:%s\n   fun:lzf_compress\n}\n' "$kind"
@@ -33,20 +38,21 @@ exec valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers
 STARTER
 chmod +x "$server"
 
-# Servers end by themselves (ROUGHLY_SHUTDOWN), so that valgrind can look for leaks.
+# ROUGHLY_SHUTDOWN makes the tests stop servers with SHUTDOWN instead of a signal, so that valgrind can search for
+# leaks.
 status=0
 ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
     --skip defrag --skip million --skip huge --skip crash_recovery --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip extreme_numbers --skip refused_growth \
-    "${words[@]}" || status=$?
+    "${filters[@]}" || status=$?
 
-# Records of valgrind are paragraphs of lines "==PID== ..."; an empty one ends a record. A frame names the
-# library, or, where it has symbols, a function of the crate and a line of a Rust file.
-ours=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
-    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly|roughly::|[.]rs:[0-9]/' | tee "$logs/ours" \
+# A record of valgrind is a paragraph of lines "==PID== ...", which an empty line ends. A frame of the module
+# names the library or, if it has symbols, a function of the crate and a line of a Rust file.
+errors=$(cat "$logs"/*.log | sed -E 's/^==[0-9]+== ?//' \
+    | awk 'BEGIN { RS = ""; ORS = "\n\n" } /libroughly|roughly::|[.]rs:[0-9]/' | tee "$logs/errors" \
     | grep -cE '^(Invalid|Conditional|Use of|Mismatched|Syscall|[0-9,() a-z]+bytes in .* definitely lost|Process terminating)' || true)
-echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $ours errors or leaks of the module" >&2
-if [ "$ours" -gt 0 ]; then
-    cat "$logs/ours" >&2
+echo "valgrind: $(find "$logs" -name '*.log' | wc -l) servers, $errors errors or leaks of the module" >&2
+if [ "$errors" -gt 0 ]; then
+    cat "$logs/errors" >&2
     exit 1
 fi
 rm -rf "$logs"

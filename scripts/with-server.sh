@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Runs a command beside a server with the module: on a free port, which ROUGHLY_PORT tells the command, in
-# a directory of its own that goes away with it. The server is that of find-server.sh, the module that of
-# the release build or $ROUGHLY_MODULE.
+# Runs a command while a server with the module runs on a free port. The server has a temporary directory and
+# stops when the command ends.
 #
+#   scripts/with-server.sh COMMAND [ARGUMENT...]
 #   scripts/with-server.sh python examples/python/example.py
+#
+# Environment:
+#   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)
+#   ROUGHLY_MODULE  module (default: target/release/libroughly.so)
+#
+# The command receives the port in ROUGHLY_PORT.
+#
+# Exit status: that of the command; 1 if the server does not start.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 module=${ROUGHLY_MODULE:-$(realpath "${CARGO_TARGET_DIR:-$here/../target}/release/libroughly.so")}
@@ -27,7 +35,7 @@ start_server() {
             --appendonly no --logfile "$dir/server.log" --loadmodule "$module" &
         pid=$!
         while kill -0 "$pid" 2> /dev/null; do
-            # The process number tells our server from another on the same port.
+            # The process ID must match, because another server may use the same port.
             if "$client" -p "$ROUGHLY_PORT" INFO server 2> /dev/null | tr -d '\r' \
                 | grep -qx "process_id:$pid"; then
                 return

@@ -1,10 +1,10 @@
-// A day of a web shop in five sketches, with node-redis, whose bloom package comes with it.
+// Uses all five sketches in a web shop, with node-redis, which includes the methods for them.
 //
 //     npm install redis
 //     node examples/node/example.mjs
 //
-// The server is on port 6379 of this machine, or on ROUGHLY_PORT. Keys of this example start with
-// "shop:" and are removed first.
+// Environment: ROUGHLY_PORT is the port of the server on this machine (default 6379).
+// The keys of this example start with "shop:". The program deletes them first.
 
 import { createClient } from 'redis';
 
@@ -12,20 +12,20 @@ const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
 const client = await createClient({ url }).connect();
 await client.del(['seen', 'carts', 'views', 'trending', 'latency'].map((name) => `shop:${name}`));
 
-// Bloom filter: has this visitor been here? One in a thousand newcomers is taken for a known one.
+// Bloom filter: was this visitor here before? For at most 1 in 1,000 new visitors the answer is a false yes.
 await client.bf.reserve('shop:seen', 0.001, 100_000);
 await client.bf.mAdd('shop:seen', ['ann', 'bob']);
 const [ann, cid] = await client.bf.mExists('shop:seen', ['ann', 'cid']);
 console.log(`seen before: ann ${ann}, cid ${cid}`);
 
-// Cuckoo filter: as above, and what went in can be taken out.
+// Cuckoo filter: like a Bloom filter, but items can be deleted.
 await client.cf.reserve('shop:carts', 10_000);
 await client.cf.add('shop:carts', 'ann:teapot');
 await client.cf.del('shop:carts', 'ann:teapot');
 const there = await client.cf.exists('shop:carts', 'ann:teapot');
-console.log(`teapot in the cart after it was taken out: ${there}`);
+console.log(`teapot in the cart after its removal: ${there}`);
 
-// Count-min sketch: how often was this page read? Never too few, and seldom too many.
+// Count-min sketch: how often was this page viewed? The estimate is never too low and rarely too high.
 await client.cms.initByProb('shop:views', 0.001, 0.01);
 await client.cms.incrBy('shop:views', [
   { item: '/teapots', incrementBy: 120 },
@@ -34,18 +34,18 @@ await client.cms.incrBy('shop:views', [
 const [views] = await client.cms.query('shop:views', '/teapots');
 console.log(`views of /teapots: ${views}`);
 
-// Top-k: the two words most searched for, with their counts.
+// Top-k: the two most frequent search terms, with their counts.
 await client.topK.reserve('shop:trending', 2);
 await client.topK.incrBy('shop:trending', [
   { item: 'teapot', incrementBy: 30 },
   { item: 'cup', incrementBy: 20 },
   { item: 'spoon', incrementBy: 1 },
 ]);
-console.log('searched most:', await client.topK.listWithCount('shop:trending'));
+console.log('most searched:', await client.topK.listWithCount('shop:trending'));
 
-// t-digest: how long does the slowest hundredth of the answers take?
+// t-digest: the median and the 99th percentile of response times, in milliseconds.
 await client.tDigest.create('shop:latency');
 await client.tDigest.add('shop:latency', Array.from({ length: 1000 }, (_, i) => i + 1));
 const [half, slow] = await client.tDigest.quantile('shop:latency', [0.5, 0.99]);
-console.log(`latency: half within ${half.toFixed()} ms, 99 % within ${slow.toFixed()} ms`);
+console.log(`latency: 50 % within ${half.toFixed()} ms, 99 % within ${slow.toFixed()} ms`);
 client.destroy();

@@ -1,9 +1,9 @@
-//! A day of a web shop in five sketches, with the `redis` crate:
+//! Uses all five sketches in a web shop, with the `redis` crate:
 //!
 //!     cargo add redis --features bloom
 //!
-//! The server is on port 6379 of this machine, or on ROUGHLY_PORT. Keys of this example start with
-//! `shop:` and are removed first.
+//! Environment: ROUGHLY_PORT is the port of the server on this machine (default 6379).
+//! The keys of this example start with `shop:`. The program deletes them first.
 
 use redis::{Commands, RedisResult, cmd};
 
@@ -16,14 +16,14 @@ fn main() -> RedisResult<()> {
         let _: () = c.del(format!("shop:{sketch}"))?;
     }
 
-    // Bloom filter: has this visitor been here? One in a thousand newcomers is taken for a known one.
+    // Bloom filter: was this visitor here before? For at most 1 in 1,000 new visitors the answer is a false yes.
     let _: () = c.bf_reserve("shop:seen", 0.001, 100_000)?;
     let _: Vec<bool> = c.bf_madd("shop:seen", &["ann", "bob"])?;
     let seen: Vec<bool> = c.bf_mexists("shop:seen", &["ann", "cid"])?;
     println!("seen before: ann {}, cid {}", seen[0], seen[1]);
 
-    // Cuckoo filter: as above, and what went in can be taken out. The crate has no methods for the
-    // families from here on: commands are written out, and their replies have a type.
+    // Cuckoo filter: like a Bloom filter, but items can be deleted. The crate has methods for Bloom filters
+    // only, so the other families use `cmd` with typed replies.
     cmd("CF.RESERVE").arg("shop:carts").arg(10_000).exec(c)?;
     cmd("CF.ADD").arg("shop:carts").arg("ann:teapot").exec(c)?;
     cmd("CF.DEL").arg("shop:carts").arg("ann:teapot").exec(c)?;
@@ -31,9 +31,9 @@ fn main() -> RedisResult<()> {
         .arg("shop:carts")
         .arg("ann:teapot")
         .query(c)?;
-    println!("teapot in the cart after it was taken out: {there}");
+    println!("teapot in the cart after its removal: {there}");
 
-    // Count-min sketch: how often was this page read? Never too few, and seldom too many.
+    // Count-min sketch: how often was this page viewed? The estimate is never too low and rarely too high.
     cmd("CMS.INITBYPROB")
         .arg("shop:views")
         .arg(0.001)
@@ -52,7 +52,7 @@ fn main() -> RedisResult<()> {
         .query(c)?;
     println!("views of /teapots: {}", views[0]);
 
-    // Top-k: the two words most searched for, with their counts.
+    // Top-k: the two most frequent search terms, with their counts.
     cmd("TOPK.RESERVE").arg("shop:trending").arg(2).exec(c)?;
     for (word, searches) in [("teapot", 30), ("cup", 20), ("spoon", 1)] {
         cmd("TOPK.INCRBY")
@@ -65,9 +65,9 @@ fn main() -> RedisResult<()> {
         .arg("shop:trending")
         .arg("WITHCOUNT")
         .query(c)?;
-    println!("searched most: {list:?}");
+    println!("most searched: {list:?}");
 
-    // t-digest: how long does the slowest hundredth of the answers take?
+    // t-digest: the median and the 99th percentile of response times, in milliseconds.
     cmd("TDIGEST.CREATE").arg("shop:latency").exec(c)?;
     let milliseconds: Vec<u32> = (1..=1000).collect();
     cmd("TDIGEST.ADD")
@@ -80,7 +80,7 @@ fn main() -> RedisResult<()> {
         .arg(0.99)
         .query(c)?;
     println!(
-        "latency: half within {:.0} ms, 99 % within {:.0} ms",
+        "latency: 50 % within {:.0} ms, 99 % within {:.0} ms",
         slow[0], slow[1]
     );
     Ok(())

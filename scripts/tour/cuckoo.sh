@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The tour's cuckoo filter: all words go in, every tenth goes out again.
-# To be read by scripts/tour.sh, which has what is used here.
+# Cuckoo filter in the tour: adds all words and deletes every tenth.
+# scripts/tour.sh sources this file and defines the functions and variables that it uses.
 # shellcheck disable=SC2154
 
 cuckoo_load() {
-    heading "Cuckoo filters: has this been seen, and not been taken back?"
+    heading "Cuckoo filters: was this item added and not deleted?"
     show CF.RESERVE words:cuckoo "$((word_count * 5 / 4))" BUCKETSIZE 4
     echo "> CF.ADD words:cuckoo <each word>"
     sed 's/^/CF.ADD\twords:cuckoo\t/' "$words" | pipe
@@ -14,32 +14,32 @@ cuckoo_load() {
     sed 's/^/CF.DEL\twords:cuckoo\t/' "$dir/taken" | pipe
 }
 
-# cuckoo_count FILE: how many of the file's words the filter says are in.
+# cuckoo_count FILE: prints how many words of the file CF.MEXISTS finds.
 cuckoo_count() {
     ask CF.MEXISTS words:cuckoo < "$1" | grep -cx 1 || true
 }
 
 cuckoo_show() {
-    local left found rate taken promised memory
+    local left found rate taken limit memory
     left=$(wc -l < "$dir/left")
     show CF.INFO words:cuckoo
     found=$(cuckoo_count "$dir/left")
-    check "a word that is in is missing" "$found == $left"
-    rate=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$strangers") / $stranger_count }")
+    check "an added word is missing" "$found == $left"
+    rate=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$absent") / $absent_count }")
     taken=$(awk "BEGIN { printf \"%.5f\", $(cuckoo_count "$dir/taken") / $(wc -l < "$dir/taken") }")
-    # Two buckets of four one-byte fingerprints a look-up, of 255 that there are.
-    promised=$(awk 'BEGIN { printf "%.5f", 2 * 4 / 255 }')
-    check "false positives" "$rate <= $promised"
-    # Fewer words were taken than asked about: five standard deviations more.
-    check "words that were taken out are still there" "$taken <= $promised + 5 * sqrt($promised / 10000)"
+    # A lookup compares two buckets of four fingerprints. There are 255 different fingerprints.
+    limit=$(awk 'BEGIN { printf "%.5f", 2 * 4 / 255 }')
+    check "too many false positives" "$rate <= $limit"
+    # The sample of deleted words is smaller. Tolerance: five standard deviations.
+    check "too many deleted words are found" "$taken <= $limit + 5 * sqrt($limit / 10000)"
     memory=$(cli MEMORY USAGE words:cuckoo)
-    echo "  words that are in and are found:      $found of $left"
-    echo "  false positives among $stranger_count others: $rate (promised: at most $promised)"
-    echo "  of the words that were taken out:     $taken are still said to be in"
+    echo "  remaining words that are found: $found of $left"
+    echo "  false positive rate of $absent_count other items: $rate (limit: $limit)"
+    echo "  false positive rate of the deleted words: $taken"
     echo "  memory: $memory bytes"
 }
 
 cuckoo_answers() {
     cli CF.INFO words:cuckoo
-    cat "$words" "$strangers" | ask CF.MEXISTS words:cuckoo
+    cat "$words" "$absent" | ask CF.MEXISTS words:cuckoo
 }

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# The tour's t-digests: one of a number for each word, and one merged of 26, a letter each.
-# To be read by scripts/tour.sh, which has what is used here.
+# t-digests in the tour: one with a number for each word, and one merged from 26 digests, one per first letter.
+# scripts/tour.sh sources this file and defines the functions and variables that it uses.
 # shellcheck disable=SC2154
 
-# So many quantiles are held against the exact ones.
+# Quantiles that are compared with the exact ones.
 t_digest_shares=(0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999)
 
 t_digest_load() {
-    heading "t-digests: how are they distributed?"
+    heading "t-digest: how are the values distributed?"
     # The number of a word is the sum of its bytes.
     LC_ALL=C awk '
         BEGIN { for (i = 1; i < 256; i++) code[sprintf("%c", i)] = i }
@@ -20,7 +20,7 @@ t_digest_load() {
     show TDIGEST.CREATE words:digest
     echo "> TDIGEST.ADD words:digest <the sum of each word's bytes>"
     awk -F '\t' '{ print "TDIGEST.ADD\twords:digest\t" $1 }' "$dir/sums" | pipe
-    echo "> TDIGEST.ADD words:digest:<first letter> <the same>"
+    echo "> TDIGEST.ADD words:digest:<first letter> <the same sum>"
     local letter sources=()
     for letter in {a..z}; do
         cli TDIGEST.CREATE "words:digest:$letter" > /dev/null
@@ -31,11 +31,12 @@ t_digest_load() {
     }' "$dir/sums" | pipe
     echo "> TDIGEST.MERGE words:merged 26 words:digest:a ... words:digest:z"
     cli TDIGEST.MERGE words:merged 26 "${sources[@]}" | sed 's/^/  /'
-    echo "> ZADD words:zset <the same, and the word>"
+    echo "> ZADD words:zset <the same sum> <the word>"
     awk -F '\t' '{ print "ZADD\twords:zset\t" $1 "\t" $2 }' "$dir/sums" | pipe
 }
 
-# t_digest_errors KEY: how far, as a share of all words, each answer is from the quantile asked for.
+# t_digest_errors KEY: prints each quantile, the reply, and the distance between the quantile and the rank of the
+# reply, as a fraction of all words.
 t_digest_errors() {
     cli TDIGEST.QUANTILE "$1" "${t_digest_shares[@]}" \
         | awk -v shares="${t_digest_shares[*]}" '
@@ -60,19 +61,19 @@ t_digest_show() {
     for key in words:digest words:merged; do
         echo
         show TDIGEST.INFO "$key"
-        echo "  quantile asked for, answer, distance of the answer as a share of all words:"
+        echo "  quantile, reply, error of the rank as a fraction of all words:"
         while read -r share answer error; do
             printf '  %8s %12.2f %12s\n' "$share" "$answer" "$error"
-            # An accuracy that the compression of 100 gives, with room for the merge.
-            check "quantile $share of $key" "$error <= 0.001 + 0.1 * $share * (1 - $share)"
+            # The accuracy of compression 100, with a tolerance for the merge.
+            check "the error of quantile $share of $key is too large" "$error <= 0.001 + 0.1 * $share * (1 - $share)"
         done < <(t_digest_errors "$key")
-        check "the smallest of $key" \
+        check "the minimum of $key is wrong" \
             "$(cli TDIGEST.MIN "$key") == $(head -n 1 "$dir/sorted-sums")"
     done
     memory=$(cli MEMORY USAGE words:digest)
     zset_memory=$(cli MEMORY USAGE words:zset SAMPLES 0)
-    check "the digest is no smaller than a hundredth of the sorted set" "$memory * 100 < $zset_memory"
-    echo "  memory: $memory bytes; the same as a sorted set: $zset_memory bytes," \
+    check "the digest is larger than a hundredth of the sorted set" "$memory * 100 < $zset_memory"
+    echo "  memory: $memory bytes; a sorted set of the same values: $zset_memory bytes," \
         "$(awk "BEGIN { printf \"%.0f\", $zset_memory / $memory }") times as much"
 }
 

@@ -1,4 +1,4 @@
-// Every command of the five families.
+// Calls every command of the five families.
 
 import assert from 'node:assert/strict';
 import { refused, same } from './session.mjs';
@@ -33,23 +33,23 @@ export async function bloom(s) {
   same((await s.bf.info('bf'))['Number of filters'], 2);
   let iterator = 0;
   for (;;) {
-    const piece = await s.buffers.bf.scanDump('bf', iterator);
-    iterator = piece.iterator;
-    assert.ok(Buffer.isBuffer(piece.chunk));
+    const reply = await s.buffers.bf.scanDump('bf', iterator);
+    iterator = reply.iterator;
+    assert.ok(Buffer.isBuffer(reply.chunk));
     if (iterator === 0) break;
-    same(await s.bf.loadChunk('bf:copy', iterator, piece.chunk), 'OK');
+    same(await s.bf.loadChunk('bf:copy', iterator, reply.chunk), 'OK');
   }
-  same(await s.bf.scanDump('bf', 0).then((piece) => piece.iterator), 1);
+  same(await s.bf.scanDump('bf', 0).then((reply) => reply.iterator), 1);
   same(await s.bf.card('bf:copy'), await s.bf.card('bf'));
   same(await s.bf.mExists('bf:copy', numbers), numbers.map(() => true));
   same((await s.raw('BF.DEBUG', 'bf')).length, 3);
-  // What RedisBloom lacks, clients do.
+  // A command that RedisBloom and the clients lack.
   same(await s.raw('BF.MERGE', 'bf:union', 1, 'bf'), 'OK');
   same(await s.bf.mExists('bf:union', ['a', 'item 2999']), [true, true]);
 }
 
 export async function cuckoo(s) {
-  // node-redis 5 has no method for it.
+  // node-redis 5 has no method for CF.MEXISTS.
   const mExists = async (key, items) =>
     s.cf.has('mExists')
       ? s.cf.mExists(key, items)
@@ -76,7 +76,7 @@ export async function cuckoo(s) {
     'Max iterations': 30,
   });
   same(await s.cf.insert('cf:i', ['x', 'y'], { CAPACITY: 100 }), [true, true]);
-  // Numbers also in RESP3; node-redis 5 makes flags of them.
+  // The reply has numbers in RESP3 too. node-redis 5 converts them to booleans.
   same((await s.cf.insertNX('cf:i', ['x', 'z'])).map(Number), [0, 1]);
   await refused(s.cf.insert('cf:none', 'x', { NOCREATE: true }), 'ERR not found');
   await refused(s.cf.reserve('cf', 64), 'ERR item exists');
@@ -85,13 +85,13 @@ export async function cuckoo(s) {
   same(await s.cf.insert('cf', items), items.map(() => true));
   let iterator = 0;
   for (;;) {
-    const piece = await s.buffers.cf.scanDump('cf', iterator);
-    iterator = piece.iterator;
+    const reply = await s.buffers.cf.scanDump('cf', iterator);
+    iterator = reply.iterator;
     if (iterator === 0) {
-      same(piece.chunk, null);
+      same(reply.chunk, null);
       break;
     }
-    same(await s.cf.loadChunk('cf:copy', iterator, piece.chunk), 'OK');
+    same(await s.cf.loadChunk('cf:copy', iterator, reply.chunk), 'OK');
   }
   same((await s.cf.scanDump('cf', 0)).iterator, 1);
   same(await mExists('cf:copy', items), items.map(() => true));
@@ -122,7 +122,7 @@ export async function topK(s) {
   same(await s.topK.info('topk'), { k: 2, width: 50, depth: 4, decay: 0.9 });
   same(await s.topK.add('topk', ['a', 'b']), [null, null]);
   same(await s.topK.incrBy('topk', { item: 'a', incrementBy: 10 }), [null]);
-  // What falls out of the list is named.
+  // The reply has the item that leaves the list.
   same(await s.topK.incrBy('topk', [{ item: 'c', incrementBy: 7 }]), ['b']);
   same(await s.topK.query('topk', ['a', 'b', 'c']), [true, false, true]);
   same(await s.topK.count('topk', ['a', 'z']), [11, 0]);

@@ -1,11 +1,11 @@
-// One connection of node-redis, seen through its typed API, noting which methods were called.
+// A connection of node-redis with its typed API, which records the called methods.
 
 import assert from 'node:assert/strict';
 
-// Names come twice, as in LIST_WITHCOUNT and listWithCount.
+// Each method has two names, such as LIST_WITHCOUNT and listWithCount.
 const plain = (name) => name.replaceAll('_', '').toLowerCase();
 
-// A family of the typed API, such as client.bf.
+// The typed API of a family, such as client.bf.
 class Family {
   #api;
   #called = new Set();
@@ -22,7 +22,7 @@ class Family {
     });
   }
 
-  // The names of the methods that no walk called.
+  // Returns the names of the methods that were not called.
   #missed() {
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(this.#api));
     return names.filter((name) => name !== 'constructor' && !this.#called.has(plain(name)));
@@ -30,7 +30,7 @@ class Family {
 }
 
 export class Session {
-  // readsInfinity: whether the client makes Infinity of RESP2's text.
+  // readsInfinity: whether the client parses the text of RESP2 as Infinity.
   constructor(client, typeMapping, readsInfinity) {
     this.infinity = readsInfinity ? Infinity : NaN;
     this.client = client;
@@ -39,17 +39,17 @@ export class Session {
     this.cms = new Family(client.cms);
     this.topK = new Family(client.topK);
     this.tDigest = new Family(client.tDigest);
-    // The same connection, strings as buffers: chunks are no text.
+    // The same connection with strings as buffers, because chunks are binary.
     this.buffers = client.withTypeMapping(typeMapping);
     this.options = { typeMapping };
   }
 
-  // A command that the typed API lacks.
-  raw(...words) {
-    return this.client.sendCommand(words.map(String));
+  // Sends a command that has no method in the typed API.
+  raw(...args) {
+    return this.client.sendCommand(args.map(String));
   }
 
-  // Copies a sketch by commands that the typed API lacks.
+  // Copies a sketch with SCANDUMP and LOADCHUNK, for which the typed API has no methods.
   async copy(family, from, to) {
     let position = 0;
     for (;;) {
@@ -63,13 +63,13 @@ export class Session {
   }
 }
 
-// Value and type. Maps come without a prototype.
+// Compares value and type. The client returns maps as objects without a prototype, so they are copied first.
 export function same(got, want) {
   const isMap = got !== null && typeof got === 'object' && !Array.isArray(got);
   assert.deepStrictEqual(isMap ? { ...got } : got, want);
 }
 
-// The call is answered with this error.
+// Checks that the reply to the call is this error.
 export function refused(call, message) {
   return assert.rejects(call, (error) => {
     assert.equal(error.message, message);

@@ -1,7 +1,8 @@
-// Walks every command through node-redis and its bloom package, in RESP2 and RESP3, on the server of port
-// ROUGHLY_PORT, after `npm ci` in this folder.
+// Calls every command with node-redis, in RESP2 and RESP3. Run `npm ci` in this directory first.
 //
 //     node tests/clients/node/walk.mjs
+//
+// Environment: ROUGHLY_PORT is the port of the server on this machine (required). The program deletes all keys.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -11,13 +12,13 @@ import { Session } from './session.mjs';
 const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT}`;
 const require = createRequire(import.meta.url);
 
-// Every command of the module was called, as the server counted; returns how many there are.
+// Checks with the server's counters that every command of the module was called; returns their number.
 async function allCalled(session) {
   const names = await session.raw('COMMAND', 'LIST', 'FILTERBY', 'MODULE', 'bf');
   const stats = await session.client.info('commandstats');
   const called = new Set([...stats.matchAll(/^cmdstat_([^:]+):/gm)].map((match) => match[1]));
   assert.ok(names.length > 50);
-  assert.deepEqual(names.filter((name) => !called.has(name)), [], 'these were not called');
+  assert.deepEqual(names.filter((name) => !called.has(name)), [], 'commands that were not called');
   return names.length;
 }
 
@@ -28,7 +29,7 @@ async function walk({ createClient, RESP_TYPES }, RESP, readsInfinity) {
   await session.raw('CONFIG', 'RESETSTAT');
   for (const family of [bloom, cuckoo, countMin, topK, tDigest]) await family(session);
   for (const name of ['bf', 'cf', 'cms', 'topK', 'tDigest']) {
-    assert.deepEqual(session[name].missed(), [], `client.${name} has more methods`);
+    assert.deepEqual(session[name].missed(), [], `methods of client.${name} that were not called`);
   }
   const commands = await allCalled(session);
   client.destroy();
@@ -38,11 +39,11 @@ async function walk({ createClient, RESP_TYPES }, RESP, readsInfinity) {
 // node-redis 6 needs Node 20.
 const node = Number(process.versions.node.split('.')[0]);
 const packages = node >= 20 ? ['redis-5', 'redis'] : ['redis-5'];
-if (node < 20) console.log(`  node-redis 6 is left out: it needs Node 20, this is ${node}`);
+if (node < 20) console.log(`  node-redis 6 is skipped: it needs Node 20, and this is Node ${node}`);
 for (const name of packages) {
   let commands;
   for (const RESP of [2, 3]) {
-    // node-redis 5 makes NaN of RESP2's infinities, from whichever server.
+    // node-redis 5 parses infinity in RESP2 as NaN, also from RedisBloom.
     const readsInfinity = RESP === 3 || name === 'redis';
     commands = await walk(await import(name), RESP, readsInfinity);
   }

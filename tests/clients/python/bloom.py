@@ -1,4 +1,4 @@
-"""Every command BF.*"""
+"""Calls every BF.* command."""
 
 from session import field, same
 
@@ -26,7 +26,7 @@ async def walk(s):
     await s.refused(s.bf.insert("bf:none", ["x"], noCreate=True), "not found")
     await s.refused(s.bf.create("bf", 0.01, 10), "item exists")
     await s.refused(s.bf.info("bf:none"), "not found")
-    # Grown, to have more than one filter and chunk.
+    # Makes the filter grow, so that it has more than one sub-filter and chunk.
     for start in range(0, 3000, 500):
         await s.bf.madd("bf", *range(start, start + 500))
     same(field(await s.bf.info("bf"), "filterNum", "Number of filters"), 2)
@@ -44,6 +44,6 @@ async def walk(s):
 
     debug = await s.raw("BF.DEBUG", "bf")
     assert debug[0].startswith(s.text("size:")) and len(debug) == 3, debug
-    # What RedisBloom lacks, clients do.
+    # A command that RedisBloom and the clients lack.
     same(await s.raw("BF.MERGE", "bf:union", 1, "bf"), s.text("OK"))
     same(await s.bf.mexists("bf:union", "a", 2999), s.flag(1, 1))

@@ -1,4 +1,4 @@
-"""Every command CMS.*"""
+"""Calls every CMS.* command."""
 
 from session import field, same
 

@@ -1,4 +1,4 @@
-"""Every command CF.*"""
+"""Calls every CF.* command."""
 
 from session import field, same
 
@@ -26,12 +26,12 @@ async def walk(s):
     assert field(info, "size", "Size") > 64
 
     same(await s.cf.insert("cf:i", ["x", "y"], capacity=100), s.flag(1, 1))
-    # Numbers also in RESP3: -1 says that the filter is full.
+    # The reply has numbers in RESP3 too, because -1 means that the filter is full.
     same(await s.cf.insertnx("cf:i", ["x", "z"], capacity=100), [0, 1])
     await s.refused(s.cf.insert("cf:none", ["x"], nocreate=True), "not found")
     await s.refused(s.cf.insertnx("cf:none", ["x"], nocreate=True), "not found")
     await s.refused(s.cf.create("cf", 64), "item exists")
-    # Grown, to have more than one chunk; then emptied in part, to have something to compact.
+    # Makes the filter grow, so that it has more than one chunk. The deletions make compaction possible.
     await s.cf.insert("cf", [f"item {i}" for i in range(200)])
     for i in range(0, 200, 2):
         same(await s.cf.delete("cf", f"item {i}"), s.flag(1))
@@ -40,9 +40,9 @@ async def walk(s):
     same(await s.cf.scandump("cf:empty", 0), [0, None])
     position = 0
     while True:
-        # Where replies are decoded, the typed method would decode chunks too.
-        words = "CF.SCANDUMP", "cf", position
-        position, chunk = await (s.raw(*words) if s.decoded else s.cf.scandump("cf", position))
+        # If the client decodes replies, its typed method decodes chunks too.
+        command = "CF.SCANDUMP", "cf", position
+        position, chunk = await (s.raw(*command) if s.decoded else s.cf.scandump("cf", position))
         assert type(position) is int
         if position == 0:
             same(chunk, None)

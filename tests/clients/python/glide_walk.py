@@ -1,7 +1,9 @@
-"""Walks every command through valkey-glide, whose API has no methods for them: custom_command, in RESP2
-and RESP3, on the server of port ROUGHLY_PORT.
+"""Calls every command with valkey-glide, in RESP2 and RESP3. The client has no methods for the commands, so
+they are sent with custom_command.
 
     python tests/clients/python/glide_walk.py
+
+Environment: ROUGHLY_PORT is the port of the server on this machine (required). The program deletes all keys.
 """
 
 import asyncio
@@ -22,10 +24,10 @@ from session import same
 
 PORT = int(os.environ["ROUGHLY_PORT"])
 ANY = object()
-"""A reply that is not compared."""
+"""Stands for a reply that is not compared."""
 
-# Commands and the replies that the client makes of theirs: glide gives flags of RESP2 and RESP3 as they
-# are on the wire, maps as dicts, strings as bytes.
+# Commands and their parsed replies in RESP3. glide returns booleans in RESP3 and integers in RESP2, maps as
+# dicts, and strings as bytes.
 STEPS = [
     ("BF.RESERVE bf 0.01 1000 EXPANSION 4", "OK"),
     ("BF.ADD bf a", True),
@@ -90,7 +92,7 @@ COPIED = ["BF bf", "CF cf", "CMS cms", "TOPK topk", "TDIGEST td"]
 
 
 def as_sent(want, protocol):
-    """What RESP2 has for the types of RESP3."""
+    """Converts an expected reply of RESP3 to the types of the protocol."""
     if isinstance(want, list):
         return [as_sent(one, protocol) for one in want]
     if protocol == ProtocolVersion.RESP2:
@@ -102,7 +104,7 @@ def as_sent(want, protocol):
 
 
 async def walk(protocol):
-    """Every command; returns how many the module has."""
+    """Calls every command; returns the number of commands of the module."""
     client = await GlideClient.create(
         GlideClientConfiguration([NodeAddress("127.0.0.1", PORT)], protocol=protocol)
     )

@@ -1,7 +1,7 @@
-"""One connection of a Python client, seen through its typed API, whether it waits or is awaited.
+"""A connection of a Python client with its typed API, synchronous or asyncio.
 
-redis-py and valkey-py have the same methods, in classes that answer at once and in classes for asyncio.
-A walk is written once, for asyncio; what answers at once is simply not awaited.
+redis-py and valkey-py have the same methods in synchronous classes and in asyncio classes. The tests are written
+once, for asyncio. Replies of synchronous methods are not awaited.
 """
 
 import inspect
@@ -9,7 +9,7 @@ import math
 
 
 class Family:
-    """A family of the typed API, such as client.bf(); notes which of its methods were called."""
+    """The typed API of a family, such as client.bf(); records the called methods."""
 
     def __init__(self, api):
         self._api = api
@@ -25,7 +25,7 @@ class Family:
         return call
 
     def missed(self):
-        """The names of the methods that no walk called; an alias counts as what it stands for."""
+        """Returns the names of the methods that were not called. Calling an alias counts as calling its method."""
         methods = inspect.getmembers(self._api.commandmixin, inspect.isfunction)
         return [
             name
@@ -35,7 +35,7 @@ class Family:
 
 
 class Session:
-    """What a walk has: the five families, raw commands, and what replies are compared with."""
+    """The five families, raw commands, and the expected types of replies."""
 
     def __init__(self, client, protocol, decoded):
         self.client = client
@@ -44,40 +44,40 @@ class Session:
         self._protocol = protocol
         self.decoded = decoded
 
-    async def raw(self, *words):
-        """A command that the typed API lacks. A piece of a sketch is bytes, as in the typed SCANDUMP."""
-        binary = {"NEVER_DECODE": []} if words[0].endswith(".SCANDUMP") else {}
-        return await reply(self.client.execute_command(*words, **binary))
+    async def raw(self, *arguments):
+        """Sends a command that has no method in the typed API. Returns chunks of SCANDUMP as bytes."""
+        binary = {"NEVER_DECODE": []} if arguments[0].endswith(".SCANDUMP") else {}
+        return await reply(self.client.execute_command(*arguments, **binary))
 
     async def refused(self, call, message):
-        """The call is answered with this error."""
+        """Checks that the reply to the call is this error."""
         try:
             answer = await reply(call)
         except Exception as error:
-            # The clients take the first word off where it is ERR.
+            # The clients remove the prefix ERR.
             assert str(error) == message, f"{error!r} is not {message!r}"
             assert type(error).__name__ == "ResponseError", repr(error)
             return
         raise AssertionError(f"{answer!r} is not the error {message!r}")
 
     def flag(self, *values):
-        """Yes and no as they come: true and false in RESP3, 1 and 0 in RESP2."""
+        """Returns the expected booleans: True and False in RESP3, 1 and 0 in RESP2."""
         flags = [bool(value) if self._protocol == 3 else value for value in values]
         return flags if len(flags) > 1 else flags[0]
 
     def text(self, value):
-        """A string as it comes: bytes unless the client decodes."""
+        """Returns the expected string: bytes, unless the client decodes replies."""
         return value if self.decoded else value.encode()
 
 
 async def reply(answer):
-    """The answer, waited for if it has to be."""
+    """Returns the reply; awaits it if the client is asyncio."""
     return await answer if inspect.isawaitable(answer) else answer
 
 
 def same(got, want):
-    """The value and its type. Where a float is wanted a whole number may come as int, and what is no
-    number as text: the clients parse RESP2's text so in lists."""
+    """Compares value and type. A float may arrive as int, or as text if it is not finite, because the clients
+    parse numbers in lists of RESP2 like this."""
     if isinstance(want, (list, tuple)):
         assert type(got) is type(want) and len(got) == len(want), f"{got!r} is not {want!r}"
         for one, other in zip(got, want):
@@ -91,7 +91,7 @@ def same(got, want):
 
 
 def field(info, attribute, name):
-    """A field of an INFO reply: in RESP2 the clients make an object of it, in RESP3 a dict."""
+    """Returns a field of an INFO reply, which is an object in RESP2 and a dict in RESP3."""
     if not isinstance(info, dict):
         assert info[attribute] == getattr(info, attribute)
         return info[attribute]

@@ -1,4 +1,4 @@
-"""Every command TDIGEST.*"""
+"""Calls every TDIGEST.* command."""
 
 import math
 

@@ -1,7 +1,9 @@
-"""Walks every command through the typed APIs of redis-py and valkey-py: at once and with asyncio, in
-RESP2 and RESP3 and what they take by themselves, replies as bytes and decoded. The server is on port ROUGHLY_PORT of this machine.
+"""Calls every command with the typed APIs of redis-py and valkey-py: synchronous and asyncio, in RESP2, RESP3 and
+the client's default protocol, with replies as bytes and decoded.
 
     python tests/clients/python/walk.py
+
+Environment: ROUGHLY_PORT is the port of the server on this machine (required). The program deletes all keys.
 """
 
 import asyncio
@@ -22,7 +24,7 @@ import top_k
 from session import Session, reply
 
 PORT = int(os.environ["ROUGHLY_PORT"])
-# Each with the protocol that it takes where none is asked for.
+# Package, class and the default protocol of the class.
 CLIENTS = [
     ("redis", redis.Redis, 3),
     ("redis", redis.asyncio.Redis, 3),
@@ -32,14 +34,14 @@ CLIENTS = [
 
 
 async def walk(client, protocol, decoded):
-    """All families on one connection; returns how many commands the module has."""
+    """Calls the commands of all families on one connection; returns the number of commands of the module."""
     session = Session(client, protocol, decoded)
     await coverage.forget(session.raw)
     for family in (bloom, cuckoo, count_min, top_k, t_digest):
         await family.walk(session)
     for name in ("bf", "cf", "cms", "topk", "tdigest"):
         missed = getattr(session, name).missed()
-        assert not missed, f"{name}() has more methods: {missed}"
+        assert not missed, f"methods of {name}() that were not called: {missed}"
     commands = await coverage.all_called(session.raw)
     await reply(client.aclose() if hasattr(client, "aclose") else client.close())
     return commands
@@ -47,7 +49,7 @@ async def walk(client, protocol, decoded):
 
 def main():
     for package, make, default in CLIENTS:
-        kind = "asyncio" if "asyncio" in make.__module__ else "at once"
+        kind = "asyncio" if "asyncio" in make.__module__ else "synchronous"
         for options in ({}, {"protocol": 2}, {"protocol": 3}):
             for decoded in (False, True):
                 client = make(port=PORT, decode_responses=decoded, **options)

@@ -1,4 +1,4 @@
-//! Every command `BF.*`, through the typed commands of the crate.
+//! Calls every `BF.*` command, with the typed methods of the crate.
 
 use crate::cmd;
 use redis::bloom::{
@@ -7,7 +7,7 @@ use redis::bloom::{
 };
 use redis::{Connection, RedisResult, TypedCommands, Value};
 
-/// The walk.
+/// Calls every `BF.*` command and compares the replies.
 pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     connection.bf_reserve("bf", 0.01, 1000)?;
     assert!(connection.bf_add("bf", "a")?);
@@ -37,12 +37,12 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     ] {
         assert_eq!(connection.bf_info_type("bf", kind)?, value);
     }
-    // Fields of another module.
+    // The field `Tightening` exists only in valkey-bloom.
     let error = connection.bf_info_type("bf", BloomFilterInfoType::Tightening);
     assert!(error.unwrap_err().to_string().contains("information value"));
 
     connection.bf_reserve_options("bf:n", 0.01, 2, BloomFilterScalingOptions::NonScaling)?;
-    // RedisBloom's null in an array or map; the crate reads none but a bare one.
+    // As in RedisBloom, the reply is a null in an array or a map. The crate accepts only a null without them.
     let none = connection.bf_info_type("bf:n", BloomFilterInfoType::Expansion);
     assert!(none.unwrap_err().to_string().contains("nil"));
     let none: Value = cmd("BF.INFO bf:n EXPANSION").query(connection)?;
@@ -89,7 +89,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 
     let debug: Vec<String> = cmd("BF.DEBUG bf").query(connection)?;
     assert_eq!(debug.len(), 3);
-    // What RedisBloom lacks, clients do.
+    // A command that RedisBloom and the clients lack.
     cmd("BF.MERGE bf:union 1 bf").exec(connection)?;
     assert_eq!(
         connection.bf_mexists("bf:union", &["a", "2999"])?,

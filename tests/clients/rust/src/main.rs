@@ -1,6 +1,7 @@
-//! Walks every command through the `redis` crate, in RESP2 and RESP3, on the server of port ROUGHLY_PORT:
-//! Bloom filters through its typed commands, the other families, which it does not know, through
-//! `redis::cmd` with typed replies.
+//! Calls every command with the `redis` crate, in RESP2 and RESP3. Bloom filters use the crate's typed methods. The
+//! crate has no methods for the other families, which use `redis::cmd` with typed replies.
+//!
+//! Environment: ROUGHLY_PORT is the port of the server on this machine (required). The program deletes all keys.
 
 mod bloom;
 mod raw;
@@ -8,17 +9,17 @@ mod raw;
 use redis::{Client, Connection, RedisResult};
 use std::collections::{HashMap, HashSet};
 
-/// A command of one line; arguments are separated by spaces.
+/// Parses a command line whose arguments are separated by spaces.
 pub fn cmd(line: &str) -> redis::Cmd {
-    let mut words = line.split(' ');
-    let mut command = redis::cmd(words.next().unwrap_or_default());
-    for word in words {
-        command.arg(word);
+    let mut parts = line.split(' ');
+    let mut command = redis::cmd(parts.next().unwrap_or_default());
+    for argument in parts {
+        command.arg(argument);
     }
     command
 }
 
-/// All families on one connection; how many commands the module has.
+/// Calls the commands of all families on one connection; returns the number of commands of the module.
 fn walk(connection: &mut Connection) -> RedisResult<usize> {
     cmd("FLUSHALL").exec(connection)?;
     cmd("CONFIG RESETSTAT").exec(connection)?;
@@ -30,7 +31,7 @@ fn walk(connection: &mut Connection) -> RedisResult<usize> {
     all_called(connection)
 }
 
-/// Every command of the module was called, as the server counted.
+/// Checks with the server's counters that every command of the module was called; returns their number.
 fn all_called(connection: &mut Connection) -> RedisResult<usize> {
     let names: HashSet<String> = cmd("COMMAND LIST FILTERBY MODULE bf").query(connection)?;
     let stats: redis::InfoDict = cmd("INFO commandstats").query(connection)?;

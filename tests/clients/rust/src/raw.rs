@@ -1,10 +1,10 @@
-//! Every command of the families that the crate has no typed commands for.
+//! Calls every command of the families for which the crate has no typed methods.
 
 use crate::cmd;
 use redis::{Connection, RedisResult};
 use std::collections::HashMap;
 
-/// Copies a sketch chunk by chunk; the last reply has nothing, or an empty string.
+/// Copies a sketch chunk by chunk. The last reply of SCANDUMP has null or an empty string instead of a chunk.
 fn copy(connection: &mut Connection, family: &str, from: &str, to: &str) -> RedisResult<()> {
     let mut position = 0;
     loop {
@@ -19,12 +19,12 @@ fn copy(connection: &mut Connection, family: &str, from: &str, to: &str) -> Redi
     }
 }
 
-/// The text of the error that the command is answered with.
+/// Returns the error text of the reply.
 fn refusal(connection: &mut Connection, line: &str) -> String {
     cmd(line).exec(connection).expect_err(line).to_string()
 }
 
-/// `CF.*`
+/// Calls every `CF.*` command.
 pub fn cuckoo(connection: &mut Connection) -> RedisResult<()> {
     let c = connection;
     cmd("CF.RESERVE cf 64 BUCKETSIZE 4 MAXITERATIONS 30 EXPANSION 2").exec(c)?;
@@ -39,7 +39,7 @@ pub fn cuckoo(connection: &mut Connection) -> RedisResult<()> {
     assert!(!cmd("CF.DEL cf z").query::<bool>(c)?);
     let added: Vec<bool> = cmd("CF.INSERT cf CAPACITY 100 ITEMS x y").query(c)?;
     assert_eq!(added, [true, true]);
-    // -1 means that the filter is full: numbers, also in RESP3.
+    // The reply has numbers in RESP3 too, because -1 means that the filter is full.
     let added: Vec<i64> = cmd("CF.INSERTNX cf ITEMS x z").query(c)?;
     assert_eq!(added, [0, 1]);
     let info: HashMap<String, i64> = cmd("CF.INFO cf").query(c)?;
@@ -59,7 +59,7 @@ pub fn cuckoo(connection: &mut Connection) -> RedisResult<()> {
     Ok(())
 }
 
-/// `CMS.*`
+/// Calls every `CMS.*` command.
 pub fn count_min(connection: &mut Connection) -> RedisResult<()> {
     let c = connection;
     cmd("CMS.INITBYDIM cms 1000 5").exec(c)?;
@@ -79,7 +79,7 @@ pub fn count_min(connection: &mut Connection) -> RedisResult<()> {
     Ok(())
 }
 
-/// `TOPK.*`
+/// Calls every `TOPK.*` command.
 pub fn top_k(connection: &mut Connection) -> RedisResult<()> {
     let c = connection;
     cmd("TOPK.RESERVE topk 2 50 4 0.9").exec(c)?;
@@ -102,7 +102,7 @@ pub fn top_k(connection: &mut Connection) -> RedisResult<()> {
     Ok(())
 }
 
-/// `TDIGEST.*`
+/// Calls every `TDIGEST.*` command.
 pub fn t_digest(connection: &mut Connection) -> RedisResult<()> {
     let c = connection;
     cmd("TDIGEST.CREATE td COMPRESSION 200").exec(c)?;
