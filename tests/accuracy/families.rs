@@ -1,4 +1,4 @@
-//! What is measured of each family.
+//! Accuracy measurements of each family.
 
 use crate::plot::{Axis, Plot, SeriesLabelPosition};
 use crate::streams::{Random, counts, zipf};
@@ -10,20 +10,19 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
-/// Every allocation is allowed.
-const ANY: Budget<'static> = Budget::UNLIMITED;
-/// Items that were never added, asked for at each point.
-const STRANGERS: u64 = 100_000;
-/// Draws of the streams.
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
+/// Number of absent items that are looked up at each point.
+const ABSENT_ITEMS: u64 = 100_000;
+/// Length of the streams.
 const STREAM: usize = 1_000_000;
-/// Different items of the streams.
+/// Number of distinct items in the streams.
 const UNIVERSE: usize = 100_000;
 
-fn stranger(number: u64) -> [u8; 8] {
+fn absent_item(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 
-/// False positives of Bloom filters as they fill and grow.
+/// False-positive rate of Bloom filters as they fill and grow.
 pub fn bloom() -> Measured {
     let reserved = |expansion, scaling| bloom::Parameters {
         capacity: 100_000,
@@ -43,19 +42,19 @@ pub fn bloom() -> Measured {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for (name, parameters) in kinds {
-        let mut chain = Chain::new(&parameters, ANY).expect("a filter");
+        let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
         let mut line = vec![(0.0, 0.0)];
         let mut number = 0u64;
         'fill: for step in 1..=40u64 {
             while chain.items() < step * 10_000 {
                 let hash = chain.hash(&number.to_le_bytes());
-                if chain.add(hash, ANY).is_err() {
+                if chain.add(hash, UNLIMITED).is_err() {
                     break 'fill;
                 }
                 number += 1;
             }
-            let found = (0..STRANGERS).filter(|&n| chain.contains(chain.hash(&stranger(n))));
-            let rate = found.count() as f64 / STRANGERS as f64;
+            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(chain.hash(&absent_item(n))));
+            let rate = found.count() as f64 / ABSENT_ITEMS as f64;
             line.push(((step * 10_000) as f64, rate * 100.0));
             if [5, 10, 20, 40].contains(&step) {
                 rows.push(vec![
@@ -100,7 +99,7 @@ pub fn bloom() -> Measured {
     }
 }
 
-/// False positives of cuckoo filters as they fill, and how far they fill.
+/// False-positive rate of cuckoo filters as they fill, and the fill ratio at the first failed insertion.
 pub fn cuckoo() -> Measured {
     const SLOTS: u64 = 1 << 17;
     let mut rows = Vec::new();
@@ -112,13 +111,13 @@ pub fn cuckoo() -> Measured {
                 max_iterations,
                 expansion: 0,
             };
-            let mut filter = CuckooFilter::new(SLOTS, parameters, ANY).expect("a filter");
+            let mut filter = CuckooFilter::new(SLOTS, parameters, UNLIMITED).expect("a filter");
             let mut number = 0u64;
-            while filter.insert(&number.to_le_bytes(), ANY).is_ok() {
+            while filter.insert(&number.to_le_bytes(), UNLIMITED).is_ok() {
                 number += 1;
                 if number.is_multiple_of(SLOTS / 32) {
-                    let found = (0..STRANGERS).filter(|&n| filter.contains(&stranger(n)));
-                    let rate = found.count() as f64 / STRANGERS as f64;
+                    let found = (0..ABSENT_ITEMS).filter(|&n| filter.contains(&absent_item(n)));
+                    let rate = found.count() as f64 / ABSENT_ITEMS as f64;
                     line.push((number as f64 / SLOTS as f64 * 100.0, rate * 100.0));
                 }
             }
@@ -174,7 +173,7 @@ pub fn cuckoo() -> Measured {
     }
 }
 
-/// By how much count-min sketches over-estimate.
+/// Overestimates of count-min sketches.
 pub fn count_min() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 11);
     let counts = counts(UNIVERSE, &stream);
@@ -182,7 +181,7 @@ pub fn count_min() -> Measured {
     let mut lines = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let mut sketch = CountMin::new(width, depth, CellSize::Four, ANY).expect("a sketch");
+        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
         for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let increment = i64::try_from(count).expect("a count");
             let bytes = (item as u32).to_le_bytes();
@@ -248,7 +247,7 @@ pub fn count_min() -> Measured {
     }
 }
 
-/// How much of the true top k is found.
+/// Share of the true top k items that top-k sketches list, and the error of their counts.
 pub fn top_k() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 12);
     let counts = counts(UNIVERSE, &stream);
@@ -260,11 +259,11 @@ pub fn top_k() -> Measured {
         let mut line = Vec::new();
         for factor in [1usize, 2, 4, 8, 16] {
             let (width, depth) = ((k * factor) as u64, 5);
-            let mut sketch = TopK::new(k as u64, width, depth, 0.9, ANY).expect("a sketch");
+            let mut sketch = TopK::new(k as u64, width, depth, 0.9, UNLIMITED).expect("a sketch");
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
-            // Several items may share the last place: each item with its count counts as found.
+            // Several items may tie for rank k: any of them counts as found.
             let least = counts[by_count[k - 1]];
             let listed: Vec<_> = sketch
                 .list()
@@ -320,10 +319,10 @@ pub fn top_k() -> Measured {
     }
 }
 
-/// How far the answers of t-digests are from the ranks that were asked for.
+/// Rank errors of the quantiles of t-digests.
 pub fn t_digest() -> Measured {
     let mut random = Random(13);
-    // Exponential: a long tail, as latencies have.
+    // Exponential distribution, which has a long tail like latencies.
     let samples: Vec<_> = (0..STREAM)
         .map(|_| -(1.0 - random.fraction()).ln())
         .collect();
@@ -332,9 +331,9 @@ pub fn t_digest() -> Measured {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for compression in [50, 100, 200, 500] {
-        let mut digest = TDigest::new(compression, ANY).expect("a digest");
-        for piece in samples.chunks(100) {
-            digest.add(piece).expect("memory");
+        let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
+        for chunk in samples.chunks(100) {
+            digest.add(chunk).expect("memory");
         }
         let compressed = digest.compressed().expect("memory");
         let off = |quantile: f64| {
@@ -342,7 +341,7 @@ pub fn t_digest() -> Measured {
             let rank = sorted.partition_point(|&sample| sample < answer);
             (rank as f64 / STREAM as f64 - quantile).abs()
         };
-        // The largest error around each point, since the error passes through zero again and again.
+        // The largest error around each point, because the error oscillates around zero.
         let points = (0..60).map(|step| {
             let from = f64::from(step) / 60.0;
             let worst = (1..=20).map(|part| off(from + f64::from(part) / 1201.0));
