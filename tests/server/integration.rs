@@ -149,7 +149,7 @@ fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
     let mut primary = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
-    // On a replica, the offset counts what is replicated; the pings of the primary must not interfere.
+    // The primary counts what it replicates only if it has a replica. Its pings must not change the offset.
     primary.call("CONFIG SET repl-ping-replica-period 3600");
     let mut replica = Server::start();
     replica.replicate(&primary);
