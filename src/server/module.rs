@@ -86,9 +86,10 @@ fn log_missing() {
     }
 }
 
-/// Valkey 9 migrates slots of a cluster as a stream of commands, the AOF rewrite of their keys. During the migration a
-/// node has keys that it does not own yet. Slots migrate so only if all modules declare this option. This module uses only
-/// the keys of the running command. Older releases ignore the option; in Redis the bit may get another meaning.
+/// Valkey 9 migrates cluster slots as a stream of commands, the AOF rewrite of their keys. During the migration, a
+/// node has keys that it does not own yet. Valkey migrates slots in this way only if all modules declare this option.
+/// This module uses only the keys of the running command. Older releases ignore the option; Redis may give the bit
+/// another meaning.
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
 /// Whether the server is Valkey, according to INFO.
