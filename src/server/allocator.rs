@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn over_aligned_blocks_are_aligned_and_know_their_origin() {
+    fn over_aligned_blocks_are_aligned_and_store_their_origin() {
         for align in [16, 32, 64, 4096] {
             let layout = Layout::from_size_align(100, align).unwrap();
             let block = alloc_aligned(layout, system_block);

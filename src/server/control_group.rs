@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_limit_of_all_ancestors_counts() {
+    fn the_smallest_limit_of_all_ancestors_applies() {
         for smallest in ["a", "a/b", "a/b/c", "a/b/c/d"] {
             let paths = ["a", "a/b", "a/b/c", "a/b/c/d"];
             let paths = paths.map(|path| {

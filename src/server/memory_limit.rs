@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn without_eviction_a_command_may_take_what_is_free() {
+    fn without_eviction_a_command_may_take_the_free_memory() {
         assert_eq!(memory(30, false).max_bytes(0), 70);
         // The bytes that the command has taken are already in use.
         assert_eq!(memory(50, false).max_bytes(20), 70);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn with_eviction_a_command_may_take_maxmemory_up_to_twice_of_it_in_use() {
+    fn with_eviction_a_command_may_take_maxmemory_if_usage_stays_below_twice_that() {
         assert_eq!(memory(30, true).max_bytes(0), 100);
         assert_eq!(memory(100, true).max_bytes(20), 100);
         assert_eq!(memory(170, true).max_bytes(0), 30);

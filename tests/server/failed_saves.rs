@@ -257,7 +257,7 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
 /// The allocator refuses all memory while a value is saved, including a top-k sketch with too many elements for the
 /// shared buffer and one with a long item.
 #[test]
-fn saving_takes_no_memory() {
+fn saving_allocates_no_memory() {
     let mut server = start(&[]);
     let mut connection = server.resp2();
     for family in FAMILIES {

@@ -201,7 +201,7 @@ fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
 
 /// Opening a source can delete it if it has expired, or publish that it is missing.
 #[test]
-fn commands_run_while_a_merge_opens_its_keys() {
+fn commands_can_run_while_a_merge_opens_its_keys() {
     let server = start();
     let mut connection = server.resp2();
     assert!(connection.call("DEBUG SET-ACTIVE-EXPIRE 0").is_ok());

@@ -23,7 +23,7 @@ fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
 
 /// An insertion that fails has evicted and restored `MAXITERATIONS` fingerprints, at most 65,535: 131,070 steps.
 #[test]
-fn failed_insertions_with_the_most_evictions() {
+fn failed_insertions_with_the_most_evictions_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 4096 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 0");
@@ -43,7 +43,7 @@ fn failed_insertions_with_the_most_evictions() {
 /// as in RedisBloom: one command adds up to 4,096 sub-filters and refuses its remaining items. Here: 10,000 equal
 /// items in buckets of one slot.
 #[test]
-fn equal_items_in_one_sub_filter_after_another() {
+fn equal_items_fill_one_sub_filter_after_another_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 1024 MAXITERATIONS 500 EXPANSION 1");
@@ -92,7 +92,7 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
 /// the smallest error rate): at most 2.2 million probes per item. Here all bits except one in each filter are set, so
 /// that a lookup tests all probes up to that one.
 #[test]
-fn the_longest_chain_of_filters() {
+fn lookups_in_the_longest_chain_of_filters_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("BF.RESERVE one 5e-324 1 NONSCALING");
@@ -132,7 +132,7 @@ fn the_longest_chain_of_filters() {
 /// item is at most that number times the depth. Here: 1,000 items with the largest increment, and ten with the
 /// slowest decay.
 #[test]
-fn many_large_increments() {
+fn many_large_increments_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     for (decay, items) in [
@@ -160,7 +160,7 @@ fn many_large_increments() {
 /// proportion to the sketch's memory. Here: a depth of a million (error rates give at most 1,075) and items of 100
 /// bytes.
 #[test]
-fn sketches_of_a_million_rows() {
+fn commands_on_sketches_of_a_million_rows_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     let item = "x".repeat(100);
@@ -175,7 +175,7 @@ fn sketches_of_a_million_rows() {
 /// Sorted, reversed, constant and organ-pipe input, for which some digests need one node per sample. Here the nodes
 /// never exceed their capacity, and a thousand samples cost one sort and a few passes over the nodes.
 #[test]
-fn samples_in_adverse_orders() {
+fn samples_in_adverse_orders_are_added_in_time() {
     const SAMPLES: i64 = 100_000;
     let server = Server::start();
     let mut connection = server.resp2();
@@ -245,7 +245,7 @@ fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
 /// items of a small heap. Without this limit the last command would compare each of 20,000 items with about 190,000
 /// others.
 #[test]
-fn items_of_one_fingerprint_in_a_large_heap() {
+fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     let items = items_of_one_fingerprint(200_000);
@@ -272,7 +272,7 @@ fn items_of_one_fingerprint_in_a_large_heap() {
 /// A sketch of a million rows and items of 64 KiB: the server refuses items that take too long to hash, and accepts
 /// shorter items.
 #[test]
-fn items_too_long_for_a_deep_sketch() {
+fn items_too_long_for_a_deep_sketch_are_refused() {
     let server = Server::start();
     let mut replica = Server::start();
     let mut connection = server.resp2();
@@ -338,7 +338,7 @@ fn items_too_long_for_a_deep_sketch() {
 /// A source that occurs several times is read once: otherwise 4,000 occurrences of a source of 16 MiB would read 64
 /// GiB.
 #[test]
-fn merges_with_a_source_named_4000_times() {
+fn merges_with_a_source_named_4000_times_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     for create in [
@@ -363,7 +363,7 @@ fn merges_with_a_source_named_4000_times() {
 /// Merges read at most 4 GiB: more is refused before any source is read. A merge of a destination and one source is
 /// never refused, so that a large merge can be split.
 #[test]
-fn merges_of_many_large_sources() {
+fn merges_of_too_many_large_sources_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
     // Only address space: nothing is written to them.

@@ -32,7 +32,7 @@ impl Buffer {
         // SAFETY: the layout's size is not zero.
         let block = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
         // SAFETY: the block comes from the global allocator with the layout of `len` bytes at
-        // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialised.
+        // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialized.
         let bytes = unsafe { Vec::from_raw_parts(block.as_ptr(), len, len) };
         Ok(Self { bytes })
     }

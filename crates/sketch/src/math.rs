@@ -122,7 +122,7 @@ mod tests {
         match std::env::var(INPUTS).as_deref() {
             Err(_) => (1_000_000, 8_106_470_455_059_989_133),
             Ok("100000000") => (100_000_000, 17_548_507_210_259_509_410),
-            Ok(count) => panic!("{INPUTS} is {count}: there is a checksum of 100000000 only"),
+            Ok(count) => panic!("{INPUTS} is {count}: only 100000000 has a recorded checksum"),
         }
     }
 

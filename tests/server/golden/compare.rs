@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_may_differ_and_its_type_may_not() {
+    fn fields_about_memory_may_differ_in_value_but_not_in_type() {
         let recorded = json!([
             "arr",
             [["str", "Size"], ["int", 1], ["str", "Capacity"], ["int", 2]]

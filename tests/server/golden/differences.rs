@@ -908,7 +908,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_replaced_once_and_whole() {
+    fn a_part_is_replaced_completely_and_only_once() {
         assert_eq!(replace("a[+RO]b", "[+RO]", "[+RW]").unwrap(), "a[+RW]b");
         assert_eq!(replace("a[+@x +@y] []", "[+@*]", "[]").unwrap(), "a[] []");
         assert_eq!(replace("[+x]", "[+@*]", "[]"), None);
@@ -927,7 +927,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_covers_only_what_it_says() {
+    fn a_difference_allows_only_its_patterns() {
         let mut copy = listed(&DIFFERENCES[0]);
         let refusal = "ERR not supported for this module key";
         let one = || Reply::Integer(1);
