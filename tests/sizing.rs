@@ -321,7 +321,7 @@ fn t_digest_figures_match_the_digests() {
     }
 }
 
-/// Sends a command for `items` items, at max_bytes 1,000 per request. A request has the arguments `command`, then those of
+/// Sends a command for `items` items, at most 1,000 per request. A request has the arguments `command`, then those of
 /// each item.
 fn fill(
     connection: &mut Connection,
@@ -354,7 +354,7 @@ fn field(connection: &mut Connection, command: &str, name: &str) -> i64 {
     fields[at + 1].integer().expect("an integer")
 }
 
-/// Asserts that MEMORY USAGE and the page differ by at max_bytes 3 % or 100 bytes, because allocators differ.
+/// Asserts that MEMORY USAGE and the page differ by at most 3 % or 100 bytes, because allocators differ.
 fn assert_same_memory(usage: f64, shown: &Shown) {
     let memory = shown.figure("memory");
     assert!(
