@@ -270,7 +270,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let start = "CF.INSERT is refused memory: it asks for 8590196736 bytes in all and for 8590196736 to stay free, maxmemory allows ";
     assert!(line.starts_with(start), "{line}");
 
-    // Suppressed lines are counted.
+    // The lines that are held back are counted.
     let commands = [
         "CMS.INITBYDIM m 9000000000000000 1",
         "CMS.INITBYDIM m 9000000000000000 1024",
@@ -307,7 +307,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let server = Options::new().address_space(1 << 30).start();
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
-    // A machine with less than 2 GB refuses the memory itself.
+    // Where the machine has less than 2 GB, that is what refuses it.
     let allocator = "CMS.INITBYDIM is refused memory: the allocator has no 2000000000 bytes for it";
     assert!(
         line == allocator || line.contains("the machine allows"),

@@ -1,5 +1,5 @@
-//! docs/troubleshooting.md must list all errors and log lines of the module, which are collected from the source
-//! code. The page of a family must also list its errors.
+//! docs/troubleshooting.md has all errors and log lines of the module, which are collected from the sources. The errors
+//! of a family are on its page too.
 
 use crate::families::FAMILIES;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The command reference: each family's page must describe its commands like COMMAND DOCS.
+//! The command reference: each family's page describes its commands as the server does.
 
 use super::page::Page;
 use crate::families::FAMILIES;
@@ -20,7 +20,7 @@ fn fields(reply: &Reply) -> BTreeMap<String, &Reply> {
         .collect()
 }
 
-/// The syntax of a command's arguments, from their tree in COMMAND DOCS.
+/// How the arguments of a command are written, from their tree in COMMAND DOCS.
 fn syntax(arguments: &Reply, between: &str) -> String {
     let all = arguments.items().expect("arguments").iter().map(argument);
     all.collect::<Vec<_>>().join(between)
@@ -50,7 +50,7 @@ fn argument(reply: &Reply) -> String {
     written
 }
 
-/// The lines about a command on its page that are derived from COMMAND DOCS.
+/// The lines of a page about a command that are derived from COMMAND DOCS.
 fn lines(name: &str, docs: &Reply) -> [String; 3] {
     let fields = fields(docs);
     let field = |name: &str| text(fields[name]);
@@ -116,7 +116,7 @@ fn every_command_is_documented_as_the_server_describes_it() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// docs/operations.md explains exactly the fields of INFO.
+/// docs/operations.md explains each field of INFO, and no other.
 #[test]
 fn every_field_of_info_is_explained() {
     let server = Server::start();
@@ -135,7 +135,7 @@ fn every_field_of_info_is_explained() {
             let Some((name, _)) = line.split_once(':') else {
                 continue;
             };
-            // All families have the same fields, explained once for FAMILY.
+            // The families have the same fields: explained once, for FAMILY.
             let mut general = name.to_owned();
             for family in FAMILIES {
                 general = general.replace(family.info_prefix, "bf_FAMILY_");
