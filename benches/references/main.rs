@@ -23,8 +23,8 @@ use record::segments::Segments;
 use serde_json::{Value, json};
 use stream::{Item, Numbers, item};
 
-/// Size of each filter in bytes, how often it is filled, and the divisor of its capacity that is filled: a
-/// filter of 1 GiB takes minutes to fill, so it is filled only to an eighth.
+/// Size of each filter in bytes, number of fills, and divisor of the number of items: a filter of 1 GiB takes
+/// minutes to fill, so only an eighth of its capacity is filled.
 const SIZES: [(u64, usize, u64); 3] = [(1 << 20, 9, 1), (64 << 20, 1, 1), (1 << 30, 1, 8)];
 /// Blocks per timed segment.
 const BLOCKS_PER_SEGMENT: u64 = 64;

@@ -151,7 +151,7 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     }
 }
 
-/// Every argument of make must be a target of the Makefile or set a variable.
+/// Every argument of make is a target of the Makefile, or sets a variable.
 fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), String> {
     let makefile = fs::read_to_string("Makefile").expect("the Makefile");
     let commands = lines.filter_map(|line| line.split('#').next());
