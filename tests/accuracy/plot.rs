@@ -1,10 +1,10 @@
-//! Line plots as SVG.
+//! A plot of lines, as SVG.
 
 pub use plotters::chart::SeriesLabelPosition;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (800, 450);
-/// Colors that color-blind readers can distinguish (Okabe & Ito, "Color Universal Design", 2008).
+/// Told apart by eyes that see no red or no green too (Okabe & Ito, "Color Universal Design", 2008).
 const COLOURS: [RGBColor; 5] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -13,7 +13,7 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(86, 86, 86),
 ];
 
-/// An axis. `from` and `to` are exponents of ten if it is logarithmic.
+/// An axis: what it shows, from where to where (powers of ten if logarithmic).
 #[derive(Debug)]
 pub struct Axis {
     pub label: &'static str,
@@ -41,20 +41,20 @@ impl Axis {
     }
 }
 
-/// A plot with several lines.
+/// A plot.
 #[derive(Debug)]
 pub struct Plot {
     pub title: &'static str,
     pub x: Axis,
     pub y: Axis,
-    /// Names and points of the lines.
+    /// Lines with their names.
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
-    /// Position of the legend; it should not cover the lines.
+    /// Where no line is in the way of their names.
     pub legend: SeriesLabelPosition,
 }
 
 impl Plot {
-    /// Draws the plot.
+    /// Draws it.
     pub fn svg(&self) -> String {
         let mut svg = String::new();
         {
