@@ -10,15 +10,15 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
-const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
+const ANY: Budget<'static> = Budget::UNLIMITED;
 /// Number of absent items that are looked up at each point.
-const ABSENT_ITEMS: u64 = 100_000;
+const STRANGERS: u64 = 100_000;
 /// Length of the streams.
 const STREAM: usize = 1_000_000;
 /// Number of distinct items in the streams.
 const UNIVERSE: usize = 100_000;
 
-fn absent_item(number: u64) -> [u8; 8] {
+fn stranger(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 
@@ -42,19 +42,19 @@ pub fn bloom() -> Measured {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for (name, parameters) in kinds {
-        let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
+        let mut chain = Chain::new(&parameters, ANY).expect("a filter");
         let mut line = vec![(0.0, 0.0)];
         let mut number = 0u64;
         'fill: for step in 1..=40u64 {
             while chain.items() < step * 10_000 {
                 let hash = chain.hash(&number.to_le_bytes());
-                if chain.add(hash, UNLIMITED).is_err() {
+                if chain.add(hash, ANY).is_err() {
                     break 'fill;
                 }
                 number += 1;
             }
-            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(chain.hash(&absent_item(n))));
-            let rate = found.count() as f64 / ABSENT_ITEMS as f64;
+            let found = (0..STRANGERS).filter(|&n| chain.contains(chain.hash(&stranger(n))));
+            let rate = found.count() as f64 / STRANGERS as f64;
             line.push(((step * 10_000) as f64, rate * 100.0));
             if [5, 10, 20, 40].contains(&step) {
                 rows.push(vec![
@@ -111,13 +111,13 @@ pub fn cuckoo() -> Measured {
                 max_iterations,
                 expansion: 0,
             };
-            let mut filter = CuckooFilter::new(SLOTS, parameters, UNLIMITED).expect("a filter");
+            let mut filter = CuckooFilter::new(SLOTS, parameters, ANY).expect("a filter");
             let mut number = 0u64;
-            while filter.insert(&number.to_le_bytes(), UNLIMITED).is_ok() {
+            while filter.insert(&number.to_le_bytes(), ANY).is_ok() {
                 number += 1;
                 if number.is_multiple_of(SLOTS / 32) {
-                    let found = (0..ABSENT_ITEMS).filter(|&n| filter.contains(&absent_item(n)));
-                    let rate = found.count() as f64 / ABSENT_ITEMS as f64;
+                    let found = (0..STRANGERS).filter(|&n| filter.contains(&stranger(n)));
+                    let rate = found.count() as f64 / STRANGERS as f64;
                     line.push((number as f64 / SLOTS as f64 * 100.0, rate * 100.0));
                 }
             }
@@ -181,7 +181,7 @@ pub fn count_min() -> Measured {
     let mut lines = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
+        let mut sketch = CountMin::new(width, depth, CellSize::Four, ANY).expect("a sketch");
         for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let increment = i64::try_from(count).expect("a count");
             let bytes = (item as u32).to_le_bytes();
@@ -259,7 +259,7 @@ pub fn top_k() -> Measured {
         let mut line = Vec::new();
         for factor in [1usize, 2, 4, 8, 16] {
             let (width, depth) = ((k * factor) as u64, 5);
-            let mut sketch = TopK::new(k as u64, width, depth, 0.9, UNLIMITED).expect("a sketch");
+            let mut sketch = TopK::new(k as u64, width, depth, 0.9, ANY).expect("a sketch");
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
@@ -331,7 +331,7 @@ pub fn t_digest() -> Measured {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for compression in [50, 100, 200, 500] {
-        let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
+        let mut digest = TDigest::new(compression, ANY).expect("a digest");
         for chunk in samples.chunks(100) {
             digest.add(chunk).expect("memory");
         }
