@@ -1,10 +1,11 @@
-//! The sketches without a server: time an operation, at sizes from the caches to main memory.
+//! Benchmark of the sketches without a server: time per operation, at sizes from the processor caches to main
+//! memory.
 //!
-//! `cargo bench` runs all, `cargo bench bloom` those of one family. Items are 16 bytes; those that are
-//! looked up are half in, half not.
+//! `cargo bench --bench sketches` runs all benchmarks, `cargo bench --bench sketches bloom` those of one
+//! family. Items are 16 bytes; half of the items that are looked up were never added.
 
 #[path = "stream/mod.rs"]
-#[allow(dead_code)] // The items only.
+#[allow(dead_code)] // Uses only the items.
 mod stream;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -18,32 +19,33 @@ use std::hint::black_box;
 use std::time::Duration;
 use stream::{Item, item};
 
-/// Sizes of the filters: in the second-level cache, in the third, in main memory.
+/// Sizes of the filters: second-level cache, third-level cache, main memory.
 const MEBIBYTES: [u64; 3] = [1, 64, 1024];
-/// Items that are added before look-ups are timed: enough to touch every page.
+/// Items to add before lookups are timed: enough to touch every page.
 const PREFILL: u64 = 1_000_000;
-/// Items of a batch, as in a command with many.
+/// Items per batch, as in a command with many items.
 const BATCH: usize = 100;
 
 fn batch(first: u64) -> Vec<Item> {
     (first..first + BATCH as u64).map(item).collect()
 }
 
-/// Every allocation is allowed.
-const ANY: Budget<'static> = Budget::UNLIMITED;
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
 fn bloom_of(mebibytes: u64) -> Chain {
     let parameters = bloom::Parameters {
-        // 14.4 bits an entry.
+        // 14.4 bits per item.
         capacity: mebibytes * (8 << 20) * 10 / 144,
         error_rate: 0.001,
         expansion: 2,
         scaling: false,
     };
-    let mut chain = Chain::new(&parameters, ANY).expect("memory for the filter");
+    let mut chain = Chain::new(&parameters, UNLIMITED).expect("enough memory for the filter");
     for number in 0..PREFILL.min(parameters.capacity * 9 / 10) {
         let hash = chain.hash(&item(number));
-        chain.add(hash, ANY).expect("room for the item");
+        chain
+            .add(hash, UNLIMITED)
+            .expect("the filter accepts the item");
     }
     chain
 }
@@ -55,7 +57,7 @@ fn bloom(criterion: &mut Criterion) {
         let mut number = 0;
         let mut next = || {
             number += 1;
-            // Every other one was never added.
+            // Every second item was never added.
             item(number % PREFILL + (number & 1) * (1 << 40))
         };
         group.throughput(Throughput::Elements(1));
@@ -73,7 +75,7 @@ fn bloom(criterion: &mut Criterion) {
             b.iter(|| {
                 new += 1;
                 let hash = chain.hash(&item(new));
-                black_box(chain.add(hash, ANY).unwrap_or(false))
+                black_box(chain.add(hash, UNLIMITED).unwrap_or(false))
             });
         });
         group.throughput(Throughput::Elements(bloom::filter::BLOCK_ITEMS as u64));
@@ -99,12 +101,12 @@ fn cuckoo(criterion: &mut Criterion) {
             max_iterations: 20,
             expansion: 1,
         };
-        let mut filter =
-            CuckooFilter::new(mebibytes << 20, parameters, ANY).expect("memory for the filter");
+        let mut filter = CuckooFilter::new(mebibytes << 20, parameters, UNLIMITED)
+            .expect("enough memory for the filter");
         for number in 0..PREFILL.min((mebibytes << 20) / 2) {
             filter
-                .insert(&item(number), ANY)
-                .expect("room for the item");
+                .insert(&item(number), UNLIMITED)
+                .expect("the filter accepts the item");
         }
         let mut number = 0;
         group.throughput(Throughput::Elements(1));
@@ -124,7 +126,9 @@ fn cuckoo(criterion: &mut Criterion) {
                 b.iter(|| {
                     number += 1;
                     let new = item(number | 1 << 50);
-                    black_box(filter.insert(&new, ANY).is_ok() && filter.delete(&new, ANY))
+                    black_box(
+                        filter.insert(&new, UNLIMITED).is_ok() && filter.delete(&new, UNLIMITED),
+                    )
                 });
             },
         );
@@ -151,8 +155,8 @@ fn count_min(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("count-min");
     for (width, depth) in [(2_000, 7), (200_000, 10), (50_000_000, 5)] {
         let size = format!("{width} x {depth}");
-        let mut sketch =
-            CountMin::new(width, depth, CellSize::Four, ANY).expect("memory for the sketch");
+        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED)
+            .expect("enough memory for the sketch");
         let mut number = 0;
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(BenchmarkId::new("increment, a batch of 100", &size), |b| {
@@ -181,9 +185,10 @@ fn top_k(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("top-k");
     group.throughput(Throughput::Elements(1));
     for k in [10, 100, 1_000, 10_000] {
-        let mut sketch = TopK::new(k, k * 8, 7, 0.9, ANY).expect("memory for the sketch");
+        let mut sketch =
+            TopK::new(k, k * 8, 7, 0.9, UNLIMITED).expect("enough memory for the sketch");
         let mut number = 1u64;
-        // A skewed stream: the square of a uniform number, over 20 k items.
+        // A skewed stream over 20 × k items: the square of a uniform number.
         let mut next = || {
             number = number
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -210,7 +215,8 @@ fn top_k(criterion: &mut Criterion) {
 fn t_digest(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("t-digest");
     for compression in [100, 1_000] {
-        let mut digest = TDigest::new(compression, ANY).expect("memory for the digest");
+        let mut digest =
+            TDigest::new(compression, UNLIMITED).expect("enough memory for the digest");
         let mut number = 1u64;
         let mut values = move || -> [f64; BATCH] {
             std::array::from_fn(|_| {
@@ -221,7 +227,9 @@ fn t_digest(criterion: &mut Criterion) {
             })
         };
         for _ in 0..10_000 {
-            digest.add(&values()).expect("room for the values");
+            digest
+                .add(&values())
+                .expect("the digest accepts the values");
         }
         let size = format!("compression {compression}");
         group.throughput(Throughput::Elements(BATCH as u64));
@@ -234,15 +242,34 @@ fn t_digest(criterion: &mut Criterion) {
         });
         group.throughput(Throughput::Elements(1));
         group.bench_function(BenchmarkId::new("quantile", &size), |b| {
-            b.iter(|| black_box(digest.compressed().map(|kept| kept.quantile(0.99)).ok()));
+            b.iter(|| {
+                black_box(
+                    digest
+                        .compressed()
+                        .map(|compressed| compressed.quantile(0.99))
+                        .ok(),
+                )
+            });
         });
         group.bench_function(BenchmarkId::new("cdf", &size), |b| {
-            b.iter(|| black_box(digest.compressed().map(|kept| kept.cdf(1e15)).ok()));
+            b.iter(|| {
+                black_box(
+                    digest
+                        .compressed()
+                        .map(|compressed| compressed.cdf(1e15))
+                        .ok(),
+                )
+            });
         });
         group.bench_function(BenchmarkId::new("add 1, then quantile", &size), |b| {
             b.iter(|| {
-                digest.add(&[1e15]).expect("room for the value");
-                black_box(digest.compressed().map(|kept| kept.quantile(0.99)).ok())
+                digest.add(&[1e15]).expect("the digest accepts the value");
+                black_box(
+                    digest
+                        .compressed()
+                        .map(|compressed| compressed.quantile(0.99))
+                        .ok(),
+                )
             });
         });
     }

@@ -1,10 +1,10 @@
-//! Active defragmentation under real fragmentation: `make test-defrag`, on a server that can.
+//! Active defragmentation of fragmented memory. `make test-defrag` runs these tests on a server that supports it.
 //!
-//! A server moves blocks in sparse slabs of its allocator. So each test fills many keys and deletes most of them, or
-//! every other block of a large one.
+//! The server moves blocks out of sparsely used slabs of its allocator. To create such slabs, the tests fill many keys
+//! and delete most of them.
 
 #[path = "server/families/mod.rs"]
-#[allow(dead_code)] // Not all of it is used here; so below.
+#[allow(dead_code)] // The server tests use the rest.
 mod families;
 mod support;
 #[path = "server/workload.rs"]
@@ -18,10 +18,10 @@ use support::resp::{Connection, Reply};
 use support::server::{Options, Server};
 use support::state::State;
 
-/// Keys of a type.
+/// Number of keys per type.
 const KEYS: u32 = 8000;
 
-/// A server with an eager defragmenter, which does not run yet.
+/// Starts a server with low thresholds for active defragmentation, which is still off.
 fn start() -> Server {
     let server = Options::new()
         .arguments(&["--active-defrag-ignore-bytes", "1"])
@@ -29,13 +29,13 @@ fn start() -> Server {
         .arguments(&["--active-defrag-cycle-min", "40"])
         .arguments(&["--active-defrag-cycle-max", "80"])
         .start();
-    switch(&server, "yes");
-    switch(&server, "no");
+    set_defragmentation(&server, "yes");
+    set_defragmentation(&server, "no");
     server
 }
 
-/// Switches the defragmenter on or off.
-fn switch(server: &Server, to: &str) {
+/// Sets activedefrag to `yes` or `no`.
+fn set_defragmentation(server: &Server, to: &str) {
     let reply = server.call(&format!("CONFIG SET activedefrag {to}"));
     assert!(
         reply.is_ok(),
@@ -49,7 +49,7 @@ fn number(server: &Server, field: &str) -> f64 {
         .unwrap_or_else(|| panic!("no number {field} in INFO"))
 }
 
-/// How much more memory the allocator has in use than it gave out: 1 is none.
+/// Ratio of the allocator's active to allocated memory; 1 means no fragmentation.
 fn fragmentation(server: &Server) -> f64 {
     number(server, "allocator_frag_ratio")
 }
@@ -59,7 +59,7 @@ fn run(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-/// Fills the server with keys of a type, and deletes three of four.
+/// Creates keys of a type and deletes three of every four.
 fn fragment(connection: &mut Connection, of: &Family) {
     for n in 0..KEYS {
         for command in (of.defrag.create)(&format!("key:{n}"), n) {
@@ -71,18 +71,18 @@ fn fragment(connection: &mut Connection, of: &Family) {
     }
 }
 
-/// Waits until less than half of the fragmentation is left, and returns it.
+/// Waits until fragmentation has decreased by more than half, and returns the new ratio.
 fn wait_for_defragmentation(server: &mut Server, fragmented: f64) -> f64 {
-    server.wait_until("fragmentation to go down", |server| {
+    server.wait_until("fragmentation to decrease", |server| {
         fragmentation(server) - 1.0 < (fragmented - 1.0) / 2.0
     });
     fragmentation(server)
 }
 
-/// Fragmentation decreases by at least half, and keys stay unchanged; a replica without defragmentation has the same
-/// data after writes in the meantime.
+/// Fragmentation decreases by at least half and keys stay unchanged. A replica without defragmentation has the same
+/// data after writes during defragmentation.
 #[test]
-fn keys_of_every_type_move_and_stay_the_same() {
+fn defragmentation_moves_keys_of_every_type_without_changing_them() {
     for of in FAMILIES {
         let mut server = start();
         let mut replica = Server::start();
@@ -92,9 +92,9 @@ fn keys_of_every_type_move_and_stay_the_same() {
         // The server updates the ratio periodically.
         server.wait_until("fragmentation", |server| fragmentation(server) > 1.3);
         let fragmented = fragmentation(&server);
-        let figures = server.call("INFO bf_stats");
+        let stats = server.call("INFO bf_stats");
 
-        switch(&server, "yes");
+        set_defragmentation(&server, "yes");
         let defragmented = wait_for_defragmentation(&mut server, fragmented);
         let hits = number(&server, "active_defrag_hits");
         let keys = number(&server, "active_defrag_key_hits");
@@ -108,17 +108,17 @@ fn keys_of_every_type_move_and_stay_the_same() {
             of.type_name
         );
         State::of(&mut connection).assert_same(&before, of.type_name);
-        assert_eq!(server.call("INFO bf_stats"), figures);
+        assert_eq!(server.call("INFO bf_stats"), stats);
         assert!(connection.call("DEBUG RELOAD").is_ok());
         State::of(&mut connection).assert_same(&before, of.type_name);
 
-        // Once more, while clients write.
-        switch(&server, "no");
+        // Defragmentation while a client writes.
+        set_defragmentation(&server, "no");
         connection.call("FLUSHALL SYNC");
         fragment(&mut connection, of);
         replica.replicate(&server);
         assert!(server.call("CONFIG RESETSTAT").is_ok());
-        switch(&server, "yes");
+        set_defragmentation(&server, "yes");
         let mut written = 0;
         let start = Instant::now();
         while written < 20_000 || number(&server, "active_defrag_hits") == 0.0 {
@@ -130,7 +130,10 @@ fn keys_of_every_type_move_and_stay_the_same() {
                 );
                 written += 1;
             }
-            assert!(start.elapsed() < Duration::from_secs(120), "nothing moves");
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "no blocks were moved"
+            );
         }
         wait_for_defragmentation(&mut server, fragmented);
         server.wait_for_replica(&replica);
@@ -140,15 +143,15 @@ fn keys_of_every_type_move_and_stay_the_same() {
     }
 }
 
-/// A key with a great many blocks is moved in steps, from where the last one ended, and may change in
-/// between. (The server puts keys off whose effort is above active-defrag-max-scan-fields.)
+/// The server defragments a key with many blocks (more than active-defrag-max-scan-fields) in steps, and clients may
+/// change the key between steps.
 #[test]
-fn large_keys_move_in_steps() {
+fn defragmentation_moves_large_keys_in_steps() {
     const ITEMS: u32 = 200_000;
     let mut server = start();
     let mut replica = Server::start();
     let mut connection = server.resp2();
-    // The items of six sketches take turns in the slabs, and so do the filters of six chains.
+    // Interleaved additions to six keys of each type: deleting five of them leaves sparse slabs.
     for key in 0..6 {
         run(
             &mut connection,
@@ -180,13 +183,13 @@ fn large_keys_move_in_steps() {
     replica.replicate(&server);
     server.wait_until("fragmentation", |server| fragmentation(server) > 1.2);
     let fragmented = fragmentation(&server);
-    // A hundredth of the time, so that a step does little.
+    // Small steps: 1 to 2 % of CPU time.
     for setting in ["active-defrag-cycle-min 1", "active-defrag-cycle-max 2"] {
         assert!(connection.call(&format!("CONFIG SET {setting}")).is_ok());
     }
-    switch(&server, "yes");
+    set_defragmentation(&server, "yes");
     let mut seen = Vec::new();
-    server.wait_until("many steps", |server| {
+    server.wait_until("several steps", |server| {
         let hits = number(server, "active_defrag_hits");
         if seen.last() != Some(&hits) {
             seen.push(hits);

@@ -1,7 +1,7 @@
-//! Damaged stored forms and odd sequences of operations, 100,000 cases in all: what the fuzz targets do
-//! (fuzz/src), with a fixed generator in the place of a fuzzer. No case may panic or hang.
+//! Runs the fuzz drivers (fuzz/src) on 100,000 damaged stored forms and random sequences of operations. No case may
+//! panic or hang.
 //!
-//! Every run sees the same cases, so that none fails by chance.
+//! The random generator has fixed seeds, so every run executes the same cases.
 
 #[path = "support/damage.rs"]
 mod damage;
@@ -15,15 +15,15 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Seeds larger than this take too long for what they show.
+/// Maximum size of a seed. Larger seeds take long and cover no more code.
 const MAX_SEED_BYTES: usize = 4096;
 
-/// The golden payloads that are not large.
+/// The golden payloads of at most [`MAX_SEED_BYTES`].
 fn payloads() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dumps");
     let mut paths = Vec::new();
-    for peer in ["2.8", "8.10"] {
-        for entry in fs::read_dir(root.join(peer)).unwrap() {
+    for version in ["2.8", "8.10"] {
+        for entry in fs::read_dir(root.join(version)).unwrap() {
             paths.push(entry.unwrap().path());
         }
     }
@@ -51,7 +51,8 @@ fn seeds(family: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// One to three faults, most of them near the front, where the sizes are; at times the end of another.
+/// Applies one to three faults, most of them near the start, where the sizes are. A tenth of the faults replaces the
+/// end with that of another seed.
 fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=numbers.below(3) {
@@ -61,7 +62,7 @@ fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
         };
         let mut at = numbers.below(front);
         if numbers.below(3) > 0 && at > 0 {
-            // Values are eight bytes wide and follow the version.
+            // Most values have eight bytes; the first follows the one-byte version.
             at = (at - 1) / 8 * 8 + 1;
         }
         if numbers.below(10) == 0 {
@@ -75,28 +76,31 @@ fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     bytes
 }
 
-/// Runs a case and, if it panics, says which bytes did it.
+/// Runs a case; if it panics, prints its input.
 fn run(case: fn(&[u8]), bytes: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| case(bytes))) {
-        eprintln!("the bytes were {bytes:?}");
+        eprintln!("input: {bytes:?}");
         std::panic::resume_unwind(panic);
     }
 }
 
-/// Runs a case for every family, each on a thread of its own.
+/// Runs a case for every family, each in its own thread.
 fn for_each_family(case: fn(&Family)) {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (FAMILIES.iter())
             .map(|family| (family.name, scope.spawn(move || case(family))))
             .collect();
         for (name, thread) in threads {
-            assert!(thread.join().is_ok(), "{name} failed, see above");
+            assert!(
+                thread.join().is_ok(),
+                "{name} failed; see the panic message above"
+            );
         }
     });
 }
 
 #[test]
-fn damaged_stored_forms_are_refused_or_usable() {
+fn damaged_stored_forms_are_rejected_or_usable() {
     for_each_family(|family| {
         let seeds = seeds(family.name);
         let mut numbers = Numbers(0x5eed);
@@ -111,7 +115,7 @@ fn damaged_stored_forms_are_refused_or_usable() {
 }
 
 #[test]
-fn sequences_of_operations_follow_their_model() {
+fn sequences_of_operations_match_the_model() {
     for_each_family(|family| {
         let mut numbers = Numbers(0xc0ffee);
         for round in 0..3_000 {
@@ -122,10 +126,9 @@ fn sequences_of_operations_follow_their_model() {
     });
 }
 
-/// Whole payloads: bits of their frame, and values of another kind, of which the packed forms above
-/// know nothing.
+/// Complete payloads also have frames and typed values, which the stored forms above lack.
 #[test]
-fn whole_payloads_survive_damage() {
+fn damaged_payloads_are_rejected_or_usable() {
     let payloads = payloads();
     let mut numbers = Numbers(0xd00d);
     for round in 0..15_000 {

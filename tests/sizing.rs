@@ -1,7 +1,7 @@
-//! docs/sizing.html in a headless browser: its figures are compared with the sketches, and with what a server reports
-//! of filled keys.
+//! Opens docs/sizing.html in a headless browser and compares its figures with the sketches and with the memory usage of
+//! filled keys.
 //!
-//! `make test-sizing` installs Chromium and runs this; plain `cargo test` leaves it out.
+//! `make test-sizing` installs Chromium and runs these tests; `cargo test` skips them.
 
 mod support;
 
@@ -17,17 +17,17 @@ use std::process::Command;
 use support::resp::Connection;
 use support::server::Server;
 
-const ANY: Budget<'static> = Budget::UNLIMITED;
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
-/// What the page shows.
+/// The results on the page.
 #[derive(Debug)]
 struct Shown {
     figures: BTreeMap<String, f64>,
     command: String,
-    /// Points of the first curve, as the table below the plot has them.
+    /// Points of the first curve, from the table below the plot.
     points: Vec<(f64, f64)>,
-    /// Why it computes nothing; empty if it does.
-    refusal: String,
+    /// The error message; empty if the input is valid.
+    error: String,
 }
 
 impl Shown {
@@ -39,14 +39,14 @@ impl Shown {
     }
 }
 
-/// The text between two others.
+/// The text between `before` and `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     Some(rest.split_once(after)?.0)
 }
 
-/// Opens the page with these values and reads what it shows.
-fn ask(values: &str) -> Shown {
+/// Opens the page with these input values and reads the results.
+fn open_page(values: &str) -> Shown {
     let page = Path::new("docs/sizing.html")
         .canonicalize()
         .expect("the page");
@@ -67,7 +67,9 @@ fn ask(values: &str) -> Shown {
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(["--dump-dom", &format!("file://{}#{values}", page.display())])
         .output()
-        .unwrap_or_else(|error| panic!("no chromium ({error}): `make test-sizing` installs it"));
+        .unwrap_or_else(|error| {
+            panic!("cannot run chromium ({error}); `make test-sizing` installs it")
+        });
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(
         dom.contains("</html>"),
@@ -82,7 +84,7 @@ fn ask(values: &str) -> Shown {
     for cell in dom.split("data-x=\"").skip(1) {
         let x = number(cell.split('"').next().expect("a value"));
         let y = number(between(cell, "data-y=\"", "\"").expect("a value"));
-        // Further curves have the same places.
+        // All curves have the same x values.
         if points.last().is_none_or(|last| last.0 != x) {
             points.push((x, y));
         }
@@ -103,7 +105,7 @@ fn ask(values: &str) -> Shown {
             .and_then(|code| code.split_once('>'))
             .map_or_else(String::new, |code| code.1.to_owned()),
         points,
-        refusal: if attributes.contains("hidden") {
+        error: if attributes.contains("hidden") {
             String::new()
         } else {
             text.to_owned()
@@ -111,15 +113,16 @@ fn ask(values: &str) -> Shown {
     }
 }
 
-fn close(ours: f64, theirs: f64, what: &str) {
-    let off = (ours - theirs).abs();
+/// Asserts that the page shows the expected figure, up to rounding.
+fn assert_close(expected: f64, shown: f64, what: &str) {
+    let difference = (expected - shown).abs();
     assert!(
-        off <= 1e-9 * ours.abs(),
-        "{what}: {ours}, the page has {theirs}"
+        difference <= 1e-9 * expected.abs(),
+        "{what}: expected {expected}, the page shows {shown}"
     );
 }
 
-/// False positives of a chain after so many items, from its shapes (Bloom 1970).
+/// False-positive rate of a chain with `items` items, computed from its shapes (Bloom 1970).
 fn chain_error(capacity: u64, rate: f64, expansion: u64, items: f64) -> f64 {
     let (mut capacity, mut left, mut right) = (capacity, items, 1.0);
     let mut rate = if expansion == 0 { rate } else { rate / 2.0 };
@@ -136,7 +139,7 @@ fn chain_error(capacity: u64, rate: f64, expansion: u64, items: f64) -> f64 {
 }
 
 #[test]
-fn bloom_filters() {
+fn bloom_figures_match_the_filters() {
     for (capacity, error, expansion, command) in [
         (1, 0.5, 2, "BF.RESERVE key 0.5 1"),
         (100, 0.01, 2, "BF.RESERVE key 0.01 100"),
@@ -154,20 +157,20 @@ fn bloom_filters() {
             "BF.RESERVE key 1e-7 1073741824 EXPANSION 4",
         ),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=bloom&capacity={capacity}&error={error}&expansion={expansion}"
         ));
         assert_eq!(shown.command, command);
         let rate = f64::min(error, 0.25);
         let first = if expansion == 0 { rate } else { rate / 2.0 };
         let shape = Shape::new(capacity, first, Sizing::Exact).expect("a shape");
-        close(shape.bytes() as f64, shown.figure("bytes"), command);
-        close(f64::from(shape.hashes), shown.figure("hashes"), command);
+        assert_close(shape.bytes() as f64, shown.figure("bytes"), command);
+        assert_close(f64::from(shape.hashes), shown.figure("hashes"), command);
         let full = chain_error(capacity, rate, expansion, capacity as f64);
-        close(full, shown.figure("error-full"), command);
+        assert_close(full, shown.figure("error-full"), command);
         assert!(shown.points.len() >= 2, "{shown:?}");
         for (items, error) in shown.points {
-            close(
+            assert_close(
                 chain_error(capacity, rate, expansion, items),
                 error,
                 command,
@@ -177,7 +180,7 @@ fn bloom_filters() {
 }
 
 #[test]
-fn cuckoo_filters() {
+fn cuckoo_figures_match_the_filters() {
     for (items, bucket_size, expansion) in [
         (5, 4, 1),
         (1_000, 4, 1),
@@ -190,15 +193,15 @@ fn cuckoo_filters() {
         (3_000, 2, 0),
         (3_000, 1, 0),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
         ));
-        let mut words = shown.command.split(' ').skip(2);
-        let capacity = words
+        let mut arguments = shown.command.split(' ').skip(2);
+        let capacity = arguments
             .next()
-            .and_then(|word| word.parse().ok())
+            .and_then(|argument| argument.parse().ok())
             .expect("a capacity");
-        let options: Vec<_> = words.collect();
+        let options: Vec<_> = arguments.collect();
         assert_eq!(
             options.contains(&"BUCKETSIZE"),
             bucket_size != 2,
@@ -210,9 +213,9 @@ fn cuckoo_filters() {
             max_iterations: 20,
             expansion: 0,
         };
-        let mut filter = CuckooFilter::new(capacity, parameters, ANY).expect("a filter");
+        let mut filter = CuckooFilter::new(capacity, parameters, UNLIMITED).expect("a filter");
         let slots = filter.num_buckets() * u64::from(bucket_size);
-        close(
+        assert_close(
             filter.num_buckets() as f64,
             shown.figure("buckets"),
             &shown.command,
@@ -221,18 +224,18 @@ fn cuckoo_filters() {
         let all_slots: u64 = (0..shown.figure("filters") as u32)
             .map(|filter| slots * growth.pow(filter))
             .sum();
-        close(all_slots as f64, shown.figure("bytes"), &shown.command);
-        close(
+        assert_close(all_slots as f64, shown.figure("bytes"), &shown.command);
+        assert_close(
             items as f64 / all_slots as f64,
             shown.figure("slots-used"),
             &shown.command,
         );
         let compared = 2.0 * f64::from(bucket_size) * items as f64 / slots as f64;
         let error = 1.0 - (1.0 - 1.0 / 255.0f64).powf(compared);
-        close(error, shown.figure("error-full"), &shown.command);
-        // No item is refused where the filter does not grow, nor makes a filter of larger buckets grow.
+        assert_close(error, shown.figure("error-full"), &shown.command);
+        // The filter has space for all items. Only a growing filter with buckets of 1 or 2 slots may need to grow.
         for number in 0..items {
-            let added = filter.insert(&u64::to_le_bytes(number), ANY);
+            let added = filter.insert(&u64::to_le_bytes(number), UNLIMITED);
             assert!(
                 added.is_ok() || (expansion > 0 && bucket_size < 3),
                 "{}: item {number}",
@@ -243,7 +246,7 @@ fn cuckoo_filters() {
 }
 
 #[test]
-fn count_min_sketches() {
+fn count_min_figures_match_the_sketches() {
     for (error, probability, cell, command) in [
         (0.001, 0.01, 4, "CMS.INITBYPROB key 0.001 0.01"),
         (0.01, 0.01, 1, "CMS.INITBYPROB key 0.01 0.01 CELL_SIZE 1"),
@@ -261,82 +264,75 @@ fn count_min_sketches() {
         ),
         (0.000_01, 0.9, 4, "CMS.INITBYPROB key 0.00001 0.9"),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=cms&error={error}&probability={probability}&cell={cell}&total=1000"
         ));
         assert_eq!(shown.command, command);
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        close(width as f64, shown.figure("width"), command);
-        close(depth as f64, shown.figure("depth"), command);
-        close(
+        assert_close(width as f64, shown.figure("width"), command);
+        assert_close(depth as f64, shown.figure("depth"), command);
+        assert_close(
             (width * depth * cell) as f64,
             shown.figure("bytes"),
             command,
         );
-        close(error * 1000.0, shown.figure("bound"), command);
+        assert_close(error * 1000.0, shown.figure("bound"), command);
         for (counts, bound) in shown.points {
-            close(error * counts, bound, command);
+            assert_close(error * counts, bound, command);
         }
     }
 }
 
 #[test]
-fn top_k_sketches() {
+fn top_k_figures_match_the_sketches() {
     for k in [1u64, 10, 1_000] {
-        let shown = ask(&format!("family=topk&k={k}&item=20"));
+        let shown = open_page(&format!("family=topk&k={k}&item=20"));
         let (width, depth) = (shown.figure("width") as u64, shown.figure("depth") as u64);
         assert_eq!(
             shown.command,
             format!("TOPK.RESERVE key {k} {width} {depth} 0.9")
         );
-        let sketch = TopK::new(k, width, depth, 0.9, ANY).expect("a sketch");
-        close(
+        let sketch = TopK::new(k, width, depth, 0.9, UNLIMITED).expect("a sketch");
+        assert_close(
             sketch.bucket_bytes().len() as f64,
             shown.figure("bytes"),
             &shown.command,
         );
-        for (heavy, chance) in shown.points {
+        for (heavy, probability) in shown.points {
             let shared = 1.0 - (1.0 - 1.0 / width as f64).powf(heavy - 1.0);
-            close(shared.powf(depth as f64), chance, &shown.command);
+            assert_close(shared.powf(depth as f64), probability, &shown.command);
         }
     }
 }
 
 #[test]
-fn t_digests() {
+fn t_digest_figures_match_the_digests() {
     for (compression, command) in [
         (50, "TDIGEST.CREATE key COMPRESSION 50"),
         (100, "TDIGEST.CREATE key"),
         (1_000, "TDIGEST.CREATE key COMPRESSION 1000"),
     ] {
-        let shown = ask(&format!("family=tdigest&compression={compression}"));
+        let shown = open_page(&format!("family=tdigest&compression={compression}"));
         assert_eq!(shown.command, command);
-        let digest = TDigest::new(compression, ANY).expect("a digest");
-        let figures = digest.info();
-        close(
-            f64::from(figures.capacity),
-            shown.figure("capacity"),
-            command,
-        );
-        close(
-            figures.memory_usage as f64,
-            shown.figure("reported"),
-            command,
-        );
+        let digest = TDigest::new(compression, UNLIMITED).expect("a digest");
+        let info = digest.info();
+        assert_close(f64::from(info.capacity), shown.figure("capacity"), command);
+        assert_close(info.memory_usage as f64, shown.figure("reported"), command);
     }
 }
 
-/// Sends a command with these words and then `items` words in requests of at most 1,000 items.
+/// Sends a command for `items` items, at most 1,000 per request. A request has the arguments `command`, then those of
+/// each item.
 fn fill(
     connection: &mut Connection,
-    words: &[&str],
+    command: &[&str],
     items: u64,
-    word: impl Fn(u64) -> Vec<String>,
+    arguments: impl Fn(u64) -> Vec<String>,
 ) {
     let items: Vec<u64> = (0..items).collect();
-    for some in items.chunks(1000) {
-        let mut request: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        request.extend(some.iter().flat_map(|&item| word(item)));
+    for chunk in items.chunks(1000) {
+        let mut request: Vec<String> = command.iter().map(ToString::to_string).collect();
+        request.extend(chunk.iter().flat_map(|&item| arguments(item)));
         let reply = connection.send(&request);
         assert!(reply.items().is_some() || reply.is_ok(), "{reply}");
     }
@@ -347,7 +343,7 @@ fn memory_usage(connection: &mut Connection) -> f64 {
     reply.integer().unwrap_or_else(|| panic!("{reply}")) as f64
 }
 
-/// The field of an INFO command's reply.
+/// The value of a field in the reply of an INFO command.
 fn field(connection: &mut Connection, command: &str, name: &str) -> i64 {
     let reply = connection.call(command);
     let fields = reply.items().unwrap_or_else(|| panic!("{reply}"));
@@ -358,18 +354,18 @@ fn field(connection: &mut Connection, command: &str, name: &str) -> i64 {
     fields[at + 1].integer().expect("an integer")
 }
 
-/// Compares MEMORY USAGE with the page: at most 3 % apart, or 100 bytes, by which servers differ.
-fn same_memory(usage: f64, shown: &Shown) {
+/// Asserts that MEMORY USAGE and the page differ by at most 3 % or 100 bytes, because allocators differ.
+fn assert_same_memory(usage: f64, shown: &Shown) {
     let memory = shown.figure("memory");
     assert!(
         (usage - memory).abs() <= f64::max(100.0, 0.03 * usage),
-        "{}: {usage} bytes, the page has {memory}",
+        "{}: {usage} bytes, the page shows {memory}",
         shown.command
     );
 }
 
-/// A server, and the key that the page's command creates.
-fn created(shown: &Shown) -> (Server, Connection) {
+/// Starts a server and creates the key with the command of the page.
+fn create(shown: &Shown) -> (Server, Connection) {
     let server = Server::start();
     let mut connection = server.resp2();
     let reply = connection.call(&shown.command);
@@ -378,7 +374,7 @@ fn created(shown: &Shown) -> (Server, Connection) {
 }
 
 #[test]
-fn filled_bloom_filters_take_the_memory_of_the_page() {
+fn filled_bloom_filters_use_the_memory_on_the_page() {
     for (capacity, error, expansion) in [
         (1, 0.5, 2),
         (100, 0.01, 2),
@@ -387,10 +383,10 @@ fn filled_bloom_filters_take_the_memory_of_the_page() {
         (123_456, 0.05, 1),
         (500_000, 0.0001, 4),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=bloom&capacity={capacity}&error={error}&expansion={expansion}"
         ));
-        let (_server, mut connection) = created(&shown);
+        let (_server, mut connection) = create(&shown);
         fill(&mut connection, &["BF.MADD", "key"], capacity, |item| {
             vec![item.to_string()]
         });
@@ -398,12 +394,12 @@ fn filled_bloom_filters_take_the_memory_of_the_page() {
             field(&mut connection, "BF.INFO key", "Number of filters"),
             1
         );
-        same_memory(memory_usage(&mut connection), &shown);
+        assert_same_memory(memory_usage(&mut connection), &shown);
     }
 }
 
 #[test]
-fn filled_cuckoo_filters_take_the_memory_of_the_page() {
+fn filled_cuckoo_filters_use_the_memory_on_the_page() {
     for (items, bucket_size, expansion) in [
         (1_000_000, 2, 1),
         (50_000, 2, 1),
@@ -419,10 +415,10 @@ fn filled_cuckoo_filters_take_the_memory_of_the_page() {
         (200_000, 16, 1),
         (120_000, 255, 1),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=cuckoo&capacity={items}&bucket={bucket_size}&expansion={expansion}"
         ));
-        let (_server, mut connection) = created(&shown);
+        let (_server, mut connection) = create(&shown);
         fill(
             &mut connection,
             &["CF.INSERT", "key", "ITEMS"],
@@ -444,7 +440,7 @@ fn filled_cuckoo_filters_take_the_memory_of_the_page() {
             shown.command
         );
         if filters == shown.figure("filters") {
-            same_memory(usage, &shown);
+            assert_same_memory(usage, &shown);
         } else {
             assert!(bucket_size < 3, "{}: {filters} filters", shown.command);
         }
@@ -455,26 +451,26 @@ fn filled_cuckoo_filters_take_the_memory_of_the_page() {
 }
 
 #[test]
-fn count_min_sketches_take_the_memory_of_the_page() {
+fn count_min_sketches_use_the_memory_on_the_page() {
     for (error, probability, cell) in [
         (0.001, 0.01, 4),
         (0.01, 0.001, 1),
         (0.0001, 0.1, 8),
         (0.3, 0.4, 2),
     ] {
-        let shown = ask(&format!(
+        let shown = open_page(&format!(
             "family=cms&error={error}&probability={probability}&cell={cell}&total=1000"
         ));
-        let (_server, mut connection) = created(&shown);
+        let (_server, mut connection) = create(&shown);
         fill(&mut connection, &["CMS.INCRBY", "key"], 5_000, |item| {
             vec![item.to_string(), "1".to_owned()]
         });
-        same_memory(memory_usage(&mut connection), &shown);
+        assert_same_memory(memory_usage(&mut connection), &shown);
     }
 }
 
 #[test]
-fn filled_top_k_sketches_take_the_memory_of_the_page() {
+fn filled_top_k_sketches_use_the_memory_on_the_page() {
     for (k, length) in [
         (1, 20),
         (8, 20),
@@ -484,8 +480,8 @@ fn filled_top_k_sketches_take_the_memory_of_the_page() {
         (5_000, 20),
         (50_000, 20),
     ] {
-        let shown = ask(&format!("family=topk&k={k}&item={length}"));
-        let (_server, mut connection) = created(&shown);
+        let shown = open_page(&format!("family=topk&k={k}&item={length}"));
+        let (_server, mut connection) = create(&shown);
         fill(&mut connection, &["TOPK.INCRBY", "key"], 3 * k, |item| {
             vec![format!("{item:0length$}"), "1000".to_owned()]
         });
@@ -495,18 +491,18 @@ fn filled_top_k_sketches_take_the_memory_of_the_page() {
             listed.iter().all(|item| item.text().is_some()),
             "the list is not full"
         );
-        same_memory(memory_usage(&mut connection), &shown);
+        assert_same_memory(memory_usage(&mut connection), &shown);
     }
 }
 
-/// The most that a digest takes while samples are added and quantiles are read depends on the samples: the page may be
-/// up to 20 % above it.
+/// The maximum memory usage of a digest, while samples are added and quantiles queried, depends on the samples: the page
+/// may exceed it by up to 20 %.
 #[test]
-fn t_digests_take_at_most_the_memory_of_the_page() {
+fn t_digests_use_at_most_the_memory_on_the_page() {
     for compression in [10u64, 20, 50, 100, 200, 500, 1_000] {
-        let shown = ask(&format!("family=tdigest&compression={compression}"));
-        let (_server, mut connection) = created(&shown);
-        let mut most = 0f64;
+        let shown = open_page(&format!("family=tdigest&compression={compression}"));
+        let (_server, mut connection) = create(&shown);
+        let mut max_bytes = 0f64;
         for step in 0..300u64 {
             let samples = 10 + compression;
             fill(
@@ -516,19 +512,19 @@ fn t_digests_take_at_most_the_memory_of_the_page() {
                 |number| vec![((step * samples + number) * 7919 % 200_003).to_string()],
             );
             connection.call("TDIGEST.QUANTILE key 0.5");
-            most = most.max(memory_usage(&mut connection));
+            max_bytes = max_bytes.max(memory_usage(&mut connection));
         }
         let memory = shown.figure("memory");
         assert!(
-            (0.8 * memory..=1.02 * memory).contains(&most),
-            "compression {compression}: {most} bytes, the page has {memory}"
+            (0.8 * memory..=1.02 * memory).contains(&max_bytes),
+            "compression {compression}: {max_bytes} bytes, the page shows {memory}"
         );
     }
 }
 
 #[test]
-fn wrong_numbers_are_refused_with_their_range() {
-    for (values, refusal) in [
+fn invalid_numbers_show_an_error_with_the_valid_range() {
+    for (values, error) in [
         (
             "family=bloom&capacity=0",
             "Capacity: a whole number from 1 to 1,073,741,824.",
@@ -543,8 +539,8 @@ fn wrong_numbers_are_refused_with_their_range() {
             "Compression: a whole number from 1 to 357,913,939.",
         ),
     ] {
-        let shown = ask(values);
-        assert_eq!(shown.refusal, refusal);
+        let shown = open_page(values);
+        assert_eq!(shown.error, error);
         assert!(
             shown.command.is_empty() && shown.figures.is_empty(),
             "{shown:?}"

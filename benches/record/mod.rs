@@ -1,7 +1,7 @@
-//! What the benches leave behind: a JSON file each in target/bench, with the machine that it was
-//! measured on. `make bench-report` makes docs/performance.md of them.
+//! Results of the benchmarks: each writes a JSON file to target/bench that also describes the machine.
+//! `make bench-report` generates docs/performance.md from these files.
 
-#[allow(dead_code)] // Of the sketches only.
+#[allow(dead_code)] // The server benchmark and the report do not use it.
 pub mod segments;
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Where the results are, in the package's own target directory.
+/// The directory of the results, in the target directory of the package.
 pub fn directory() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -17,11 +17,11 @@ pub fn directory() -> PathBuf {
         .join("bench")
 }
 
-/// Writes the results of one bench, with the machine added.
+/// Writes the results of one benchmark together with a description of the machine.
 ///
 /// # Panics
 /// If the file cannot be written.
-#[allow(dead_code)] // Not by the report, which only reads.
+#[allow(dead_code)] // The report only reads results.
 pub fn write(name: &str, mut results: Value, load_before: f64) {
     results["machine"] = machine(load_before);
     let file = directory().join(name);
@@ -31,8 +31,7 @@ pub fn write(name: &str, mut results: Value, load_before: f64) {
     println!("wrote {}", file.display());
 }
 
-/// Processes that ran or wanted to, on average over the last minute, as Linux counts them; 0 where it
-/// does not.
+/// Linux's load average of the last minute; 0 on other systems.
 #[allow(dead_code)]
 pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -42,7 +41,7 @@ pub fn load_average() -> f64 {
         .unwrap_or(0.0)
 }
 
-/// The processor, the memory, the date, and how busy the machine was before and after.
+/// Processor, memory, date, and the load averages before and after the benchmark.
 fn machine(load_before: f64) -> Value {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -56,18 +55,19 @@ fn machine(load_before: f64) -> Value {
         "processor": field(&processors, "model name"),
         "processors": std::thread::available_parallelism().map_or(1, usize::from),
         "memory": field(&memory, "MemTotal"),
-        "caches": said_by("sh", &["-c", "lscpu | sed -n 's/^L\\([123]d\\?\\) cache: */L\\1 /p'"])
+        "caches": output_of("sh", &["-c", "lscpu | sed -n 's/^L\\([123]d\\?\\) cache: */L\\1 /p'"])
             .lines().collect::<Vec<_>>().join(", "),
         "transparent_huge_pages": huge_pages.unwrap_or_default().trim(),
-        "kernel": said_by("uname", &["-sr"]),
-        "date": said_by("date", &["-u", "+%Y-%m-%d"]),
-        "compiler": said_by("rustc", &["--version"]),
+        "kernel": output_of("uname", &["-sr"]),
+        "date": output_of("date", &["-u", "+%Y-%m-%d"]),
+        "compiler": output_of("rustc", &["--version"]),
         "load_before": load_before,
         "load_after": load_average(),
     })
 }
 
-fn said_by(program: &str, arguments: &[&str]) -> String {
+/// Standard output of a program; "unknown" if it cannot be started.
+fn output_of(program: &str, arguments: &[&str]) -> String {
     Command::new(program)
         .args(arguments)
         .output()

@@ -1,4 +1,4 @@
-//! Filters of Roughly and of others behind one trait, so that one loop measures all.
+//! Roughly's filters and those of other projects behind one trait, so that one loop measures them all.
 
 use crate::leveldb::LevelDb;
 use crate::plain_cuckoo::PlainCuckoo;
@@ -10,38 +10,36 @@ use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 
-/// Items that are handed over at once.
+/// Items per call of the block functions.
 pub const BLOCK_ITEMS: usize = 16;
 
-/// Every allocation is allowed.
-const ANY: Budget<'static> = Budget::UNLIMITED;
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
 /// A filter to be measured.
 pub trait Competitor {
-    /// Adds an item; false if there is no room.
+    /// Adds an item. Returns false if the filter is full.
     fn insert(&mut self, item: &Item) -> bool;
 
-    /// Whether an item may be in.
+    /// Whether an item may have been added.
     fn contains(&self, item: &Item) -> bool;
 
-    /// Adds a block, and counts those for which there was room. One after another, if the filter has no
-    /// way of its own.
+    /// Adds a block of items and returns how many were added. By default, one at a time.
     fn insert_block(&mut self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         items.iter().map(|item| u32::from(self.insert(item))).sum()
     }
 
-    /// How many of a block may be in.
+    /// How many items of a block may have been added. By default, one at a time.
     fn contains_block(&self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         (items.iter())
             .map(|item| u32::from(self.contains(item)))
             .sum()
     }
 
-    /// Bytes that it takes.
+    /// Memory of the filter's data, in bytes.
     fn bytes(&self) -> u64;
 }
 
-/// Our Bloom filter at 0.001, an item at a time.
+/// Roughly's Bloom filter at an error rate of 0.001, one item at a time.
 pub struct Bloom(pub Chain);
 
 impl Bloom {
@@ -52,14 +50,14 @@ impl Bloom {
             expansion: 2,
             scaling: false,
         };
-        Self(Chain::new(&parameters, ANY).expect("memory for the filter"))
+        Self(Chain::new(&parameters, UNLIMITED).expect("enough memory for the filter"))
     }
 }
 
 impl Competitor for Bloom {
     fn insert(&mut self, item: &Item) -> bool {
         let hash = self.0.hash(item);
-        self.0.add(hash, ANY).is_ok()
+        self.0.add(hash, UNLIMITED).is_ok()
     }
 
     fn contains(&self, item: &Item) -> bool {
@@ -71,7 +69,7 @@ impl Competitor for Bloom {
     }
 }
 
-/// The same as commands with many items use it: hashed and fetched a block ahead.
+/// The same filter, used like commands with many items do: in blocks, with prefetching.
 pub struct BloomBlocks(pub Bloom);
 
 impl Competitor for BloomBlocks {
@@ -87,7 +85,7 @@ impl Competitor for BloomBlocks {
         let chain = &mut self.0.0;
         let mut additions = Additions::new(items.iter().map(Item::as_slice), chain);
         let mut added = 0;
-        while let Some(answer) = additions.add_next(ANY) {
+        while let Some(answer) = additions.add_next(UNLIMITED) {
             added += u32::from(answer.is_ok());
         }
         added
@@ -103,7 +101,7 @@ impl Competitor for BloomBlocks {
     }
 }
 
-/// Our cuckoo filter without growth.
+/// Roughly's cuckoo filter without growth, one item at a time.
 pub struct Cuckoo(pub CuckooFilter);
 
 impl Cuckoo {
@@ -113,13 +111,13 @@ impl Cuckoo {
             max_iterations,
             expansion: 0,
         };
-        Self(CuckooFilter::new(slots, parameters, ANY).expect("memory for the filter"))
+        Self(CuckooFilter::new(slots, parameters, UNLIMITED).expect("enough memory for the filter"))
     }
 }
 
 impl Competitor for Cuckoo {
     fn insert(&mut self, item: &Item) -> bool {
-        self.0.insert(item, ANY).is_ok()
+        self.0.insert(item, UNLIMITED).is_ok()
     }
 
     fn contains(&self, item: &Item) -> bool {
@@ -131,7 +129,7 @@ impl Competitor for Cuckoo {
     }
 }
 
-/// The same as commands with many items use it.
+/// The same filter, used like commands with many items do: in blocks, with prefetching.
 pub struct CuckooBlocks(pub Cuckoo);
 
 impl Competitor for CuckooBlocks {
@@ -146,7 +144,7 @@ impl Competitor for CuckooBlocks {
     fn insert_block(&mut self, items: &[Item; BLOCK_ITEMS]) -> u32 {
         let mut stored = 0;
         let each = items.iter().map(|item| &item[..]);
-        (self.0.0).insert_each(each, ANY, |done| stored += u32::from(done.is_ok()));
+        (self.0.0).insert_each(each, UNLIMITED, |done| stored += u32::from(done.is_ok()));
         stored
     }
 
@@ -216,8 +214,8 @@ impl Competitor for FastBloom {
     }
 }
 
-/// The crate scalable_cuckoo_filter, with its own hasher, at the error rate of fingerprints of a byte in
-/// buckets of four: 2 · 4 / 256.
+/// The crate scalable_cuckoo_filter, with its own hasher. Its error rate is that of one-byte fingerprints in
+/// buckets of four slots: 2 · 4 / 256.
 pub struct Scalable(ScalableCuckooFilter<Item>);
 
 impl Scalable {

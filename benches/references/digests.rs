@@ -1,8 +1,8 @@
-//! Roughly's t-digest compared with the crate tdigests: the cost of a sample and of a quantile, and how far off the
-//! quantiles are.
+//! Roughly's t-digest compared with the crate tdigests: cost per sample, cost per quantile, and rank error.
 //!
-//! That crate has no buffer: a sample is added by merging a digest made of a batch, and compressing. It
-//! gets batches of the size of our buffer, and as many centroids as ours keeps at most.
+//! That crate has no buffer. To add samples, the benchmark builds a digest from a batch, merges it and
+//! compresses the result. Batches have the size of Roughly's buffer, and the digest is compressed to as many
+//! centroids as Roughly's digest has.
 
 use crate::record::segments::Segments;
 use crate::stream::Numbers;
@@ -11,19 +11,19 @@ use roughly_sketch::t_digest::TDigest;
 use serde_json::{Value, json};
 use std::hint::black_box;
 
-/// Samples of a digest.
+/// Samples per digest.
 const SAMPLES: usize = 1_000_000;
-/// Samples that are handed over at once, as by a command with many.
+/// Samples per call, as in a command with many samples.
 const BATCH: usize = 100;
-/// Quantiles that are asked for, again and again.
+/// The quantiles to estimate, in turn.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
-/// Questions of a segment.
-const QUESTIONS: u64 = 400;
-/// Samples of a segment: several buffers are filled and merged in it.
-const SEGMENT: usize = 18_000;
-const ANY: Budget<'static> = Budget::UNLIMITED;
+/// Quantiles per segment.
+const QUANTILES_PER_SEGMENT: u64 = 400;
+/// Samples per segment: enough to fill and merge several buffers.
+const SAMPLES_PER_SEGMENT: usize = 18_000;
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
-/// Waiting times, exponentially distributed: most are short, some long.
+/// Exponentially distributed samples, like waiting times.
 fn samples() -> Vec<f64> {
     let mut numbers = Numbers(1);
     (0..SAMPLES)
@@ -34,7 +34,7 @@ fn samples() -> Vec<f64> {
         .collect()
 }
 
-/// How far the share of samples below an estimate is from the quantile asked for, at worst.
+/// Largest difference between a requested quantile and the share of samples below the estimate.
 fn worst_rank_error(sorted: &[f64], estimate: impl Fn(f64) -> f64) -> f64 {
     let of = |q: f64| {
         let below = sorted.partition_point(|&sample| sample < estimate(q));
@@ -43,7 +43,7 @@ fn worst_rank_error(sorted: &[f64], estimate: impl Fn(f64) -> f64) -> f64 {
     QUANTILES.into_iter().map(of).fold(0.0, f64::max)
 }
 
-/// Both, at two compressions.
+/// Measures both implementations at two compressions.
 pub fn measure() -> Vec<Value> {
     let values = samples();
     let mut sorted = values.clone();
@@ -51,17 +51,18 @@ pub fn measure() -> Vec<Value> {
     let mut measured = Vec::new();
     for compression in [100, 1_000] {
         let mut segments = Segments::default();
-        let mut digest = TDigest::new(compression, ANY).expect("memory for the digest");
-        for segment in values.chunks(SEGMENT) {
-            segments.time(SEGMENT as u64, || {
+        let mut digest =
+            TDigest::new(compression, UNLIMITED).expect("enough memory for the digest");
+        for segment in values.chunks(SAMPLES_PER_SEGMENT) {
+            segments.time(SAMPLES_PER_SEGMENT as u64, || {
                 for batch in segment.chunks(BATCH) {
-                    digest.add(batch).expect("room for the values");
+                    digest.add(batch).expect("the digest accepts the values");
                 }
             });
         }
         let add_ns = segments.median();
-        let kept = digest.compressed().expect("memory for the answers");
-        let quantile_ns = ask(|q| kept.quantile(q));
+        let kept = digest.compressed().expect("enough memory for the answers");
+        let quantile_ns = quantile_cost(|q| kept.quantile(q));
         let centroids = kept.centroids().len();
         let error = worst_rank_error(&sorted, |q| kept.quantile(q));
         measured.push(row(
@@ -75,7 +76,7 @@ pub fn measure() -> Vec<Value> {
 
         let mut segments = Segments::default();
         let mut digest = tdigests::TDigest::from_values(values[..1].to_vec());
-        for segment in values[1..].chunks(SEGMENT) {
+        for segment in values[1..].chunks(SAMPLES_PER_SEGMENT) {
             segments.time(segment.len() as u64, || {
                 for batch in segment.chunks(6 * compression as usize) {
                     digest = digest.merge(&tdigests::TDigest::from_values(batch.to_vec()));
@@ -84,7 +85,7 @@ pub fn measure() -> Vec<Value> {
             });
         }
         let add_ns = segments.median();
-        let quantile_ns = ask(|q| digest.estimate_quantile(q));
+        let quantile_ns = quantile_cost(|q| digest.estimate_quantile(q));
         let error = worst_rank_error(&sorted, |q| digest.estimate_quantile(q));
         let kept = digest.centroids().len();
         measured.push(row(
@@ -99,12 +100,12 @@ pub fn measure() -> Vec<Value> {
     measured
 }
 
-/// The time of a quantile, in ns.
-fn ask(quantile: impl Fn(f64) -> f64) -> f64 {
+/// Median time per quantile, in ns.
+fn quantile_cost(quantile: impl Fn(f64) -> f64) -> f64 {
     let mut segments = Segments::default();
     for _ in 0..200 {
-        segments.time(QUESTIONS, || {
-            for i in 0..QUESTIONS as usize {
+        segments.time(QUANTILES_PER_SEGMENT, || {
+            for i in 0..QUANTILES_PER_SEGMENT as usize {
                 black_box(quantile(QUANTILES[i % QUANTILES.len()]));
             }
         });
@@ -121,8 +122,8 @@ fn row(
     error: f64,
 ) -> Value {
     println!(
-        "t-digest, {name}, c {compression}: {centroids} centroids, {add_ns:.1} ns a sample, \
-         {quantile_ns:.1} ns a quantile, rank error {error:.6}"
+        "t-digest, {name}, c {compression}: {centroids} centroids, {add_ns:.1} ns per sample, \
+         {quantile_ns:.1} ns per quantile, rank error {error:.6}"
     );
     json!({
         "name": name,

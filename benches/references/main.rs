@@ -1,8 +1,8 @@
-//! Roughly's filters and digests compared with other crates, LevelDB's Bloom filter, the plain cuckoo
-//! filter of the paper. Same items, same sizes, same loop.
+//! Benchmark of Roughly's filters and digests against other crates, LevelDB's Bloom filter and the plain
+//! cuckoo filter of the paper, with the same items, sizes and loop.
 //!
 //! `cargo bench --bench references` measures all sizes and writes target/bench/references.json; `--quick`
-//! leaves all but the mebibyte out. Times are of the clock, in the middle of many short segments.
+//! measures only 1 MiB. Times are wall-clock times: the median of many short segments.
 
 #[path = "../record/mod.rs"]
 mod record;
@@ -23,56 +23,58 @@ use record::segments::Segments;
 use serde_json::{Value, json};
 use stream::{Item, Numbers, item};
 
-/// Sizes of the filters, how often each is filled, and to what part of what it is made for: a gibibyte
-/// takes minutes to fill, so that it is filled to an eighth.
+/// Size of each filter in bytes, number of fills, and divisor of the number of items: a filter of 1 GiB takes
+/// minutes to fill, so only an eighth of its capacity is filled.
 const SIZES: [(u64, usize, u64); 3] = [(1 << 20, 9, 1), (64 << 20, 1, 1), (1 << 30, 1, 8)];
-/// Blocks of a segment: what is timed at once.
-const SEGMENT: u64 = 64;
-/// Segments of look-ups, of hits and of misses.
-const LOOK_UPS: u64 = 1_000;
-/// Items that were never added, for the error rate.
-const STRANGERS: u64 = 4_000_000;
-/// Parts of a fill: an insert's time is the mean over these of the middle time in each.
+/// Blocks per timed segment.
+const BLOCKS_PER_SEGMENT: u64 = 64;
+/// Segments of lookups, for hits and for misses each.
+const LOOKUP_SEGMENTS: u64 = 1_000;
+/// Number of absent items that are looked up to measure the error rate.
+const ABSENT_LOOKUPS: u64 = 4_000_000;
+/// Parts of a fill. The time per insertion is the mean of the medians of the parts.
 const PARTS: usize = 64;
-/// Bits of an item at an error rate of 0.001.
-const BITS_AN_ITEM: f64 = 14.3776;
-/// Share of a cuckoo filter's slots that is filled, if it takes as much.
+/// Bits per item at an error rate of 0.001.
+const BITS_PER_ITEM: f64 = 14.3776;
+/// Share of a cuckoo filter's slots to fill; insertions that fail earlier end the fill.
 const LOAD: f64 = 0.95;
-/// Numbers of items that were never added begin here.
-const STRANGE: u64 = 1 << 40;
+/// First number of the items that are never added.
+const FIRST_ABSENT: u64 = 1 << 40;
 
 fn block(first: u64) -> [Item; BLOCK_ITEMS] {
     std::array::from_fn(|i| item(first + i as u64))
 }
 
-/// Fills a filter until there is no room for a segment. Gives the blocks that it took, and the items.
+/// Adds `blocks` blocks, or stops at the first segment with a failed insertion. Returns the number of blocks
+/// in complete segments and the number of items added.
 fn fill<C: Competitor>(filter: &mut C, blocks: u64, parts: &mut [Segments]) -> (u64, u64) {
     let mut stored = 0;
-    let segments = blocks / SEGMENT;
+    let segments = blocks / BLOCKS_PER_SEGMENT;
     for segment in 0..segments {
         let part = (segment * parts.len() as u64 / segments) as usize;
-        let added = parts[part].time(SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
-            let numbers = segment * SEGMENT..(segment + 1) * SEGMENT;
+        let added = parts[part].time(BLOCKS_PER_SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
+            let numbers = segment * BLOCKS_PER_SEGMENT..(segment + 1) * BLOCKS_PER_SEGMENT;
             numbers
                 .map(|number| u64::from(filter.insert_block(&block(number * BLOCK_ITEMS as u64))))
                 .sum()
         });
         stored += added;
-        if added < SEGMENT * BLOCK_ITEMS as u64 {
-            return (segment * SEGMENT, stored);
+        if added < BLOCKS_PER_SEGMENT * BLOCK_ITEMS as u64 {
+            return (segment * BLOCKS_PER_SEGMENT, stored);
         }
     }
-    (segments * SEGMENT, stored)
+    (segments * BLOCKS_PER_SEGMENT, stored)
 }
 
-/// Looks up blocks of a stream, of those from `first` on; how many items were found.
+/// Looks up random blocks among the `blocks` blocks that start at item `first`. Returns the median time per
+/// lookup in ns and the number of items found.
 fn look_up<C: Competitor>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
     let mut segments = Segments::default();
     let mut numbers = Numbers(1);
     let mut found = 0;
-    for _ in 0..LOOK_UPS {
-        found += segments.time(SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
-            let asked = (0..SEGMENT).map(|_| {
+    for _ in 0..LOOKUP_SEGMENTS {
+        found += segments.time(BLOCKS_PER_SEGMENT * BLOCK_ITEMS as u64, || -> u64 {
+            let asked = (0..BLOCKS_PER_SEGMENT).map(|_| {
                 let number = numbers.below(blocks) * BLOCK_ITEMS as u64;
                 u64::from(filter.contains_block(&block(first + number)))
             });
@@ -82,7 +84,7 @@ fn look_up<C: Competitor>(filter: &C, first: u64, blocks: u64) -> (f64, u64) {
     (segments.median(), found)
 }
 
-/// Fills filters and looks items up.
+/// Measures insertions, hits, misses, bits per item and error rate.
 fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -> C) -> Value {
     let blocks = items / plan.divisor / BLOCK_ITEMS as u64;
     let mut parts: Vec<Segments> = (0..PARTS).map(|_| Segments::default()).collect();
@@ -97,16 +99,16 @@ fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -
     let timed = || parts.iter().filter(|ns| !ns.is_nan());
     let insert_ns = timed().sum::<f64>() / timed().count() as f64;
     let (hit_ns, found) = look_up(&filter, 0, full_blocks);
-    let asked = LOOK_UPS * SEGMENT * BLOCK_ITEMS as u64;
-    assert_eq!(found, asked, "{name} lost items");
-    let (miss_ns, _) = look_up(&filter, STRANGE, full_blocks);
+    let asked = LOOKUP_SEGMENTS * BLOCKS_PER_SEGMENT * BLOCK_ITEMS as u64;
+    assert_eq!(found, asked, "{name}: false negatives");
+    let (miss_ns, _) = look_up(&filter, FIRST_ABSENT, full_blocks);
     let size = plan.size;
-    let wrong: u64 = (0..STRANGERS / BLOCK_ITEMS as u64)
+    let wrong: u64 = (0..ABSENT_LOOKUPS / BLOCK_ITEMS as u64)
         .map(|number| {
-            u64::from(filter.contains_block(&block(2 * STRANGE + number * BLOCK_ITEMS as u64)))
+            u64::from(filter.contains_block(&block(2 * FIRST_ABSENT + number * BLOCK_ITEMS as u64)))
         })
         .sum();
-    let error_rate = wrong as f64 / STRANGERS as f64;
+    let error_rate = wrong as f64 / ABSENT_LOOKUPS as f64;
     let bits = filter.bytes() as f64 * 8.0 / filled as f64;
     println!(
         "{name:<44} {:>5} MiB {insert_ns:>7.1} insert {hit_ns:>7.1} hit {miss_ns:>7.1} miss \
@@ -127,7 +129,7 @@ fn measure<C: Competitor>(name: &str, plan: &Plan, items: u64, make: impl Fn() -
     })
 }
 
-/// A size, and how it is filled.
+/// Size of a filter in bytes, number of fills, and the divisor of the capacity to fill.
 struct Plan {
     size: u64,
     fills: usize,
@@ -136,7 +138,7 @@ struct Plan {
 
 fn filters_of(plan: &Plan) -> Vec<Value> {
     let bits = plan.size * 8;
-    let items = (bits as f64 / BITS_AN_ITEM) as u64;
+    let items = (bits as f64 / BITS_PER_ITEM) as u64;
     let slots = plan.size;
     let stored = (slots as f64 * LOAD) as u64;
     vec![
@@ -173,7 +175,7 @@ fn filters_of(plan: &Plan) -> Vec<Value> {
 
 fn main() {
     let load_before = record::load_average();
-    let is_quick = std::env::args().any(|word| word == "--quick");
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
     let sizes = &SIZES[..if is_quick { 1 } else { SIZES.len() }];
     let digests = digests::measure();
     let mut filters = Vec::new();
@@ -184,7 +186,7 @@ fn main() {
             fills,
             divisor,
         }));
-        // After each size: the larger ones take long, and may be given up.
+        // Written after each size, because a user may interrupt the large ones.
         let results = json!({"filters": filters, "digests": digests});
         record::write("references.json", results, load_before);
     }

@@ -1,22 +1,22 @@
 //! The cuckoo filter of the paper (Fan, Andersen, Kaminsky & Mitzenmacher, "Cuckoo Filter: Practically
-//! Better Than Bloom", CoNEXT 2014, algorithms 1 and 2), as a reference point: four slots of one byte a
-//! bucket, partial-key hashing, 500 kicks, no growth.
+//! Better Than Bloom", CoNEXT 2014, algorithms 1 and 2), as a reference: buckets of four one-byte slots,
+//! partial-key hashing, at most 500 evictions per insertion, no growth.
 
 use roughly_sketch::hash::murmur64a;
 
 const SLOTS: usize = 4;
-const KICKS: u32 = 500;
+const MAX_EVICTIONS: u32 = 500;
 
 /// The filter; 0 is an empty slot.
 #[derive(Debug)]
 pub struct PlainCuckoo {
     buckets: Vec<[u8; SLOTS]>,
-    /// Decides which fingerprint is kicked out: xorshift64 (Marsaglia 2003), the same in every run.
+    /// State of xorshift64 (Marsaglia 2003), which selects the fingerprint to evict. Fixed seed.
     random: u64,
 }
 
 impl PlainCuckoo {
-    /// An empty filter of so many slots, a power of two.
+    /// An empty filter; `slots` is a power of two.
     pub fn new(slots: u64) -> Self {
         Self {
             buckets: vec![[0; SLOTS]; slots as usize / SLOTS],
@@ -28,13 +28,13 @@ impl PlainCuckoo {
         self.buckets.len() - 1
     }
 
-    /// The fingerprint, 1 to 255, and the first bucket.
+    /// The fingerprint, 1 to 255, and the index of the first bucket.
     fn place(&self, item: &[u8]) -> (u8, usize) {
         let hash = murmur64a(item, 0);
         ((hash % 255 + 1) as u8, (hash >> 8) as usize & self.mask())
     }
 
-    /// The other bucket of a fingerprint.
+    /// Index of the other bucket of a fingerprint.
     fn other(&self, bucket: usize, fingerprint: u8) -> usize {
         (bucket ^ (usize::from(fingerprint) * 0x5bd1_e995)) & self.mask()
     }
@@ -44,7 +44,8 @@ impl PlainCuckoo {
         slot.map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// Inserts an item; false, and one item less, if there was no room after all kicks.
+    /// Inserts an item. If it finds no empty slot after the maximum number of evictions, it loses the last
+    /// evicted fingerprint and returns false.
     pub fn insert(&mut self, item: &[u8]) -> bool {
         let (mut fingerprint, first) = self.place(item);
         let second = self.other(first, fingerprint);
@@ -56,7 +57,7 @@ impl PlainCuckoo {
         } else {
             second
         };
-        for _ in 0..KICKS {
+        for _ in 0..MAX_EVICTIONS {
             let slot = self.next_random() as usize % SLOTS;
             std::mem::swap(&mut self.buckets[bucket][slot], &mut fingerprint);
             bucket = self.other(bucket, fingerprint);
@@ -67,14 +68,14 @@ impl PlainCuckoo {
         false
     }
 
-    /// Whether an item may be in.
+    /// Whether an item may have been inserted.
     pub fn contains(&self, item: &[u8]) -> bool {
         let (fingerprint, first) = self.place(item);
         self.buckets[first].contains(&fingerprint)
             || self.buckets[self.other(first, fingerprint)].contains(&fingerprint)
     }
 
-    /// Bytes that it takes.
+    /// Memory of the buckets, in bytes.
     pub fn bytes(&self) -> u64 {
         (self.buckets.len() * SLOTS) as u64
     }

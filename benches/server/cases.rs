@@ -1,26 +1,26 @@
-//! What is measured over the server: commands of each family, built-in ones for comparison, and commands that
-//! do nothing, which tell what the server takes for itself.
+//! The benchmark cases: commands of each family, built-in commands for comparison, and commands on missing
+//! keys, which measure the call overhead of the server.
 
 use crate::load::Load;
 
-/// A command under load.
+/// A command to measure under load.
 #[derive(Debug)]
 pub struct Case {
-    /// What the tables call it.
+    /// Name in the tables.
     pub name: &'static str,
-    /// Sent once before, to an empty server.
+    /// Commands sent once before the load, to an empty server.
     pub setup: &'static [&'static str],
-    /// Sent before, not measured.
+    /// Load sent before the measurement.
     pub prefill: Option<Load>,
-    /// What is measured, once a round.
+    /// The measured load, sent once per round.
     pub load: Load,
-    /// Whether every round begins with an empty server: setup and prefill come again, and pages of memory
-    /// that nothing has touched yet are paid for in each.
+    /// Whether every round starts with an empty server: setup and prefill are repeated, and each round
+    /// includes the page faults of new memory.
     pub fresh: bool,
-    /// The multiple of `EXISTS` that was wished for, where one was.
-    pub goal: Option<f64>,
-    /// Cases whose sum is about what the server itself takes for such a command: the ends of arguments and
-    /// replies are the same, the key does not exist. Those with `-` before are subtracted.
+    /// Target: at most this multiple of the CPU time of `EXISTS`.
+    pub target: Option<f64>,
+    /// Names of cases whose sum approximates the call overhead of such a command: the same numbers of
+    /// arguments and replies, on a missing key. The prefix `-` subtracts a case.
     pub server_share: &'static [&'static str],
 }
 
@@ -32,7 +32,7 @@ impl Case {
             prefill: None,
             load,
             fresh: false,
-            goal: None,
+            target: None,
             server_share: &[],
         }
     }
@@ -47,8 +47,8 @@ impl Case {
         self
     }
 
-    fn goal(mut self, multiple: f64) -> Self {
-        self.goal = Some(multiple);
+    fn target(mut self, multiple: f64) -> Self {
+        self.target = Some(multiple);
         self
     }
 
@@ -58,26 +58,26 @@ impl Case {
     }
 }
 
-/// The case that the others are multiples of.
+/// The case that all others are compared with.
 pub const UNIT: &str = "EXISTS, no such key";
 
-// Commands a round: enough for 50 ms and more.
+// Commands per round: enough for at least 50 ms.
 const SINGLE: usize = 300_000;
 const MANY: usize = 6_000;
 
-/// A range in which few numbers occur twice within a benchmark.
+/// A range so wide that few numbers are repeated within a benchmark.
 const WIDE: u64 = 1_000_000_000;
 
 const ONE: &[&str] = &["BF.EXISTS, no such key"];
 const HUNDRED: &[&str] = &["BF.MEXISTS x100, no such key"];
 const FIFTY: &[&str] = &["BF.MEXISTS x50, no such key"];
-/// A hundred arguments, one reply.
+/// A hundred arguments, a reply of one element.
 const HUNDRED_IN: &[&str] = &[
     "BF.EXISTS, no such key",
     "LPUSHX x100, no such key",
     "-LPUSHX, no such key",
 ];
-/// A hundred arguments, fifty replies.
+/// A hundred arguments, a reply of fifty elements.
 const HUNDRED_IN_FIFTY_OUT: &[&str] = &[
     "BF.MEXISTS x50, no such key",
     "LPUSHX x100, no such key",
@@ -88,17 +88,17 @@ fn single(command: &str, range: u64) -> Load {
     Load::new(command, SINGLE, range)
 }
 
-fn many(command: &str, times: usize, words: &str, range: u64) -> Load {
-    Load::new(command, MANY, range).with(times, words)
+fn many(command: &str, times: usize, arguments: &str, range: u64) -> Load {
+    Load::new(command, MANY, range).with(times, arguments)
 }
 
 fn items(command: &str, commands: usize, range: u64) -> Load {
     Load::new(command, commands, range).with(100, "item:#")
 }
 
-/// All cases, family by family, in the order of the tables.
+/// All cases in the order of the tables.
 pub fn all() -> Vec<Case> {
-    let mut all = nothing();
+    let mut all = missing_key();
     all.extend(built_in());
     all.extend(bloom());
     all.extend(cuckoo());
@@ -108,8 +108,8 @@ pub fn all() -> Vec<Case> {
     all
 }
 
-/// Commands on a missing key, built-in ones and those of the module.
-fn nothing() -> Vec<Case> {
+/// Built-in commands and commands of the module on a missing key.
+fn missing_key() -> Vec<Case> {
     vec![
         Case::new(UNIT, &[], single("EXISTS nokey", 1)),
         Case::new("BF.CARD, no such key", &[], single("BF.CARD nokey", 1)),
@@ -205,7 +205,7 @@ fn bloom() -> Vec<Case> {
     vec![
         Case::new("BF.CARD", BF_10M, single("BF.CARD k", 1)).share(&["BF.CARD, no such key"]),
         Case::new("BF.ADD, 10M", BF_10M, single("BF.ADD k item:#", WIDE))
-            .goal(2.35)
+            .target(2.35)
             .share(ONE),
         Case::new(
             "BF.EXISTS, 10M",
@@ -213,7 +213,7 @@ fn bloom() -> Vec<Case> {
             single("BF.EXISTS k item:#", 20_000_000),
         )
         .after(items("BF.MADD k", 50_000, 10_000_000))
-        .goal(2.1)
+        .target(2.1)
         .share(ONE),
         Case::new(
             "BF.ADD, 200M cold",
@@ -221,7 +221,7 @@ fn bloom() -> Vec<Case> {
             Load::new("BF.ADD k item:#", 1_000_000, WIDE),
         )
         .fresh()
-        .goal(3.2)
+        .target(3.2)
         .share(ONE),
         Case::new(
             "BF.MADD x100, 200M cold",
@@ -229,7 +229,7 @@ fn bloom() -> Vec<Case> {
             items("BF.MADD k", 30_000, WIDE),
         )
         .fresh()
-        .goal(75.0)
+        .target(75.0)
         .share(HUNDRED),
         Case::new(
             "BF.MADD x100, 200M cold, pages there",
@@ -244,7 +244,7 @@ fn bloom() -> Vec<Case> {
             items("BF.MEXISTS k", 10_000, WIDE),
         )
         .after(items("BF.MADD k", 30_000, WIDE))
-        .goal(38.0)
+        .target(38.0)
         .share(HUNDRED),
         Case::new(
             "BF.MEXISTS x100, 12 filters",
@@ -252,7 +252,7 @@ fn bloom() -> Vec<Case> {
             items("BF.MEXISTS k", MANY, WIDE),
         )
         .after(items("BF.MADD k", 6_000, WIDE))
-        .goal(45.0)
+        .target(45.0)
         .share(HUNDRED),
         Case::new("BF.MADD x100, 10M", BF_10M, items("BF.MADD k", MANY, WIDE)).share(HUNDRED),
         Case::new(
@@ -272,7 +272,7 @@ fn cuckoo() -> Vec<Case> {
     let ten_million = || items("CF.INSERT k ITEMS", 50_000, 10_000_000);
     vec![
         Case::new("CF.ADD, 10M", CF_10M, single("CF.ADD k item:#", WIDE))
-            .goal(1.95)
+            .target(1.95)
             .share(ONE),
         Case::new("CF.ADDNX, 10M", CF_10M, single("CF.ADDNX k item:#", WIDE)).share(ONE),
         Case::new(
@@ -281,7 +281,7 @@ fn cuckoo() -> Vec<Case> {
             single("CF.EXISTS k item:#", 20_000_000),
         )
         .after(ten_million())
-        .goal(2.15)
+        .target(2.15)
         .share(ONE),
         Case::new(
             "CF.COUNT, 10M",
@@ -299,7 +299,7 @@ fn cuckoo() -> Vec<Case> {
             items("CF.INSERT k ITEMS", 30_000, WIDE),
         )
         .fresh()
-        .goal(55.0)
+        .target(55.0)
         .share(HUNDRED),
         Case::new(
             "CF.INSERT x100, 200M cold, pages there",
@@ -314,7 +314,7 @@ fn cuckoo() -> Vec<Case> {
             items("CF.MEXISTS k", 10_000, WIDE),
         )
         .after(items("CF.INSERT k ITEMS", 30_000, WIDE))
-        .goal(40.0)
+        .target(40.0)
         .share(HUNDRED),
         Case::new(
             "CF.EXISTS, default, grown by 25,000 items",
@@ -337,7 +337,7 @@ fn count_min() -> Vec<Case> {
             CMS_SMALL,
             single("CMS.INCRBY k item:# 1", 1_000_000),
         )
-        .goal(1.8)
+        .target(1.8)
         .share(ONE),
         Case::new(
             "CMS.QUERY, 0.001/0.01",
@@ -351,7 +351,7 @@ fn count_min() -> Vec<Case> {
             CMS_LARGE,
             fifty("CMS.INCRBY k"),
         )
-        .goal(18.0)
+        .target(18.0)
         .share(HUNDRED_IN_FIFTY_OUT),
         Case::new(
             "CMS.QUERY x50, 1e-5/0.001",
@@ -359,7 +359,7 @@ fn count_min() -> Vec<Case> {
             many("CMS.QUERY k", 50, "item:#", 10_000_000),
         )
         .after(fifty("CMS.INCRBY k"))
-        .goal(15.0)
+        .target(15.0)
         .share(FIFTY),
         Case::new("CMS.INFO", CMS_SMALL, single("CMS.INFO k", 1)),
     ]
@@ -377,14 +377,14 @@ fn top_k() -> Vec<Case> {
             TOPK_100,
             single("TOPK.ADD k item:#", 2_000),
         )
-        .goal(1.95)
+        .target(1.95)
         .share(ONE),
         Case::new(
             "TOPK.ADD, k 1,000",
             TOPK_1000,
             single("TOPK.ADD k item:#", 20_000),
         )
-        .goal(1.95)
+        .target(1.95)
         .share(ONE),
         Case::new(
             "TOPK.ADD, k 10,000",
@@ -397,7 +397,7 @@ fn top_k() -> Vec<Case> {
             TOPK_100,
             Load::new("TOPK.INCRBY k item:# 1000", 60_000, 100_000),
         )
-        .goal(3.0)
+        .target(3.0)
         .share(ONE),
         Case::new(
             "TOPK.QUERY, k 1,000",
@@ -405,7 +405,7 @@ fn top_k() -> Vec<Case> {
             single("TOPK.QUERY k item:#", 20_000),
         )
         .after(fill(20_000))
-        .goal(1.75)
+        .target(1.75)
         .share(ONE),
         Case::new(
             "TOPK.COUNT, k 1,000",
@@ -436,20 +436,20 @@ fn t_digest() -> Vec<Case> {
             TD_100,
             single("TDIGEST.ADD k #", WIDE),
         )
-        .goal(1.8)
+        .target(1.8)
         .share(ONE),
         Case::new(
             "TDIGEST.ADD x100, c 1,000",
             TD_1000,
             many("TDIGEST.ADD k", 100, "#", WIDE),
         )
-        .goal(30.0)
+        .target(30.0)
         .share(HUNDRED_IN),
         asked("TDIGEST.QUANTILE, c 1,000", "TDIGEST.QUANTILE k 0.5", 1)
-            .goal(1.8)
+            .target(1.8)
             .share(ONE),
         asked("TDIGEST.CDF, c 1,000", "TDIGEST.CDF k #", WIDE)
-            .goal(1.8)
+            .target(1.8)
             .share(ONE),
         asked("TDIGEST.RANK, c 1,000", "TDIGEST.RANK k #", WIDE).share(ONE),
         asked("TDIGEST.BYRANK, c 1,000", "TDIGEST.BYRANK k 500000", 1).share(ONE),

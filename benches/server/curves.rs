@@ -1,44 +1,44 @@
-//! How a command's cost grows: with the size of a filter, and with the items of a command.
+//! Growth curves: the cost of a command by filter size and by number of items per command.
 
 use crate::load::Load;
 
-/// Commands that differ in one number.
+/// Cases that differ in one number.
 #[derive(Debug)]
 pub struct Curve {
-    /// What the plots call it.
+    /// Name in the plots.
     pub name: &'static str,
-    /// What the number is, with its unit.
+    /// Meaning and unit of the number.
     pub unit: &'static str,
-    /// For each number what is sent before, what is sent to be measured, and the items of a command.
+    /// The numbers and their cases.
     pub points: Vec<(f64, Point)>,
 }
 
-/// One number of a curve.
+/// The case of one number.
 #[derive(Debug)]
 pub struct Point {
-    /// Sent once before, to an empty server.
+    /// Command sent once before the load, to an empty server.
     pub setup: String,
-    /// Sent before, not measured.
+    /// Load sent before the measurement.
     pub prefill: Load,
-    /// What is measured, once a round.
+    /// The measured load, sent once per round.
     pub load: Load,
-    /// Items in one command: times are reported per item.
+    /// Items per command; times are reported per item.
     pub items: usize,
 }
 
-/// Items that a command with many has in the curves of sizes.
+/// Items per command in the curves by size.
 const BATCH: usize = 100;
-/// Items sent a point and round, at least.
+/// Target number of items per point and round.
 const ITEMS: usize = 400_000;
-/// Bits a BF.RESERVE at 0.001 takes for an item: -ln(0.001) / ln(2)^2.
-const BITS_AN_ITEM: f64 = 14.3776;
+/// Bits per item of a Bloom filter with error rate 0.001: -ln(0.001) / ln(2)^2.
+const BITS_PER_ITEM: f64 = 14.3776;
 const WIDE: u64 = 1_000_000_000;
 
 /// All curves.
 pub fn all() -> Vec<Curve> {
     let sizes = || (0..15).map(|power| 65_536u64 << power);
     let bloom = |bytes: u64| {
-        let capacity = (bytes as f64 * 8.0 / BITS_AN_ITEM) as u64;
+        let capacity = (bytes as f64 * 8.0 / BITS_PER_ITEM) as u64;
         (
             format!("BF.RESERVE k 0.001 {capacity} NONSCALING"),
             capacity,
@@ -46,7 +46,8 @@ pub fn all() -> Vec<Curve> {
     };
     let cuckoo = |bytes: u64| (format!("CF.RESERVE k {bytes}"), bytes);
     let of_size = |bytes: u64, (setup, capacity): (String, u64), add: &str, look_up: &str| {
-        // Half of the items: in small filters none is added twice, in large ones every page is touched.
+        // Half of the capacity, so that small filters do not fill up; large ones need only enough items to
+        // touch every page.
         let filled = (capacity / 2).min(2_000_000);
         let point = Point {
             setup,
@@ -57,14 +58,15 @@ pub fn all() -> Vec<Curve> {
         };
         (bytes as f64, point)
     };
-    let of_items = |setup: &str, fill: &str, command: &str, words: &str| {
+    let of_items = |setup: &str, fill: &str, command: &str, arguments: &str| {
         [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
             .into_iter()
             .map(|items| {
                 let point = Point {
                     setup: setup.to_owned(),
-                    prefill: Load::new(fill, 2_000, WIDE).with(BATCH, words),
-                    load: Load::new(command, (ITEMS / items).min(200_000), WIDE).with(items, words),
+                    prefill: Load::new(fill, 2_000, WIDE).with(BATCH, arguments),
+                    load: Load::new(command, (ITEMS / items).min(200_000), WIDE)
+                        .with(items, arguments),
                     items,
                 };
                 (items as f64, point)

@@ -1,63 +1,64 @@
-//! Pipelined load: the same command again and again, with other items each time, over a few connections.
+//! Pipelined load: repeats one command with different items over several connections.
 //!
-//! One thread keeps all connections supplied: while it reads the replies to one batch, the server works on
-//! the others. Replies are counted, not kept; an error ends the bench, so that none is ever measured.
+//! One thread serves all connections: while it reads the replies to one batch, the server executes the
+//! others. Replies are discarded. An error reply ends the benchmark, so that errors are never measured.
 
 use crate::stream::Numbers;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// Connections.
+/// Number of connections.
 const CONNECTIONS: usize = 8;
-/// Commands sent ahead on a connection.
-const DEPTH: usize = 64;
-/// Words sent ahead on a connection: commands with many are sent fewer at a time.
-const WORDS_AHEAD: usize = 6_400;
-/// Digits of a number in an item.
+/// Maximum number of pipelined commands per connection.
+const MAX_PIPELINED_COMMANDS: usize = 64;
+/// Maximum number of pipelined arguments per connection; limits commands with many arguments further.
+const MAX_PIPELINED_ARGUMENTS: usize = 6_400;
+/// Digits of a generated number.
 const DIGITS: usize = 12;
-/// Stands for such a number in a command.
+/// Placeholder of a generated number in a command.
 const NUMBER: u8 = b'#';
 
-/// A command whose numbers differ each time: `BF.ADD key item:#`.
+/// A command that is sent with different numbers each time, such as `BF.ADD key item:#`.
 #[derive(Debug, Clone)]
 pub struct Load {
-    words: Vec<String>,
-    /// How many times the command is sent.
+    arguments: Vec<String>,
+    /// Number of times to send the command.
     pub commands: usize,
-    /// Numbers are in `0..range`, uniform.
+    /// Numbers are uniform in `0..range`.
     range: u64,
 }
 
 impl Load {
-    /// The command, its arguments separated by spaces; each `#` becomes twelve digits of a number in
-    /// `0..range`.
+    /// Creates a load of `commands` times this command, with arguments separated by spaces. Each `#` is
+    /// replaced by a number in `0..range` with twelve digits.
     pub fn new(command: &str, commands: usize, range: u64) -> Self {
         Self {
-            words: command.split(' ').map(str::to_owned).collect(),
+            arguments: command.split(' ').map(str::to_owned).collect(),
             commands,
             range,
         }
     }
 
-    /// With some more arguments, repeated.
-    pub fn with(mut self, times: usize, words: &str) -> Self {
+    /// Appends the arguments `times` times.
+    pub fn with(mut self, times: usize, arguments: &str) -> Self {
         for _ in 0..times {
-            self.words.extend(words.split(' ').map(str::to_owned));
+            self.arguments
+                .extend(arguments.split(' ').map(str::to_owned));
         }
         self
     }
 
-    /// The first argument.
+    /// Name of the command.
     pub fn command(&self) -> &str {
-        &self.words[0]
+        &self.arguments[0]
     }
 
     fn depth(&self) -> usize {
-        (WORDS_AHEAD / self.words.len()).clamp(1, DEPTH)
+        (MAX_PIPELINED_ARGUMENTS / self.arguments.len()).clamp(1, MAX_PIPELINED_COMMANDS)
     }
 }
 
-/// A batch of one command on the wire, and where its numbers stand.
+/// A batch of one command in RESP, and the offsets of its numbers.
 struct Batch {
     bytes: Vec<u8>,
     numbers: Vec<usize>,
@@ -66,12 +67,12 @@ struct Batch {
 
 impl Batch {
     fn new(load: &Load) -> Self {
-        let mut bytes = format!("*{}\r\n", load.words.len()).into_bytes();
+        let mut bytes = format!("*{}\r\n", load.arguments.len()).into_bytes();
         let mut numbers = Vec::new();
-        for word in &load.words {
-            let more = word.bytes().filter(|&byte| byte == NUMBER).count() * (DIGITS - 1);
-            bytes.extend_from_slice(format!("${}\r\n", word.len() + more).as_bytes());
-            for byte in word.bytes() {
+        for argument in &load.arguments {
+            let more = argument.bytes().filter(|&byte| byte == NUMBER).count() * (DIGITS - 1);
+            bytes.extend_from_slice(format!("${}\r\n", argument.len() + more).as_bytes());
+            for byte in argument.bytes() {
                 if byte == NUMBER {
                     numbers.push(bytes.len());
                     bytes.extend_from_slice(&[b'0'; DIGITS]);
@@ -92,7 +93,7 @@ impl Batch {
         }
     }
 
-    /// Other numbers, and the bytes of so many commands.
+    /// Replaces the numbers and returns the bytes of the first `commands` commands.
     fn next(&mut self, commands: usize, range: u64, numbers: &mut Numbers) -> &[u8] {
         for &at in &self.numbers {
             let mut number = numbers.below(range);
@@ -105,7 +106,7 @@ impl Batch {
     }
 }
 
-/// The connections of a load.
+/// The connections that send a load.
 #[derive(Debug)]
 pub struct Connections {
     streams: Vec<BufReader<TcpStream>>,
@@ -113,10 +114,10 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Opens them, to a server of this machine. The seed decides which items are sent.
+    /// Connects to a local server. The seed selects the items to send.
     ///
     /// # Panics
-    /// If the server does not take them.
+    /// If the server refuses a connection.
     pub fn open(port: u16, seed: u64) -> Self {
         let streams = (0..CONNECTIONS).map(|_| {
             let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
@@ -135,26 +136,26 @@ impl Connections {
     /// If a connection breaks or a reply is an error.
     pub fn run(&mut self, load: &Load) {
         let mut batch = Batch::new(load);
-        let mut owed = [0; CONNECTIONS];
+        let mut pending = [0; CONNECTIONS];
         let (mut unsent, mut unread) = (load.commands, load.commands);
         while unread > 0 {
-            for (stream, owed) in self.streams.iter_mut().zip(&mut owed) {
-                for _ in 0..*owed {
+            for (stream, pending) in self.streams.iter_mut().zip(&mut pending) {
+                for _ in 0..*pending {
                     skip_reply(stream, load);
                 }
-                unread -= *owed;
-                *owed = unsent.min(load.depth());
-                if *owed > 0 {
-                    let bytes = batch.next(*owed, load.range, &mut self.numbers);
+                unread -= *pending;
+                *pending = unsent.min(load.depth());
+                if *pending > 0 {
+                    let bytes = batch.next(*pending, load.range, &mut self.numbers);
                     stream.get_mut().write_all(bytes).expect("a connection");
                 }
-                unsent -= *owed;
+                unsent -= *pending;
             }
         }
     }
 }
 
-/// Reads one reply, with all that is in it.
+/// Reads one reply with its nested elements.
 fn skip_reply(stream: &mut BufReader<TcpStream>, load: &Load) {
     let mut replies = 1;
     let mut line = Vec::with_capacity(32);
@@ -165,14 +166,14 @@ fn skip_reply(stream: &mut BufReader<TcpStream>, load: &Load) {
         let text = String::from_utf8_lossy(line.get(1..).unwrap_or_default());
         let length = || text.trim_end().parse::<i64>().expect("a length").max(-1);
         match line.first() {
-            Some(b'-') => panic!("{} was answered {}", load.command(), text.trim_end()),
+            Some(b'-') => panic!("{} replied {}", load.command(), text.trim_end()),
             Some(b'$') if length() >= 0 => {
                 let mut bytes = (stream.by_ref()).take(length() as u64 + 2);
-                std::io::copy(&mut bytes, &mut std::io::sink()).expect("a text");
+                std::io::copy(&mut bytes, &mut std::io::sink()).expect("a string");
             }
             Some(b'*') => replies += length().max(0),
             Some(b'$' | b':' | b'+') => {}
-            _ => panic!("{} was answered {text:?}", load.command()),
+            _ => panic!("{} replied {text:?}", load.command()),
         }
     }
 }

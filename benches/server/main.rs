@@ -1,13 +1,13 @@
-//! The module in a server: the server's own CPU time for a command, under pipelined load.
+//! Benchmark of the module in a server: CPU time of the server per command under pipelined load.
 //!
-//! `cargo bench --bench server` measures all and writes target/bench/server.json; arguments after `--` choose
-//! cases by their names, `--quick` makes one short round of each. The server is the one that
-//! `ROUGHLY_SERVER` names, else that of the PATH; the module is target/release/libroughly.so.
+//! `cargo bench --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
+//! select the cases whose names contain one of them and write server-part.json; `--quick` runs one short
+//! round of each case. The environment variable `ROUGHLY_SERVER` selects the server (default: the one in
+//! PATH). The module is target/release/libroughly.so.
 //!
-//! Each round measures `EXISTS nokey` and then the case; the reported time is the smallest of the rounds,
-//! of both, and their quotient. The CPU time is that of the whole process (INFO: user and system), so that
-//! it holds what reading, writing and answering cost, and not the time for which the machine did something
-//! else.
+//! Each round measures `EXISTS nokey` and then the case. The results are the fastest round of each and their
+//! ratio. CPU time is that of the whole server process (user and system, from INFO): it includes reading,
+//! parsing and replying, but not the time of other processes.
 
 #[path = "../record/mod.rs"]
 mod record;
@@ -27,20 +27,24 @@ use pauses::prepare;
 use serde_json::{Value, json};
 use support::server::{Options, Server};
 
-/// Rounds of a case.
+/// Rounds per case.
 const ROUNDS: usize = 5;
-/// Rounds of a point of a curve.
+/// Rounds per point of a curve.
 const POINT_ROUNDS: usize = 3;
 
 struct Bench {
     server: Server,
-    words: Vec<String>,
+    arguments: Vec<String>,
     is_quick: bool,
 }
 
 impl Bench {
-    fn chooses(&self, name: &str) -> bool {
-        self.words.is_empty() || self.words.iter().any(|word| name.contains(word.as_str()))
+    fn selects(&self, name: &str) -> bool {
+        self.arguments.is_empty()
+            || self
+                .arguments
+                .iter()
+                .any(|argument| name.contains(argument.as_str()))
     }
 
     fn rounds(&self, rounds: usize) -> usize {
@@ -55,14 +59,14 @@ impl Bench {
         load
     }
 
-    /// CPU time of the server for each command of a load, in ns.
+    /// CPU time of the server per command of a load, in ns.
     fn cost(&self, connections: &mut Connections, load: &Load) -> f64 {
         let before = self.cpu_seconds();
         connections.run(load);
         (self.cpu_seconds() - before) * 1e9 / load.commands as f64
     }
 
-    /// Seconds the server has computed, in the kernel and outside.
+    /// User and system CPU time of the server, in seconds.
     fn cpu_seconds(&self) -> f64 {
         let info = self.server.call("INFO cpu");
         let text = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
@@ -96,7 +100,7 @@ impl Bench {
             "ns": ns,
             "exists_ns": unit_ns,
             "multiple": ns / unit_ns,
-            "goal": case.goal,
+            "goal": case.target,
             "server_share": case.server_share,
         })
     }
@@ -109,7 +113,7 @@ impl Bench {
         let load = self.shortened(&point.load);
         let costs = (0..self.rounds(POINT_ROUNDS)).map(|_| self.cost(&mut connections, &load));
         let ns = costs.fold(f64::INFINITY, f64::min) / point.items as f64;
-        println!("{number:>12} {ns:>9.1} ns an item");
+        println!("{number:>12} {ns:>9.1} ns per item");
         json!([number, ns])
     }
 }
@@ -117,12 +121,12 @@ impl Bench {
 fn main() {
     let load_before = record::load_average();
     // Cargo adds `--bench`.
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let is_quick = words.iter().any(|word| word == "--quick");
-    words.retain(|word| !word.starts_with("--"));
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    arguments.retain(|argument| !argument.starts_with("--"));
     let bench = Bench {
         server: Options::new().arguments(&["--hz", "1"]).start(),
-        words,
+        arguments,
         is_quick,
     };
     let field = |name| bench.server.info(name);
@@ -130,20 +134,20 @@ fn main() {
         Some(version) => format!("Valkey {version}"),
         None => format!("Redis {}", field("redis_version").unwrap_or_default()),
     };
-    println!("server CPU time a command, and how many times that of `EXISTS nokey`, on {version}");
+    println!("{version}: server CPU time per command, and its ratio to `EXISTS nokey`");
 
     let cases = cases::all();
     let unit = &cases
         .iter()
         .find(|case| case.name == UNIT)
-        .expect("it")
+        .expect("the unit case exists")
         .load;
-    let measured: Vec<Value> = (cases.iter().filter(|case| bench.chooses(case.name)))
+    let measured: Vec<Value> = (cases.iter().filter(|case| bench.selects(case.name)))
         .map(|case| bench.case(case, unit))
         .collect();
     let curves: Vec<Value> = curves::all()
         .into_iter()
-        .filter(|curve| bench.chooses(curve.name))
+        .filter(|curve| bench.selects(curve.name))
         .map(|curve| {
             println!("{}, {}", curve.name, curve.unit);
             let points = curve.points.iter();
@@ -156,7 +160,7 @@ fn main() {
     let mut connections = Connections::open(bench.server.port(), 1);
     let pauses: Vec<Value> = pauses::all()
         .iter()
-        .filter(|pause| bench.chooses(pause.name))
+        .filter(|pause| bench.selects(pause.name))
         .map(|pause| {
             let us = pause.measure(&bench.server, &mut connections);
             println!("{:<52} {us:?} us", pause.name);
@@ -171,7 +175,7 @@ fn main() {
         "curves": curves,
         "pauses": pauses,
     });
-    let name = match bench.words.is_empty() {
+    let name = match bench.arguments.is_empty() {
         true => "server.json",
         false => "server-part.json",
     };

@@ -1,35 +1,35 @@
-//! The longest time that one command keeps everyone else waiting: reservations, growth, frees, merges.
+//! Execution times of the slowest commands, which block the server: reservations, growth, frees, merges.
 //!
-//! The time is the server's own (SLOWLOG): from the beginning of the command to its end, page faults and the
-//! allocator's work included, the network not.
+//! SLOWLOG measures the time: from start to end of the command, including page faults and allocation,
+//! without the network.
 
 use crate::load::{Connections, Load};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
-/// How often each is tried.
+/// Number of measurements per command.
 pub const ATTEMPTS: usize = 4;
 
-/// Something that takes long, or might.
+/// A command that may block the server for long.
 #[derive(Debug)]
 pub struct Pause {
-    /// What the tables call it.
+    /// Name in the tables.
     pub name: &'static str,
-    /// Sent once before each attempt, to an empty server.
+    /// Commands sent once before each attempt, to an empty server.
     setup: &'static [&'static str],
-    /// Sent before each attempt, after that.
+    /// Loads sent after the setup.
     prefill: Vec<Load>,
-    /// Brings the key to the point where one more command takes long.
+    /// Changes the key so that the next command is slow.
     approach: fn(&mut Connection, &mut Connections),
-    /// The command that takes long.
+    /// The command to measure.
     command: String,
 }
 
 impl Pause {
-    /// How long the command took in each attempt, in microseconds.
+    /// Execution time of the command in each attempt, in microseconds.
     ///
     /// # Panics
-    /// If the server breaks or answers an error.
+    /// If the connection breaks or a reply is an error.
     pub fn measure(&self, server: &Server, connections: &mut Connections) -> Vec<i64> {
         let mut connection = server.resp2();
         let attempts = (0..ATTEMPTS).map(|_| {
@@ -42,14 +42,14 @@ impl Pause {
             ok(&mut connection, "SLOWLOG RESET");
             ok(&mut connection, &self.command);
             ok(&mut connection, "CONFIG SET slowlog-log-slower-than -1");
-            let word = self.command.split(' ').next().unwrap_or_default();
-            longest(&connection.call("SLOWLOG GET -1"), word)
+            let name = self.command.split(' ').next().unwrap_or_default();
+            longest(&connection.call("SLOWLOG GET -1"), name)
         });
         attempts.collect()
     }
 }
 
-/// Fills a Bloom filter of this capacity to the last item.
+/// Fills a Bloom filter of this capacity exactly.
 fn fill_bloom(connection: &mut Connection, capacity: i64) {
     let mut next = 0;
     while let missing @ 1.. = capacity - integer(&connection.call("BF.CARD k")) {
@@ -62,7 +62,7 @@ fn fill_bloom(connection: &mut Connection, capacity: i64) {
     }
 }
 
-/// Fills the two buckets of one item, which has room for four of it.
+/// Fills the two buckets of one item, which have four slots.
 fn fill_buckets(connection: &mut Connection, _: &mut Connections) {
     for _ in 0..4 {
         ok(connection, "CF.ADD k item");
@@ -70,19 +70,20 @@ fn fill_buckets(connection: &mut Connection, _: &mut Connections) {
     assert_eq!(cuckoo_field(connection, "Number of filters"), 1);
 }
 
-/// Deletes until one more deletion makes more than a tenth of the items that are left.
+/// Deletes items until one more deletion exceeds a tenth of the remaining items.
 fn delete_a_tenth(connection: &mut Connection, connections: &mut Connections) {
-    // An item that is deleted last must be there then.
+    // The measured command deletes this item, so it must exist.
     ok(connection, "CF.ADD k last");
     loop {
         let items = cuckoo_field(connection, "Number of items inserted");
         let deleted = cuckoo_field(connection, "Number of items deleted");
-        // Of n more deletions, deleted + n > (items - n) / 10 for the first time.
+        // The smallest n for which n more deletions give deleted + n > (items - n) / 10.
         let left = (items - 10 * deleted) / 11;
         if left <= 0 {
             return;
         }
-        // Some are of items that are not there, so that it takes several loads; none is too many.
+        // Deletions of missing items have no effect, so a load never deletes too many, and several loads
+        // may be necessary.
         let commands = usize::try_from(left).expect("a number");
         connections.run(&Load::new("CF.DEL k item:#", commands, CUCKOO_ITEMS));
     }
@@ -98,13 +99,13 @@ fn cuckoo_field(connection: &mut Connection, name: &str) -> i64 {
 fn integer(reply: &Reply) -> i64 {
     reply
         .integer()
-        .unwrap_or_else(|| panic!("{reply} where an integer belongs"))
+        .unwrap_or_else(|| panic!("expected an integer: {reply}"))
 }
 
-/// Empties the server and sends the commands.
+/// Removes all keys and executes the commands.
 ///
 /// # Panics
-/// If one is answered with an error.
+/// If a reply is an error.
 pub fn prepare(connection: &mut Connection, setup: &[impl AsRef<str>]) {
     ok(connection, "FLUSHALL SYNC");
     for command in setup {
@@ -117,21 +118,21 @@ fn ok(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-/// The longest time of a command in the entries of SLOWLOG: number, when, microseconds, arguments.
+/// The longest time of a command in the entries of SLOWLOG: id, timestamp, microseconds, arguments, ...
 fn longest(log: &Reply, command: &str) -> i64 {
     let of_entry = |entry: &Reply| {
         let fields = entry.items()?;
-        let word = fields.get(3)?.items()?.first()?.text()?;
-        let is_it = word.eq_ignore_ascii_case(command.as_bytes());
-        is_it.then(|| fields[2].integer())?
+        let name = fields.get(3)?.items()?.first()?.text()?;
+        let is_command = name.eq_ignore_ascii_case(command.as_bytes());
+        is_command.then(|| fields[2].integer())?
     };
     let entries = log.items().expect("an array");
     entries.iter().filter_map(of_entry).max().unwrap_or(0)
 }
 
-/// 8 GiB of bits, at 14.38 an item.
+/// A filter of 1 GiB: 2^33 bits at 14.38 bits per item.
 const GIBIBYTE: &str = "BF.RESERVE k 0.001 597400000 NONSCALING";
-/// Fills no filter to the last, but touches all its pages.
+/// A range so wide that few items are repeated.
 const WIDE: u64 = 1_000_000_000;
 
 fn once(
@@ -160,10 +161,10 @@ fn items(command: &str, items: usize, range: u64) -> Load {
     Load::new(command, items / 100, range).with(100, "item:#")
 }
 
-/// Numbers of the items of a cuckoo filter.
+/// Range of the item numbers of a cuckoo filter.
 const CUCKOO_ITEMS: u64 = 10_000_000;
 
-/// All that are measured.
+/// All measured commands.
 pub fn all() -> Vec<Pause> {
     [
         reservations_and_frees(),
@@ -212,7 +213,7 @@ fn reservations_and_frees() -> Vec<Pause> {
 
 fn compactions() -> Vec<Pause> {
     let setup: &[&str] = &["CF.RESERVE k 2097152"];
-    // Several sub-filters of two million slots each.
+    // Several sub-filters of 2,097,152 slots each.
     let grown = || vec![items("CF.INSERT k ITEMS", 7_000_000, CUCKOO_ITEMS)];
     vec![
         once(

@@ -1,10 +1,10 @@
-//! The items that the benches use, and numbers that look random: the same in every run.
+//! Items and pseudorandom numbers for the benchmarks; the same in every run.
 
 /// An item: 16 bytes.
 pub type Item = [u8; 16];
 
-/// The items of a stream, different for every number.
-#[allow(dead_code)] // Not over the server, whose items are decimal.
+/// The item with this number; different numbers give different items.
+#[allow(dead_code)] // The server benchmark sends decimal items instead.
 pub fn item(number: u64) -> Item {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut item = *b"item:xxxxxxxxxxx";
@@ -13,12 +13,12 @@ pub fn item(number: u64) -> Item {
     item
 }
 
-/// Uniform numbers: a linear congruence modulo 2^64 with the constants of Knuth's MMIX.
+/// Uniform numbers: a linear congruential generator modulo 2^64 with the constants of Knuth's MMIX.
 #[derive(Debug)]
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// One in `0..end`.
+    /// The next number in `0..end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self
             .0

@@ -1,5 +1,5 @@
 #![no_main]
-//! Every target is this file; the name of the binary selects what it does.
+//! All fuzz targets share this file; the name of the binary selects the driver.
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| run(env!("CARGO_BIN_NAME"), bytes));
 
@@ -10,10 +10,10 @@ fn run(target: &str, bytes: &[u8]) {
     }
     let (family, kind) = target.rsplit_once('_').expect("FAMILY_KIND");
     let family = drivers::FAMILIES.iter().find(|known| known.name == family);
-    let family = family.expect("a family");
+    let family = family.expect("a known family");
     match kind {
         "stored" => (family.stored)(bytes),
         "commands" => (family.commands)(bytes),
-        _ => panic!("no such target: {target}"),
+        _ => panic!("unknown target: {target}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Bloom filters: stored forms, and sequences against a set.
+//! Bloom filters: stored forms, and sequences of operations compared with a set.
 
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
@@ -47,11 +47,11 @@ impl Subject for Chain {
     }
 
     fn old_seeds(&self, latest: &[u8]) -> Vec<Vec<u8>> {
-        // Values of version 4 without those that were added later.
+        // Older versions lack some of the values of version 4.
         let old = (0..4u8).map(|version| {
             let mut old = latest.to_vec();
             old[0] = version;
-            // Version, items, number of filters; then options and growth factor.
+            // Versions 2 and 3 lack the growth factor (25..33); versions 0 and 1 also lack the options (17..25).
             old.drain(if version < 2 { 17..33 } else { 25..33 });
             old
         });
@@ -59,7 +59,7 @@ impl Subject for Chain {
     }
 }
 
-/// Bytes for a sequence of operations. The model is the set of what was added.
+/// Decodes `bytes` as a sequence of operations, and compares the filter with the set of added items.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let expansion = input.pick(&[0, 1, 2, 3, 16, 32768]);
@@ -83,7 +83,10 @@ pub fn commands(bytes: &[u8]) {
                 let before = chain.filters().len();
                 match add(&mut chain, item) {
                     Ok(new) => {
-                        assert!(!new || !model.contains(item), "new twice");
+                        assert!(
+                            !new || !model.contains(item),
+                            "an item was reported as new twice"
+                        );
                         items += u64::from(new);
                         model.insert(item);
                     }
@@ -94,7 +97,7 @@ pub fn commands(bytes: &[u8]) {
                 let item = input.item();
                 assert!(!model.contains(item) || chain.contains(chain.hash(item)));
             }
-            230..=239 => chain = chain.try_clone().expect("little memory"),
+            230..=239 => chain = chain.try_clone().expect("enough memory"),
             240..=247 => {
                 chain = reloaded(&chain);
             }
@@ -103,7 +106,7 @@ pub fn commands(bytes: &[u8]) {
         assert_eq!(chain.items(), items);
     }
     for item in model {
-        assert!(chain.contains(chain.hash(item)), "an item was lost");
+        assert!(chain.contains(chain.hash(item)), "false negative");
     }
     reloads(&chain);
 }

@@ -1,4 +1,4 @@
-//! Count-min sketches: stored forms, and sequences against exact counts.
+//! Count-min sketches: stored forms, and sequences of operations compared with exact counts.
 
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
@@ -17,10 +17,10 @@ impl Subject for CountMin {
 
     fn exercise(self) {
         let mut sketch = self;
-        let copy = sketch.try_clone().expect("little memory");
+        let copy = sketch.try_clone().expect("enough memory");
         let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
         let items = [&b""[..], b"a", b"abcdefgh"];
-        let mut together = sketch.try_clone().expect("little memory");
+        let mut together = sketch.try_clone().expect("enough memory");
         let mut answers = Vec::new();
         for by in amounts {
             together.increment_all(items.into_iter().map(|item| (item, by)), |_, answer| {
@@ -41,7 +41,7 @@ impl Subject for CountMin {
         sketch.query_all(items.into_iter(), |estimate| estimates.push(estimate));
         assert_eq!(estimates, items.map(|item| sketch.query(item)));
         for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
-            let before = sketch.try_clone().expect("little memory");
+            let before = sketch.try_clone().expect("enough memory");
             let own = MergeSource {
                 sketch: None,
                 weight,
@@ -59,7 +59,7 @@ impl Subject for CountMin {
     }
 
     fn old_seeds(&self, latest: &[u8]) -> Vec<Vec<u8>> {
-        // Version 1 has the cell size after the total.
+        // Version 1 also stores the cell size, after the total.
         let mut later = latest.to_vec();
         later[0] = 1;
         later.splice(25..25, self.shape().cell_size().bytes().to_le_bytes());
@@ -67,15 +67,15 @@ impl Subject for CountMin {
     }
 }
 
-/// Exact counts: what a sketch never falls below.
+/// Exact counts: lower bounds of a sketch's estimates.
 type Counts<'a> = HashMap<&'a [u8], u64>;
 
-/// Bytes for a sequence of operations on two sketches of one shape. Nothing is taken away that was not
-/// added.
+/// Decodes `bytes` as a sequence of operations on two sketches of the same shape, and compares them with exact
+/// counts. The sequence only subtracts what it added.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (width, depth) = (u64::from(input.byte()), u64::from(input.byte() % 20));
-    let cell_size = CellSize::from_bytes(input.pick(&[1, 2, 4, 8])).expect("a size");
+    let cell_size = CellSize::from_bytes(input.pick(&[1, 2, 4, 8])).expect("a valid cell size");
     let new = || CountMin::new(width, depth, cell_size, Budget::new(&allows));
     let (Ok(mut sketch), Ok(mut other)) = (new(), new()) else {
         return;
@@ -107,7 +107,7 @@ pub fn commands(bytes: &[u8]) {
                 let by = u64::from(input.byte()).min(*count);
                 sketch
                     .increment(item, -by.cast_signed())
-                    .expect("it was added");
+                    .expect("decrements by at most the count");
                 *count -= by;
             }
             190..=219 => {
@@ -116,7 +116,7 @@ pub fn commands(bytes: &[u8]) {
             }
             220..=239 => {
                 let (own, others) = (input.byte() % 4, input.byte() % 4);
-                let before = sketch.try_clone().expect("little memory");
+                let before = sketch.try_clone().expect("enough memory");
                 let sources = [
                     MergeSource {
                         sketch: None,
@@ -147,7 +147,10 @@ pub fn commands(bytes: &[u8]) {
         assert_eq!(u128::from(sketch.total()), total);
     }
     for (item, count) in model {
-        assert!(sketch.query(item) >= count, "counted too little");
+        assert!(
+            sketch.query(item) >= count,
+            "the estimate is below the count"
+        );
     }
     reloads(&sketch);
 }

@@ -1,4 +1,4 @@
-//! Cuckoo filters: stored forms, and sequences against a multiset.
+//! Cuckoo filters: stored forms, and sequences of operations compared with a multiset.
 
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
@@ -8,7 +8,7 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
 
-/// Parameters that encodings before 4 do not store.
+/// Parameters of encoding versions below 4, which do not store them.
 const DEFAULTS: Parameters = Parameters {
     bucket_size: 2,
     max_iterations: 20,
@@ -37,8 +37,8 @@ impl Subject for CuckooFilter {
         });
         assert!((items.iter().zip(answers)).all(|(item, found)| self.contains(item) == found));
         for item in 0..60u8 {
-            let there = self.contains(&[item]);
-            assert_eq!(self.delete(&[item], Budget::UNLIMITED), there);
+            let found = self.contains(&[item]);
+            assert_eq!(self.delete(&[item], Budget::UNLIMITED), found);
         }
         self.compact(Budget::UNLIMITED);
         let _ = (self.nominal_bytes(), self.items(), self.deletes());
@@ -49,7 +49,7 @@ impl Subject for CuckooFilter {
         if self.num_sub_filters() > 1 {
             return Vec::new();
         }
-        // Before encoding 4: three numbers and the slots, without the parameters and the size.
+        // Versions below 4 store three numbers and the slots, without the parameters and the size.
         let old = (0..4u8).map(|version| {
             let mut old = latest.to_vec();
             old[0] = version;
@@ -60,8 +60,8 @@ impl Subject for CuckooFilter {
     }
 }
 
-/// Bytes for a sequence of operations. The model counts each item; only items that are in are deleted,
-/// so that none may be lost.
+/// Decodes `bytes` as a sequence of operations, and compares the filter with the count of each item. The
+/// sequence only deletes items that it added, so that false negatives are errors.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let parameters = Parameters {
@@ -90,26 +90,26 @@ pub fn commands(bytes: &[u8]) {
             }
             120..=149 => {
                 let item = input.item();
-                let known = model.get(item).is_some_and(|&count| count > 0);
+                let is_present = model.get(item).is_some_and(|&count| count > 0);
                 match filter.insert_unique(item, Budget::new(&allows)) {
                     Ok(true) => {
-                        assert!(!known, "inserted twice");
+                        assert!(!is_present, "inserted twice");
                         *model.entry(item).or_default() += 1;
                     }
-                    _ => assert!(!known || filter.contains(item)),
+                    _ => assert!(!is_present || filter.contains(item)),
                 }
             }
             150..=219 => {
                 let item = input.item();
                 if let Some(count) = model.get_mut(item).filter(|count| **count > 0) {
-                    assert!(filter.delete(item, Budget::UNLIMITED), "an item was lost");
+                    assert!(filter.delete(item, Budget::UNLIMITED), "false negative");
                     *count -= 1;
                 }
             }
             220..=229 => {
                 filter.compact(Budget::UNLIMITED);
             }
-            230..=239 => filter = filter.try_clone().expect("little memory"),
+            230..=239 => filter = filter.try_clone().expect("enough memory"),
             240..=247 => {
                 filter = reloaded(&filter);
             }
@@ -118,12 +118,12 @@ pub fn commands(bytes: &[u8]) {
         assert_eq!(filter.items(), model.values().sum::<u64>());
         if operation >= 150 {
             for (item, &count) in &model {
-                assert!(filter.count(item) >= count, "an item was lost");
+                assert!(filter.count(item) >= count, "false negative");
             }
         }
     }
     for (item, count) in model {
-        assert!(filter.count(item) >= count, "an item was lost");
+        assert!(filter.count(item) >= count, "false negative");
     }
     reloads(&filter);
 }

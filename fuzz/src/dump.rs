@@ -1,9 +1,9 @@
-//! Whole DUMP payloads, of whichever family their type names.
+//! Complete DUMP payloads of any family.
 
 use super::FAMILIES;
 use roughly_dump::Values;
 
-/// Takes bytes for a payload. Its footer is skipped, since the server checks it.
+/// Decodes `bytes` as a DUMP payload. The footer is ignored, because the server checks it.
 pub fn payload(bytes: &[u8]) {
     if let Ok((id, mut values)) = Values::from_dump(bytes) {
         FAMILIES
@@ -12,7 +12,7 @@ pub fn payload(bytes: &[u8]) {
     }
 }
 
-/// The inputs for a family's `stored` from a golden payload, and the family's name.
+/// Inputs for the `stored` target of a family, from a golden payload, with the name of the family.
 pub fn seeds(payload: &[u8]) -> Option<(&'static str, Vec<Vec<u8>>)> {
     let (id, values) = Values::from_dump(payload).ok()?;
     let family = FAMILIES.iter().find(|family| (family.is_type)(id))?;

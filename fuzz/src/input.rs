@@ -1,30 +1,30 @@
-//! Bytes as a stream of whatever is asked for.
+//! Decodes the bytes of a fuzzer as values, and encodes seeds.
 
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
 
-/// From this first byte on the bytes hold a header and chunks; below, it is the encoding version of the
-/// values that follow.
+/// The first byte of an input with a header and chunks is at least this. A lower first byte is the encoding
+/// version of the values that follow.
 pub const CHUNKED: u8 = 8;
 
-/// Reads a fuzzer's bytes. What is missing at the end is zero.
+/// Reads the bytes of a fuzzer. Missing bytes at the end are zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    /// All of `bytes`.
+    /// Reads from the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Up to `len` bytes.
+    /// The next `len` bytes, or fewer at the end.
     pub fn bytes(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = rest;
@@ -38,53 +38,53 @@ impl<'a> Input<'a> {
         array
     }
 
-    /// A byte.
+    /// The next byte, or 0 at the end.
     pub fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
-    /// A number below 2^16.
+    /// The next 16-bit number.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
-    /// A number below 2^32.
+    /// The next 32-bit number.
     pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
-    /// Any 64 bits.
+    /// The next 64-bit number.
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    /// One of some values.
+    /// Selects one of these values by the next byte.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::from(self.byte()) % of.len()]
     }
 
-    /// An item: mostly one of 64 short ones, so that sequences meet the same ones again.
+    /// An item: usually one of 64 one-byte items, so that sequences repeat items.
     pub fn item(&mut self) -> &'a [u8] {
-        const KNOWN: [u8; 64] = {
-            let mut known = [0; 64];
+        const ITEMS: [u8; 64] = {
+            let mut items = [0; 64];
             let mut i = 0;
             while i < 64 {
-                known[i] = i as u8;
+                items[i] = i as u8;
                 i += 1;
             }
-            known
+            items
         };
         match self.byte() {
             0 => &[],
             byte if byte < 240 => {
                 let at = usize::from(byte % 64);
-                &KNOWN[at..=at]
+                &ITEMS[at..=at]
             }
             byte => self.bytes(usize::from(byte - 238)),
         }
     }
 
-    /// A double: mostly a plain one, at times any bit pattern.
+    /// A double: usually a small number, sometimes an arbitrary bit pattern.
     pub fn double(&mut self) -> f64 {
         match self.byte() {
             byte if byte < 200 => f64::from(byte) - 100.0,
@@ -93,7 +93,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A chunk and the iterator that comes with it.
+    /// A chunk with its iterator.
     pub fn chunk(&mut self) -> (i64, &'a [u8]) {
         let iterator = self.u64().cast_signed();
         let len = self.u16();
@@ -101,7 +101,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Values packed without types: eight bytes a number, a 32-bit length before a string.
+/// Untyped values: a number has eight bytes, a string a 32-bit length before its bytes.
 impl Source for Input<'_> {
     fn read_unsigned(&mut self) -> Result<u64, FormatError> {
         if self.rest.len() < 8 {
@@ -123,22 +123,22 @@ impl Source for Input<'_> {
     }
 }
 
-/// Writes what [`Input`] reads: the seeds of the corpus.
+/// Writes the format that [`Input`] reads, for the seeds of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
-    /// What was written.
+    /// The bytes written so far.
     pub bytes: Vec<u8>,
 }
 
 impl Output {
-    /// The values of an encoding version, which are yet to be written.
+    /// Starts an input with the values of an encoding version.
     pub fn values(encoding_version: u8) -> Self {
         Self {
             bytes: vec![encoding_version],
         }
     }
 
-    /// A header, for chunks to follow.
+    /// Starts an input with a header, which chunks follow.
     pub fn header(header: &[u8]) -> Self {
         let mut output = Self::values(CHUNKED);
         output.u16(header.len());

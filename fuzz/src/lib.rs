@@ -1,12 +1,11 @@
-//! What the fuzz targets do with bytes, as plain functions, so that `tests/mutation.rs` does the same
-//! within `cargo test`.
+//! The fuzz drivers, as functions of bytes, so that `tests/mutation.rs` can run them in `cargo test`.
 //!
-//! Each family has two targets. [`stored::stored`] takes the bytes for a stored form, of any encoding version or a
-//! header with chunks; what is not refused must survive every operation and its own saving and loading. `commands` takes
-//! them for a sequence of operations and compares with a naive model. [`dump::payload`] takes them for a whole DUMP
-//! payload.
+//! Each family has two targets. [`stored::stored`] decodes the bytes as a stored form, of any encoding version or a
+//! header with chunks. If the decoder accepts it, every operation on the value must succeed or return an error, and
+//! saving and loading must not change it. `commands` decodes the bytes as a sequence of operations and compares the
+//! results with a simple model. [`dump::payload`] decodes them as a complete DUMP payload.
 //!
-//! No sketch may ask for more than [`MEMORY_LIMIT`]: the fuzzer reports any larger block.
+//! A sketch may allocate at most [`MEMORY_LIMIT`] bytes at once; the fuzzer reports larger blocks.
 
 pub mod bloom;
 pub mod count_min;
@@ -23,24 +22,24 @@ use roughly_sketch::{
 };
 use stored::Subject;
 
-/// Bytes that a sketch may ask for at once: little, since many operations are linear in them.
+/// Maximum size of one allocation in bytes. Small, because the time of many operations is linear in it.
 pub const MEMORY_LIMIT: u64 = 1 << 16;
 
-/// Operations of one sequence: enough to grow everything, few enough to be quick.
+/// Maximum number of operations per sequence: enough for every sketch to grow, and still fast.
 pub const MAX_OPERATIONS: usize = 500;
 
-/// Whether a sketch may have so many bytes.
+/// Whether a sketch may allocate `bytes` bytes at once.
 pub fn allows(bytes: u64) -> bool {
     bytes <= MEMORY_LIMIT
 }
 
-/// The targets of a family.
+/// The fuzz targets of a family.
 pub struct Family {
-    /// Its name in the names of targets.
+    /// Name of the family in the names of its targets.
     pub name: &'static str,
-    /// Takes bytes for a stored form.
+    /// Decodes and checks a stored form.
     pub stored: fn(&[u8]),
-    /// Takes bytes for a sequence of operations.
+    /// Executes and checks a sequence of operations.
     pub commands: fn(&[u8]),
     payload: fn(u64, &mut Values) -> bool,
     is_type: fn(u64) -> bool,

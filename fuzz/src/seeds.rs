@@ -1,4 +1,4 @@
-//! Makes the corpus that fuzzing starts from: `fuzz/corpus/TARGET/`, of the golden payloads.
+//! Writes the initial corpus, `fuzz/corpus/TARGET/`, from the golden payloads.
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --bin seeds`
 
@@ -6,7 +6,7 @@ use drivers::{FAMILIES, dump};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Larger seeds slow a fuzzer down and show it nothing new.
+/// Maximum size of a seed. Larger seeds slow the fuzzer down without reaching more code.
 const MAX_SEED_BYTES: usize = 8192;
 
 fn main() -> std::io::Result<()> {
@@ -22,8 +22,8 @@ fn main() -> std::io::Result<()> {
         }
         Ok::<(), std::io::Error>(())
     };
-    for peer in ["2.8", "8.10"] {
-        let folder = package.join("../tests/golden/dumps").join(peer);
+    for version in ["2.8", "8.10"] {
+        let folder = package.join("../tests/golden/dumps").join(version);
         let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
         let mut paths: Vec<PathBuf> = entries.iter().map(|entry| entry.path()).collect();
         paths.retain(|path| {
@@ -37,17 +37,17 @@ fn main() -> std::io::Result<()> {
                 continue;
             }
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            write("dump", &format!("{peer}-{name}"), &payload)?;
+            write("dump", &format!("{version}-{name}"), &payload)?;
             let Some((family, seeds)) = dump::seeds(&payload) else {
                 continue;
             };
             for (number, seed) in seeds.iter().enumerate() {
-                let name = format!("{peer}-{name}-{number}");
+                let name = format!("{version}-{name}-{number}");
                 write(&format!("{family}_stored"), &name, seed)?;
             }
         }
     }
-    // Sequences need no golden data: bytes of every value do.
+    // Any bytes are a valid sequence of operations.
     for family in FAMILIES.map(|family| family.name) {
         for step in [1usize, 7, 31, 77] {
             let seed: Vec<u8> = (0..600).map(|byte| (byte * step) as u8).collect();

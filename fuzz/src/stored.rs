@@ -1,4 +1,5 @@
-//! The stored forms of every sketch: whatever is not refused must survive saving, loading and copying.
+//! Stored forms of the sketches: a value that the decoder accepts must not change when it is saved and loaded,
+//! or copied.
 
 use super::allows;
 use super::input::{CHUNKED, Input, Output};
@@ -6,7 +7,7 @@ use roughly_dump::{Values, type_id};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 
-/// The encoding version is in the last ten bits of a type's id.
+/// The lowest ten bits of a type id are the encoding version.
 const VERSION_BITS: u32 = 10;
 
 /// A sketch whose stored forms are fuzzed.
@@ -14,22 +15,22 @@ pub trait Subject: Stored {
     /// Parameters that old encoding versions do not store.
     const DEFAULTS: Self::Defaults;
 
-    /// Whether saving may round the state, so that only what was loaded once is stable.
+    /// Whether saving may round the state, so that it is stable only after it was loaded once.
     const ROUNDS: bool = false;
 
-    /// Adds an item, if there is room for it.
+    /// Adds an item if the sketch accepts it.
     fn add(&mut self, item: &[u8], number: i64);
 
-    /// Runs all operations on a value and checks what they must satisfy.
+    /// Executes all operations of the type and checks their results.
     fn exercise(self);
 
-    /// Inputs for [`stored`] in old encoding versions, made from `latest` (an input in the version that is written).
+    /// Inputs for [`stored`] in old encoding versions, derived from `latest` (an input in the current version).
     fn old_seeds(&self, _latest: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
     }
 }
 
-/// Takes bytes for a stored form: an encoding version and its values, or a header with chunks.
+/// Decodes `bytes` as a stored form (an encoding version and its values, or a header with chunks) and checks it.
 pub fn stored<T: Subject>(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let version = input.byte();
@@ -63,21 +64,21 @@ fn exercise<T: Subject>(mut value: T) {
     value.exercise();
 }
 
-/// The bytes that a value feeds to a digest.
+/// The bytes that a value contributes to DEBUG DIGEST.
 pub fn digest<T: Stored>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.digest(&mut |part| bytes.extend_from_slice(part));
     bytes
 }
 
-/// The value as it is loaded after it was saved.
+/// Saves a value and loads it.
 pub fn reloaded<T: Subject>(value: &T) -> T {
     let mut values = Values::default();
     value.save(&mut values);
-    T::load(&mut values, T::ENCODING_VERSION, &T::DEFAULTS).expect("saved by us")
+    T::load(&mut values, T::ENCODING_VERSION, &T::DEFAULTS).expect("a saved value")
 }
 
-/// Checks that a value can be saved and loaded, as values and in chunks, and copied.
+/// Checks that a value does not change when it is copied, saved and loaded, or loaded from chunks.
 pub fn reloads<T: Subject>(value: &T) {
     let name = T::TYPE_NAME
         .to_bytes()
@@ -86,18 +87,18 @@ pub fn reloads<T: Subject>(value: &T) {
     let mut payload = roughly_dump::Writer::new(type_id(name, T::ENCODING_VERSION));
     value.save(&mut payload);
     assert!(payload.finish().len() as u64 <= value.payload_bytes());
-    let copy = value.try_clone().expect("little memory");
+    let copy = value.try_clone().expect("enough memory");
     assert!(digest(&copy) == digest(value), "the copy differs");
     let again = reloaded(value);
     if !T::ROUNDS {
         assert!(digest(&again) == digest(value), "the loaded value differs");
     }
     if again.has_header() {
-        let header = again.header().expect("little memory");
-        let mut copy = T::from_header(&header, Budget::UNLIMITED).expect("our header");
+        let header = again.header().expect("enough memory");
+        let mut copy = T::from_header(&header, Budget::UNLIMITED).expect("a valid header");
         let mut iterator = 1;
         while let Some((next, chunk)) = again.chunk(iterator, 1000) {
-            copy.load_chunk(next, chunk).expect("our chunk");
+            copy.load_chunk(next, chunk).expect("a valid chunk");
             iterator = next;
         }
         assert!(
@@ -107,13 +108,13 @@ pub fn reloads<T: Subject>(value: &T) {
     }
 }
 
-/// Inputs for [`stored`] from the values of a golden payload.
+/// Inputs for [`stored`] in all encoding versions and in chunks, from the values of a golden payload.
 pub fn seeds<T: Subject>(values: &Values) -> Vec<Vec<u8>> {
     let value = T::load(&mut values.clone(), T::ENCODING_VERSION, &T::DEFAULTS);
     let value = value.expect("a golden payload");
     let mut latest = Output::values(T::ENCODING_VERSION as u8);
     value.save(&mut latest);
-    let mut chunked = Output::header(&value.header().expect("little memory"));
+    let mut chunked = Output::header(&value.header().expect("enough memory"));
     let mut iterator = 1;
     while let Some((next, chunk)) = value.chunk(iterator, 1000) {
         chunked.chunk(next, chunk);
@@ -124,7 +125,7 @@ pub fn seeds<T: Subject>(values: &Values) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Loads and exercises the values of a DUMP payload of this type; says whether it is of this type.
+/// Loads and checks the values of a DUMP payload if it has this type. Returns whether it has.
 pub fn payload<T: Subject>(id: u64, values: &mut Values) -> bool {
     let is_of_type = is_type::<T>(id);
     if is_of_type {
@@ -134,7 +135,7 @@ pub fn payload<T: Subject>(id: u64, values: &mut Values) -> bool {
     is_of_type
 }
 
-/// Whether the id of a DUMP payload is that of this type, in any encoding version.
+/// Whether the type id of a DUMP payload is that of this type, in any encoding version.
 pub fn is_type<T: Subject>(id: u64) -> bool {
     let name = T::TYPE_NAME
         .to_bytes()

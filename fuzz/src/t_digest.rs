@@ -1,4 +1,4 @@
-//! t-digests: stored forms, and sequences against all samples.
+//! t-digests: stored forms, and sequences of operations compared with all samples.
 
 use super::input::Input;
 use super::stored::{self, Subject, reloaded};
@@ -9,7 +9,7 @@ use roughly_sketch::t_digest::TDigest;
 impl Subject for TDigest {
     const DEFAULTS: () = ();
 
-    /// Weights are stored as doubles, so those above 2^53 may be rounded.
+    /// Weights are stored as doubles, which cannot represent all integers above 2^53.
     const ROUNDS: bool = true;
 
     fn add(&mut self, _item: &[u8], number: i64) {
@@ -18,17 +18,17 @@ impl Subject for TDigest {
 
     fn exercise(self) {
         let mut digest = self;
-        ask(&digest);
+        check_queries(&digest);
         reloads(&digest);
         if let Ok(merged) = TDigest::merge(3, &[&digest, &digest], Budget::new(&allows)) {
             assert_eq!(merged.observations(), 2 * digest.observations());
-            ask(&merged);
+            check_queries(&merged);
             reloads(&merged);
         }
         let before = digest.observations();
         for count in [1, 2, 40] {
             if digest.add(&vec![0.5; count]).is_ok() {
-                ask(&digest);
+                check_queries(&digest);
                 reloads(&digest);
             }
         }
@@ -39,11 +39,11 @@ impl Subject for TDigest {
     }
 }
 
-/// Every question; the answers are in range and change nothing.
-fn ask(digest: &TDigest) {
+/// Executes all queries. The results must be in range, and the queries must not change the digest.
+fn check_queries(digest: &TDigest) {
     let before = stored::digest(digest);
     let (min, max, all) = (digest.min(), digest.max(), digest.observations());
-    let compressed = digest.compressed().expect("little memory");
+    let compressed = digest.compressed().expect("enough memory");
     assert!(compressed.centroids().len() <= digest.info().capacity as usize);
     let weight: i64 = compressed.centroids().map(|node| node.weight).sum();
     assert_eq!(weight, all);
@@ -65,22 +65,18 @@ fn ask(digest: &TDigest) {
     for rank in [0, 1, all / 2, all - 1, all, i64::MAX] {
         let _ = (compressed.by_rank(rank), compressed.by_revrank(rank));
     }
-    assert_eq!(
-        stored::digest(digest),
-        before,
-        "a question changed the state"
-    );
+    assert_eq!(stored::digest(digest), before, "a query changed the state");
 }
 
-/// [`stored::reloads`], and below 2^53 the loaded digest is the same.
+/// Like [`stored::reloads`]. Up to 2^53 observations, the loaded digest must also be equal.
 fn reloads(digest: &TDigest) {
     stored::reloads(digest);
     if digest.observations() < 1 << 53 {
-        assert!(reloaded(digest) == *digest, "another digest was loaded");
+        assert!(reloaded(digest) == *digest, "the loaded digest differs");
     }
 }
 
-/// Bytes for a sequence of operations on two digests. The model keeps all samples.
+/// Decodes `bytes` as a sequence of operations on two digests, and compares them with all samples.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let compression = i64::from(input.byte() % 40);
@@ -114,7 +110,7 @@ pub fn commands(bytes: &[u8]) {
                     &[&digest, &other, &digest],
                     Budget::new(&allows),
                 )
-                .expect("little memory");
+                .expect("enough memory");
                 model.extend_from_within(..);
                 model.extend_from_slice(&other_model);
             }
@@ -123,11 +119,11 @@ pub fn commands(bytes: &[u8]) {
                 model.clear();
             }
             204..=229 => digest = reloaded(&digest),
-            _ => ask(&digest),
+            _ => check_queries(&digest),
         }
-        follows(&digest, &model);
+        check_against_model(&digest, &model);
     }
-    ask(&digest);
+    check_queries(&digest);
     reloads(&digest);
 }
 
@@ -138,8 +134,8 @@ fn add(digest: &mut TDigest, model: &mut Vec<f64>, values: &[f64]) {
     }
 }
 
-/// Number, least and greatest of the samples are exact.
-fn follows(digest: &TDigest, model: &[f64]) {
+/// Number, minimum and maximum of the samples are exact.
+fn check_against_model(digest: &TDigest, model: &[f64]) {
     assert_eq!(digest.observations(), model.len() as i64);
     if !model.is_empty() {
         let min = model.iter().copied().fold(f64::INFINITY, f64::min);

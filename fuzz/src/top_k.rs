@@ -1,4 +1,4 @@
-//! Top-k: stored forms, and sequences against exact counts.
+//! Top-k sketches: stored forms, and sequences of operations compared with exact counts.
 
 use super::input::Input;
 use super::stored::{Subject, digest, reloaded, reloads};
@@ -11,38 +11,40 @@ impl Subject for TopK {
     const DEFAULTS: () = ();
 
     fn add(&mut self, item: &[u8], number: i64) {
-        TopK::add(self, item, number as u32).expect("little memory");
+        TopK::add(self, item, number as u32).expect("enough memory");
     }
 
     fn exercise(self) {
         let mut sketch = self;
-        is_sound(&sketch);
+        check_list(&sketch);
         for increment in [0, 1, 100_000, u32::MAX] {
             for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
-                sketch.add(item, increment).expect("little memory");
+                sketch.add(item, increment).expect("enough memory");
             }
         }
         for item in [&b"a"[..], b"", b"x"] {
             let hash = sketch.hash(item);
             assert_eq!(sketch.count_hashed(item, &hash), sketch.count(item));
         }
-        is_sound(&sketch);
+        check_list(&sketch);
     }
 }
 
-/// The list is one of a heap, and what can be in memory can be saved, loaded and copied.
-fn is_sound(sketch: &TopK) {
-    let list: Vec<_> = sketch.list().expect("little memory").collect();
+/// Checks that the list is sorted, has no duplicates and at most k items, and that the sketch can be copied, saved
+/// and loaded.
+fn check_list(sketch: &TopK) {
+    let list: Vec<_> = sketch.list().expect("enough memory").collect();
     assert!(list.is_sorted_by(|left, right| left.1 >= right.1));
     let distinct: HashSet<_> = list.iter().map(|&(item, _)| item).collect();
-    assert_eq!(distinct.len(), list.len(), "an item is listed once only");
+    assert_eq!(distinct.len(), list.len(), "the list has duplicates");
     assert!(list.len() <= sketch.k() as usize);
     assert!(distinct.into_iter().all(|item| sketch.query(item)));
     reloads(sketch);
 }
 
-/// Bytes for a sequence of operations. No count exceeds the truth, since the 65 items' fingerprints
-/// differ; a replica that is given the same commands stays equal, bit for bit.
+/// Decodes `bytes` as a sequence of operations, and compares the sketch with exact counts: no estimate exceeds the
+/// count, because the fingerprints of the 65 items differ. A replica that receives the changing commands must stay
+/// identical.
 pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let (k, width, depth) = (input.byte() % 20, input.byte() % 40, input.byte() % 10);
@@ -66,7 +68,7 @@ pub fn commands(bytes: &[u8]) {
         }
         match input.byte() {
             0..=199 => {
-                // Short items only: their fingerprints are known to differ.
+                // Only short items, whose fingerprints differ.
                 let item = &input
                     .item()
                     .iter()
@@ -79,12 +81,12 @@ pub fn commands(bytes: &[u8]) {
                 };
                 *model.entry(item.to_vec()).or_default() += u64::from(increment);
                 let before = digest(&sketch);
-                let added = sketch.add(item, increment).expect("little memory");
+                let added = sketch.add(item, increment).expect("enough memory");
                 let expelled = added.expelled.map(<[u8]>::to_vec);
                 let changed = added.changed;
-                assert_eq!(changed, before != digest(&sketch), "changed is a lie");
+                assert_eq!(changed, before != digest(&sketch), "`changed` is wrong");
                 if changed {
-                    let added = replica.add(item, increment).expect("little memory");
+                    let added = replica.add(item, increment).expect("enough memory");
                     assert_eq!(added.expelled.map(<[u8]>::to_vec), expelled);
                 }
                 if let Some(expelled) = expelled {
@@ -98,12 +100,15 @@ pub fn commands(bytes: &[u8]) {
             230..=239 => {
                 sketch = reloaded(&sketch);
             }
-            _ => is_sound(&sketch),
+            _ => check_list(&sketch),
         }
         assert!(sketch == replica, "a replica differs");
     }
     for (item, count) in model {
-        assert!(u64::from(sketch.count(&item)) <= count, "counted too much");
+        assert!(
+            u64::from(sketch.count(&item)) <= count,
+            "the estimate exceeds the count"
+        );
     }
-    is_sound(&sketch);
+    check_list(&sketch);
 }

@@ -1,8 +1,8 @@
-//! The global allocator: that of the server if there is a server, otherwise that of the system.
+//! The global allocator: the server's allocator in a server, otherwise the system's.
 //!
-//! So `used_memory`, `maxmemory` and defragmentation include the module's memory, and unit tests, benches and fuzz targets
-//! that link the library run without a server. If the server's functions would end the process for lack of memory, this
-//! allocator returns null, so that callers can refuse a command.
+//! As a result, `used_memory`, `maxmemory` and defragmentation include the module's memory, and unit tests,
+//! benchmarks and fuzz targets that link the library run without a server. Where an allocation function of the server
+//! would end the process on failure, this allocator returns null, so that callers can refuse a command.
 
 use super::fault;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -21,7 +21,7 @@ const PROBED_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct ServerAllocator;
 
-/// Whether the server's allocator is available. Before that, nothing of the module runs.
+/// Whether the server's allocator is available. No code of the module runs before.
 fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
@@ -34,7 +34,7 @@ fn natural_size(layout: Layout) -> usize {
 /// Bytes of the last block that the server's allocator refused; 0 if there is none.
 static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of the last block that the server's allocator refused since the last call of this function.
+/// Bytes of the last block that the server's allocator refused since the last call of this function, if any.
 pub(super) fn take_refused_bytes() -> Option<usize> {
     let bytes = REFUSED_BYTES.load(Ordering::Relaxed);
     if bytes == 0 {
@@ -44,7 +44,7 @@ pub(super) fn take_refused_bytes() -> Option<usize> {
     Some(bytes)
 }
 
-/// Passes on a block that the server's allocator returned. A refusal is kept for the log.
+/// Passes on the result of the server's allocator. Records a refusal for the log.
 #[inline]
 fn given<T>(block: *mut T, size: usize) -> *mut u8 {
     if block.is_null() {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn over_aligned_blocks_are_aligned_and_know_their_origin() {
+    fn over_aligned_blocks_are_aligned_and_store_their_origin() {
         for align in [16, 32, 64, 4096] {
             let layout = Layout::from_size_align(100, align).unwrap();
             let block = alloc_aligned(layout, system_block);

@@ -16,7 +16,7 @@ use std::ffi::CStr;
 pub(super) struct CommandBudget {
     /// Bytes that were allowed, in total.
     taken: Cell<u64>,
-    /// Those of them by which filters grew.
+    /// The part of them by which filters grew.
     grown: Cell<u64>,
     /// Bytes that the command may take in total. Read from the server once per command, when it is first needed.
     limit: OnceCell<MemoryLimit>,
@@ -36,15 +36,15 @@ impl Call<'_> {
         self.allows_total(self.budget.taken.get().saturating_add(bytes))
     }
 
-    /// As [`Call::allows_bytes`], with the bytes that the command takes in total: for commands that also free memory.
+    /// As [`Call::allows_bytes`], with the total bytes of the command: for commands that also free memory.
     #[must_use]
     pub fn allows_total(&self, bytes: u64) -> bool {
         self.allows_with_spare(bytes, 0)
     }
 
-    /// Requests bytes for a full filter that grows. As many bytes as the command has grown filters by must stay free,
-    /// because the client did not choose that size and the server needs memory for its own work on the key (the payload
-    /// of a DUMP and the reply that contains it). The limit of the key applies.
+    /// Requests bytes for a full filter that grows. As many bytes as the filters grow by in this command must remain
+    /// free, because the client did not choose that size and the server needs memory for its own work on the key (the
+    /// payload of a DUMP and the reply that contains it). The limit of the key applies.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
         let grown = self.budget.grown.get().saturating_add(bytes);
@@ -56,14 +56,14 @@ impl Call<'_> {
         allowed
     }
 
-    /// As [`Call::allows_growth`], for a value that grows by a size that the client chose: nothing must stay free.
+    /// As [`Call::allows_growth`], for growth by a size that the client chose: no bytes must remain free.
     #[must_use]
     pub fn allows_addition(&self, bytes: u64) -> bool {
         self.allows_to_grow(bytes, 0)
     }
 
     /// Requests bytes that the command frees again. Only the machine and its control group limit them, because a
-    /// command without deny-oom works when memory is full.
+    /// command without deny-oom must work when memory is full.
     #[must_use]
     pub fn allows_temporary(&self, bytes: u64) -> bool {
         bytes < memory_limit::MIN_CHECKED_BYTES

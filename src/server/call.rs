@@ -37,7 +37,7 @@ impl<'a> Call<'a> {
         let len = usize::try_from(argc).unwrap_or(0);
         Self {
             ctx,
-            // SAFETY: by the function's contract, argv holds argc pointers; an argument is such a pointer.
+            // SAFETY: by the function's contract, argv holds argc pointers, and an argument is such a pointer.
             args: unsafe { slice::from_raw_parts(argv.cast(), len) },
             pending_replies: 1,
             open_array_len: None,
@@ -136,8 +136,8 @@ impl<'a> Call<'a> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 as c_int != 0
     }
 
-    /// Whether the command must be obeyed: it comes from a primary or from the AOF, and the sender has applied it
-    /// already. The limits of this server do not apply to it.
+    /// Whether the command must be obeyed: it comes from a primary or from the AOF, so the sender has already applied
+    /// it. The limits of this server do not apply to it.
     #[must_use]
     pub fn must_obey(&self) -> bool {
         let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;

@@ -15,7 +15,7 @@ const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Bytes that the process may use with all others in its control groups; `u64::MAX` if there is no limit.
 ///
-/// Cost: some hundred microseconds at most once a second, for reading `/proc/self/mountinfo` and a file per group.
+/// Cost: at most once a second, reads `/proc/self/mountinfo` and one file per group.
 pub(super) fn limit_bytes() -> u64 {
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_limit_of_all_ancestors_counts() {
+    fn the_smallest_limit_of_all_ancestors_applies() {
         for smallest in ["a", "a/b", "a/b/c", "a/b/c/d"] {
             let paths = ["a", "a/b", "a/b/c", "a/b/c/d"];
             let paths = paths.map(|path| {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_container_has_the_limit_of_the_group_at_its_mount_point() {
-        // Version 2 in a namespace of its own.
+        // Version 2 in a separate namespace.
         let files = [("sys/fs/cgroup/memory.max", "4096")];
         assert_eq!(limit("0::/", UNIFIED, &files), 4096);
         // Version 1 without one: the group's path is that of the host.

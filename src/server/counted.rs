@@ -1,4 +1,4 @@
-//! A value with the memory that it is counted for.
+//! A value with its counted memory usage.
 
 use super::allocator::NATURAL_ALIGNMENT;
 use super::datatype::DataType;
@@ -7,11 +7,11 @@ use roughly_sketch::blocks::BlockChanges;
 use std::cell::Cell;
 use std::ptr;
 
-/// Bytes that count as one unit of the effort to free a value, as a block does. The server frees values of more than 64
+/// Bytes per unit of the effort to free a value. Each block is also a unit. The server frees values of more than 64
 /// units in the background, and defragments them in steps.
 const EFFORT_BYTES: usize = 4096;
 
-/// A value as the server keeps it, with the memory usage that INFO counts for it.
+/// A value owned by the server, with its memory usage as counted in INFO.
 #[derive(Debug)]
 pub struct Counted<T: DataType> {
     pub(super) value: T,
@@ -43,7 +43,7 @@ impl<T: DataType> Counted<T> {
         usage
     }
 
-    /// Bytes that it is counted for, its own block included.
+    /// The counted memory usage in bytes, including the value's own block.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.get()
     }
@@ -55,7 +55,7 @@ impl<T: DataType> Counted<T> {
         self.count_change(bytes as i64 - self.bytes.get() as i64);
     }
 
-    /// Adds a change in bytes to what it is counted for.
+    /// Adds a change in bytes to the counted memory usage.
     pub(super) fn count_change(&self, change: i64) {
         let signed = isize::try_from(change).unwrap_or(0);
         let bytes = self.bytes.get().saturating_add_signed(signed);

@@ -25,7 +25,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// The registration of the type with this name, before the server knows it.
+    /// A registration for the type with this name, which is not registered with the server yet.
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
         Self {
@@ -40,8 +40,9 @@ impl Registration {
 pub trait DataType: Stored + Send + 'static {
     /// The command that loads a chunk, for AOF rewrite.
     const LOADCHUNK: &'static CStr;
-    /// Bytes of a payload up to which AOF rewrite emits one RESTORE. 64 MiB is well below what a server takes as one
-    /// argument (proto-max-bulk-len, 512 MB unless set otherwise), so that it loads where that was lowered.
+    /// Maximum size in bytes of a payload that AOF rewrite emits as one RESTORE. 64 MiB is well below the server's
+    /// limit for an argument (proto-max-bulk-len, 512 MB by default), so that servers with a lower limit can load the
+    /// AOF.
     const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
     /// The registration of this type: a static that no other type uses.

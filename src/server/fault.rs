@@ -1,6 +1,6 @@
-//! Faults that the tests inject into a server. Release builds have none of this.
+//! Faults that tests inject into a server. Not in release builds.
 //!
-//! The tests name the faults that are to happen now in the file `roughly-faults` of the server's working directory,
+//! The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
 //! one per line.
 
 #[cfg(debug_assertions)]
@@ -9,15 +9,15 @@ mod injected {
 
     static REFUSES_MEMORY: AtomicBool = AtomicBool::new(false);
 
-    /// Whether the tests want this fault to happen.
+    /// Whether the tests have enabled this fault.
     fn is_wanted(fault: &str) -> bool {
-        // No memory may be taken for the question while it is refused.
+        // This check must not allocate while allocations fail.
         !refuses_memory()
             && std::fs::read_to_string("roughly-faults")
                 .is_ok_and(|faults| faults.lines().any(|line| line == fault))
     }
 
-    /// Panics if the tests want this fault to happen.
+    /// Panics if the tests have enabled this fault.
     pub fn point(fault: &str) {
         assert!(!is_wanted(fault), "injected fault: {fault}");
     }
@@ -27,7 +27,7 @@ mod injected {
         REFUSES_MEMORY.load(Ordering::Relaxed)
     }
 
-    /// Runs `body`; without memory, if the tests want this fault to happen.
+    /// Runs `body`. All allocations fail if the tests have enabled this fault.
     pub fn without_memory<R>(fault: &str, body: impl FnOnce() -> R) -> R {
         struct Reset;
         impl Drop for Reset {

@@ -1,14 +1,14 @@
-//! Panics are caught: unwinding never crosses into the server.
+//! Catches panics: unwinding must not cross into the server.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The place of the last panic of this thread, as `file:line:column`.
+    /// Location of the last panic of this thread, as `file:line:column`.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Replaces Rust's report of a panic on the standard error stream: [`guarded`] logs the place.
+/// Replaces Rust's panic message on standard error: [`guarded`] logs the location instead.
 ///
 /// For the report's backtrace (`RUST_BACKTRACE`), Rust frees memory that the C library allocated. Valkey 8.1 and later
 /// load modules so that the two use different allocators, which ends the process.

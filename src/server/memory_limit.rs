@@ -110,7 +110,7 @@ pub(super) struct MemoryLimit {
 /// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (it
 /// comes from a primary or the AOF).
 ///
-/// Cost: tens of microseconds, most of it for one section of INFO and [`control_group::limit_bytes`].
+/// Cost: reads one section of INFO, and calls [`control_group::limit_bytes`].
 pub(super) fn read(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> MemoryLimit {
     let memory = Some(ctx).filter(|_| !obeyed).and_then(ServerMemory::read);
     let machine = MemoryLimit {
@@ -150,16 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn without_eviction_a_command_may_take_what_is_free() {
+    fn without_eviction_a_command_may_take_the_free_memory() {
         assert_eq!(memory(30, false).max_bytes(0), 70);
-        // What the command has taken is in use already.
+        // The bytes that the command has taken are already in use.
         assert_eq!(memory(50, false).max_bytes(20), 70);
         assert_eq!(memory(100, false).max_bytes(0), 0);
         assert_eq!(memory(130, false).max_bytes(20), 20);
     }
 
     #[test]
-    fn with_eviction_a_command_may_take_maxmemory_up_to_twice_of_it_in_use() {
+    fn with_eviction_a_command_may_take_maxmemory_if_usage_stays_below_twice_that() {
         assert_eq!(memory(30, true).max_bytes(0), 100);
         assert_eq!(memory(100, true).max_bytes(20), 100);
         assert_eq!(memory(170, true).max_bytes(0), 30);

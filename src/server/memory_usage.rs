@@ -1,9 +1,9 @@
-//! The memory usage of a value: what its heap blocks take.
+//! The memory usage of a value: the sizes of its heap blocks.
 
 use super::allocator::NATURAL_ALIGNMENT;
 use roughly_sketch::blocks::BlockVisitor;
 
-/// Adds up the sizes of blocks of the global allocator, its rounding included.
+/// Adds up the sizes of blocks of the global allocator, including its rounding.
 #[derive(Debug, Default)]
 pub struct MemoryUsage {
     /// Bytes of all blocks. 0 without a server.

@@ -86,15 +86,16 @@ fn log_missing() {
     }
 }
 
-/// Valkey 9 migrates slots of a cluster as a stream of commands, the AOF rewrite of their keys. During the migration a
-/// node has keys that it does not own yet. Slots migrate so only if all modules declare this option. This module uses only
-/// the keys of the running command. Older releases ignore the option; in Redis the bit may get another meaning.
+/// Valkey 9 migrates cluster slots as a stream of commands, the AOF rewrite of their keys. During the migration, a
+/// node has keys that it does not own yet. Valkey migrates slots in this way only if all modules declare this option.
+/// This module uses only the keys of the running command. Older releases ignore the option; Redis may give the bit
+/// another meaning.
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
 /// Whether the server is Valkey, according to INFO.
 ///
 /// # Safety
-/// `ctx` must be valid, and the API initialised.
+/// `ctx` must be valid, and the API initialized.
 unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
     // SAFETY: by the function's contract; the data are freed once, after their last use.
     unsafe {
@@ -118,7 +119,7 @@ impl Module {
     /// Registers everything with the server.
     ///
     /// # Safety
-    /// `ctx` and `args` must be those of the running load function, and the API initialised.
+    /// `ctx` and `args` must be those of the running load function, and the API initialized.
     unsafe fn register(
         &'static self,
         ctx: *mut raw::RedisModuleCtx,
@@ -163,7 +164,7 @@ impl Module {
         }
         let families = self.families.iter().map(|family| family.settings);
         let settings: Vec<_> = families.chain([key_limit::SETTINGS]).collect();
-        // SAFETY: the API is initialised.
+        // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
@@ -186,7 +187,7 @@ impl Module {
         // Until this returns, the API pointers are null and the global allocator is the system's, so nothing may be
         // allocated before.
         // SAFETY: the context is the server's; the name is a constant.
-        let initialised = unsafe {
+        let initialized = unsafe {
             raw::Export_RedisModule_Init(
                 ctx,
                 self.name.as_ptr(),
@@ -194,7 +195,7 @@ impl Module {
                 raw::REDISMODULE_APIVER_1 as c_int,
             )
         };
-        if initialised != raw::REDISMODULE_OK as c_int {
+        if initialized != raw::REDISMODULE_OK as c_int {
             return refused;
         }
         guard::replace_report();

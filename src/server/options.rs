@@ -37,7 +37,7 @@ impl<'call, 'a> Options<'call, 'a> {
         }
     }
 
-    /// Whether the keyword is given.
+    /// Whether the keyword is specified.
     pub fn flag(&mut self, keyword: &'static str) -> bool {
         self.flags.push(keyword);
         self.call
@@ -45,7 +45,7 @@ impl<'call, 'a> Options<'call, 'a> {
             .any(|argument| argument.is(keyword))
     }
 
-    /// The argument after the first occurrence of the keyword, `None` if the keyword is not given.
+    /// The argument after the first occurrence of the keyword; `None` if the keyword is not specified.
     ///
     /// # Errors
     /// [`MissingValue`] if there is no argument after it.

@@ -7,10 +7,10 @@ use super::key::Entry;
 use std::ffi::CStr;
 use std::ops::Range;
 
-/// The effects of a command `name key [options] [keyword] items`, gathered item by item.
+/// The effects of a command `name key [options] [keyword] items`, recorded per item.
 ///
-/// While no item is refused, nothing is kept, and the command is replicated verbatim. After a refusal only the items
-/// that changed the value are replicated: a replica may have the memory that was refused here.
+/// The command is replicated verbatim unless an item is refused. After a refusal, only the items that changed the
+/// value are replicated, because a replica may have the memory that was refused here.
 #[derive(Debug)]
 pub struct Outcome<'a> {
     name: &'static CStr,
@@ -28,7 +28,8 @@ pub struct Outcome<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// Of a command whose items begin at argument `first_item`. A part of the items is replicated as `name key items`.
+    /// The effects of a command whose items start at argument `first_item`. If only some items are replicated, the
+    /// command is `name key items`.
     #[inline]
     #[must_use]
     pub fn new(name: &'static CStr, first_item: usize) -> Self {
@@ -45,14 +46,14 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// Of a command with one item.
+    /// The effects of a command with one item.
     #[inline]
     #[must_use]
     pub fn of_one_item() -> Self {
         Self::new(c"", 0)
     }
 
-    /// With this argument between key and items, if only a part of the items is replicated.
+    /// Replicates this argument between key and items if only some items are replicated.
     #[must_use]
     pub fn keyword(mut self, keyword: &'static CStr) -> Self {
         self.keyword = Some(keyword);
@@ -82,7 +83,7 @@ impl<'a> Outcome<'a> {
         self.added += 1;
     }
 
-    /// The item at this argument was refused here. Another server may accept it.
+    /// The item at this argument was refused. Another server may accept it.
     #[inline]
     pub fn refuse(&mut self, call: &Call<'a>, item: usize) {
         self.refused += 1;
@@ -95,7 +96,7 @@ impl<'a> Outcome<'a> {
         self.refused += 1;
     }
 
-    /// Of the items from this argument on, only those are replicated that [`Outcome::add`] adds.
+    /// From this argument on, replicates only the items that are passed to [`Outcome::add`].
     #[cold]
     pub fn replicate_before(&mut self, call: &Call<'a>, item: usize) {
         if self.kept.is_none() {

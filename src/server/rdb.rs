@@ -61,7 +61,7 @@ impl Source for RdbReader {
         self.checked(value)
     }
 
-    /// The server's own buffer, not copied.
+    /// Returns the server's buffer without copying it.
     fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
         let mut len = 0;
         // SAFETY: as above.

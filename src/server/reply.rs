@@ -64,7 +64,7 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplyWithNull)(self.ctx()) };
     }
 
-    /// An error, as the whole reply or as an element; its first word is the error code.
+    /// An error, as the whole reply or as an element. The first word is the error code.
     pub fn reply_error(&mut self, text: &CStr) {
         self.count_reply(0);
         // SAFETY: the text is a C string, read before the return.

@@ -1,6 +1,6 @@
-//! The failure of a save when a value cannot be saved.
+//! Makes a save fail when a value cannot be saved.
 //!
-//! The module API has no error for it, so a file or payload that lacks values would look complete. Instead:
+//! The module API cannot report such an error, so a file or payload that lacks values would look complete. Instead:
 //!
 //! - A child process (BGSAVE, full synchronization, AOF rewrite) ends with an error. The server keeps the old file, or
 //!   ends the synchronization.
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether the main process writes a file now.
 static WRITES_FILE: AtomicBool = AtomicBool::new(false);
 
-/// Subscribes to the server's events that [`WRITES_FILE`] is set by.
+/// Subscribes to the server events that set [`WRITES_FILE`].
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
@@ -43,8 +43,8 @@ unsafe extern "C" fn on_persistence(
     WRITES_FILE.store(starts.contains(&subevent), Ordering::Relaxed);
 }
 
-/// To be called when a value could not be written to an RDB stream, after the reason was logged. Does not return in
-/// a child process.
+/// Call this when a value could not be written to an RDB stream, after logging the reason. Does not return in a child
+/// process.
 ///
 /// # Safety
 /// `io` must be that of the running save callback.
@@ -52,7 +52,7 @@ pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
     // SAFETY: by the function's contract, as in all calls here.
     unsafe {
         end_child(io);
-        // No type of the module has a float, so no loader takes the value, whatever was written before.
+        // No type of the module contains a float, so every loader rejects the value, whatever was written before.
         api!(RedisModule_SaveFloat)(io, 0.0);
     }
     if !WRITES_FILE.load(Ordering::Relaxed) {
@@ -69,7 +69,7 @@ pub(super) unsafe fn fail_rdb(io: *mut raw::RedisModuleIO) {
     }
 }
 
-/// To be called when a value could not be written to an AOF, after the reason was logged. Does not return in a child
+/// Call this when a value could not be written to an AOF, after logging the reason. Does not return in a child
 /// process.
 ///
 /// # Safety
@@ -96,7 +96,7 @@ unsafe fn end_child(io: *mut raw::RedisModuleIO) {
     if flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int == 0 {
         return;
     }
-    // The server leaves that to a child that ends with an error.
+    // The server leaves its cleanup to a child that ends with an error.
     remove_temporary_file();
     log::warning("a value could not be saved: this child process ends with an error");
     // SAFETY: ends the process; nothing of it is left to clean up.

@@ -13,7 +13,7 @@ pub struct Stats {
     refusals: AtomicI64,
 }
 
-/// Counts fit 63 bits: at a billion per second they last for 292 years.
+/// 63 bits are sufficient: a billion counts per second would take 292 years.
 fn add(counter: &AtomicI64, more: u64) {
     counter.fetch_add(more.cast_signed(), Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What is measured of each family.
+//! Accuracy measurements of each family.
 
 use crate::plot::{Axis, Plot, SeriesLabelPosition};
 use crate::streams::{Random, counts, zipf};
@@ -10,20 +10,19 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
-/// Every allocation is allowed.
 const ANY: Budget<'static> = Budget::UNLIMITED;
-/// Items that were never added, asked for at each point.
+/// Number of absent items that are looked up at each point.
 const STRANGERS: u64 = 100_000;
-/// Draws of the streams.
+/// Length of the streams.
 const STREAM: usize = 1_000_000;
-/// Different items of the streams.
+/// Number of distinct items in the streams.
 const UNIVERSE: usize = 100_000;
 
 fn stranger(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 
-/// False positives of Bloom filters as they fill and grow.
+/// False-positive rate of Bloom filters as they fill and grow.
 pub fn bloom() -> Measured {
     let reserved = |expansion, scaling| bloom::Parameters {
         capacity: 100_000,
@@ -100,7 +99,7 @@ pub fn bloom() -> Measured {
     }
 }
 
-/// False positives of cuckoo filters as they fill, and how far they fill.
+/// False-positive rate of cuckoo filters as they fill, and the fill ratio at the first failed insertion.
 pub fn cuckoo() -> Measured {
     const SLOTS: u64 = 1 << 17;
     let mut rows = Vec::new();
@@ -174,7 +173,7 @@ pub fn cuckoo() -> Measured {
     }
 }
 
-/// By how much count-min sketches over-estimate.
+/// Overestimates of count-min sketches.
 pub fn count_min() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 11);
     let counts = counts(UNIVERSE, &stream);
@@ -248,7 +247,7 @@ pub fn count_min() -> Measured {
     }
 }
 
-/// How much of the true top k is found.
+/// Share of the true top k items that top-k sketches list, and the error of their counts.
 pub fn top_k() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 12);
     let counts = counts(UNIVERSE, &stream);
@@ -264,7 +263,7 @@ pub fn top_k() -> Measured {
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
-            // Several items may share the last place: each item with its count counts as found.
+            // Several items may tie for rank k: any of them counts as found.
             let least = counts[by_count[k - 1]];
             let listed: Vec<_> = sketch
                 .list()
@@ -320,10 +319,10 @@ pub fn top_k() -> Measured {
     }
 }
 
-/// How far the answers of t-digests are from the ranks that were asked for.
+/// Rank errors of the quantiles of t-digests.
 pub fn t_digest() -> Measured {
     let mut random = Random(13);
-    // Exponential: a long tail, as latencies have.
+    // Exponential distribution, which has a long tail like latencies.
     let samples: Vec<_> = (0..STREAM)
         .map(|_| -(1.0 - random.fraction()).ln())
         .collect();
@@ -333,8 +332,8 @@ pub fn t_digest() -> Measured {
     let mut lines = Vec::new();
     for compression in [50, 100, 200, 500] {
         let mut digest = TDigest::new(compression, ANY).expect("a digest");
-        for piece in samples.chunks(100) {
-            digest.add(piece).expect("memory");
+        for chunk in samples.chunks(100) {
+            digest.add(chunk).expect("memory");
         }
         let compressed = digest.compressed().expect("memory");
         let off = |quantile: f64| {
@@ -342,7 +341,7 @@ pub fn t_digest() -> Measured {
             let rank = sorted.partition_point(|&sample| sample < answer);
             (rank as f64 / STREAM as f64 - quantile).abs()
         };
-        // The largest error around each point, since the error passes through zero again and again.
+        // The largest error around each point, because the error oscillates around zero.
         let points = (0..60).map(|step| {
             let from = f64::from(step) / 60.0;
             let worst = (1..=20).map(|part| off(from + f64::from(part) / 1201.0));

@@ -1,4 +1,4 @@
-//! The table docs/abilities.md is complete, and is about what the tests know.
+//! Checks that docs/abilities.md is complete and matches the abilities that the tests record.
 
 use crate::families::FAMILIES;
 use crate::support::abilities::{ABILITIES, OF_DEFRAGMENTATION};
@@ -10,13 +10,13 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The cells of a line of a table, without blanks at their ends.
+/// The cells of a table row, without surrounding spaces.
 fn cells(line: &str) -> Vec<&str> {
     let line = line.trim().trim_start_matches('|').trim_end_matches('|');
     line.split('|').map(str::trim).collect()
 }
 
-/// The tables of the file: lines that begin with a bar, in groups.
+/// The tables of a file: groups of lines that start with a bar.
 fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     let mut tables = vec![Vec::new()];
     for line in text.lines() {
@@ -30,8 +30,8 @@ fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     tables
 }
 
-/// The table has a row for every ability, with its meaning, and a column for every server, and every cell is "all
-/// five".
+/// The table has a row for every ability with its description, a column for every server, and "all five" in every
+/// cell.
 #[test]
 fn the_table_of_abilities_is_complete() {
     let text = fs::read_to_string(root().join("docs/abilities.md")).expect("the table");
@@ -65,7 +65,7 @@ fn the_table_of_abilities_is_complete() {
     }
 }
 
-/// The script's list of types is complete.
+/// The list of types in the script is complete.
 #[test]
 fn the_table_of_abilities_lists_all_types() {
     let script = fs::read_to_string(root().join("scripts/abilities.sh")).expect("the script");

@@ -1,4 +1,4 @@
-//! Bloom filters on a real server, beyond the recordings.
+//! Bloom filters on a real server: behavior that the recordings do not cover.
 
 mod merge;
 
@@ -54,7 +54,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert!(connection.call("BF.RESERVE fits 0.01 10000000").is_ok());
 }
 
-/// Growth that is refused makes elements of the reply errors; only what went in is replicated.
+/// If a filter cannot grow, the reply has an error for each refused item, and only the added items are replicated.
 #[test]
 fn items_refused_growth_are_errors_in_the_reply_and_not_replicated() {
     let mut primary = Server::start();
@@ -66,9 +66,9 @@ fn items_refused_growth_are_errors_in_the_reply_and_not_replicated() {
             .call("BF.RESERVE k 0.01 3 EXPANSION 32768")
             .is_ok()
     );
-    // The next filter takes 128 KB for 98,304 entries, the one after it 4 GB.
+    // The next filter takes 128 KB for 98,304 entries, and the one after it 4 GB.
     madd(&mut connection, "k", 0, 98_000);
-    // Refusals cost no more than acceptances: the server is asked for its limits once a command.
+    // A refused item must not cost more than an accepted one: the server's limits are read once per command.
     let start = std::time::Instant::now();
     assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
     let mut refused = 0;
@@ -127,8 +127,8 @@ fn memory_usage_and_info_follow_growth() {
     );
 }
 
-/// 100,000 probes at the promised rate of 1 % make 1,000 false positives on average; more than 1,200,
-/// six standard deviations above, come with a probability below 1e-8.
+/// 100,000 lookups at an error rate of 1 % give 1,000 false positives on average. More than 1,200 is six standard
+/// deviations above; its probability is below 1e-8.
 #[test]
 fn false_positives_stay_within_the_error_rate_after_six_expansions() {
     let server = Server::start();
@@ -154,7 +154,8 @@ fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     assert_eq!(dump(&mut to, "k"), dump(&mut from, "k"));
 }
 
-/// Creation is spelled out, so that a replica's settings do not matter; each form of it.
+/// Creation is replicated with all parameters, so that the settings of the replica do not matter. Covers each way to
+/// create.
 #[test]
 fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Options::new()
@@ -198,7 +199,7 @@ fn filters_created_in_every_way_are_equal_on_a_replica() {
     }
 }
 
-/// A key that a command made stays, on replicas too, when its first item is refused.
+/// A key that a command created remains, also on replicas, if its first item is refused.
 #[test]
 fn a_key_created_for_a_refused_item_is_replicated() {
     let mut primary = Server::start();
@@ -236,6 +237,6 @@ fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
             .expect_err("a server that does not start");
         assert!(log.contains(named), "{log}");
     }
-    // One empty argument counts as none.
+    // A single empty argument counts as no argument.
     Options::new().module_arguments(&[""]).start();
 }

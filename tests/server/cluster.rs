@@ -1,4 +1,4 @@
-//! Clusters: commands are routed by their keys; slot migration and failover lose no data.
+//! Clusters: commands are routed by their keys, and slot migration and failover lose no data.
 
 mod client;
 pub mod nodes;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A tag whose slot is one of these.
+/// A hash tag whose slot is one of these.
 fn tag_in(slots: std::ops::Range<u16>) -> String {
     (0..)
         .map(|number: u32| format!("t{number}"))
@@ -88,7 +88,7 @@ fn every_command_is_routed_by_its_keys() {
     assert_eq!(merges, mergeable);
 }
 
-/// The commands that a client had answered, to be given to the model.
+/// The commands that a client has executed successfully, to replay on the model.
 fn write_through(
     nodes: &Nodes,
     workload: &mut Workload,
@@ -104,7 +104,7 @@ fn write_through(
     (answered, client.redirections)
 }
 
-/// What all primaries hold together.
+/// The combined state of all primaries.
 fn state(nodes: &Nodes) -> State {
     let mut state = State::default();
     for node in nodes.primaries() {
@@ -123,7 +123,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
         });
         let mut connection = replica.resp2();
         assert!(connection.call("READONLY").is_ok());
-        // For a moment after a fail-over it may send readers to the node that had its slots before.
+        // After a failover, the client may briefly send readers to the previous owner of the slots.
         let mut is_known = |key: &Reply| {
             let key = key.text().expect("a key");
             let found = connection.send(&[b"EXISTS", key]);
@@ -138,8 +138,8 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
     }
 }
 
-/// A slot with keys of some 40 MiB and the slots of the clients' keys move to another node and back
-/// while clients write; the cluster ends up with what one server has after the same commands.
+/// The slot of keys of about 40 MiB and the slots of the clients' keys migrate to another node and back while clients
+/// write. Afterwards, the cluster has the same data as a single server that executed the same commands.
 #[test]
 fn slot_migration_during_writes_loses_no_data() {
     let nodes = Nodes::start(3, true);
@@ -150,7 +150,7 @@ fn slot_migration_during_writes_loses_no_data() {
         tag_in(11_000..16_000),
     ];
     let large = &tags[0];
-    // The large keys are made where their slot is, and in the model, from the same seed.
+    // The large keys are created from the same seed on the node of their slot and on the model.
     for server in [&nodes.servers[0], &model] {
         let mut random = Random::new(40);
         for family in FAMILIES {
@@ -181,7 +181,7 @@ fn slot_migration_during_writes_loses_no_data() {
             for tag in &tags {
                 let slot = slot(tag.as_bytes());
                 let owner = nodes.owner(slot);
-                // On in the first round, back in the second.
+                // Forth in the first round, back in the second.
                 nodes.move_slot(
                     slot,
                     if round == 0 {
@@ -219,7 +219,7 @@ fn slot_migration_during_writes_loses_no_data() {
     }
 }
 
-/// Valkey 9 moves slots as a stream of commands, as in a rewritten append-only file.
+/// Valkey 9 migrates slots as a stream of commands, like a rewritten append-only file.
 fn move_at_once(nodes: &Nodes, slot: u16) {
     let from = nodes.owner(slot);
     let to = (from + 1) % 3;
@@ -231,7 +231,7 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
         ),
     );
     nodes.wait("the migration", |nodes| {
-        // During the change of owner no node may claim it.
+        // For a moment during the change, neither node owns the slot.
         let claims = |node: usize| {
             let reply = nodes.servers[node].call(&format!("CLUSTER COUNTKEYSINSLOT {slot}"));
             reply.integer() > Some(0)
@@ -241,8 +241,8 @@ fn move_at_once(nodes: &Nodes, slot: u16) {
     nodes.wait_until_ok();
 }
 
-/// A primary is killed during writes; its replica takes over; the old primary returns as a replica and takes its slots
-/// back. Every number that a replica had confirmed is still present.
+/// A primary is killed during writes and its replica takes over. The old primary returns as a replica and becomes
+/// primary again. Every number that a replica confirmed is still present.
 #[test]
 fn failover_after_a_kill_loses_no_confirmed_write() {
     let mut nodes = Nodes::start(3, true);
@@ -303,7 +303,7 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
         nodes.wait_until_ok();
         assert_eq!(nodes.primaries(), [0, 2, partner]);
         thread::sleep(Duration::from_millis(300));
-        // On a busy machine it may give up, and is asked again.
+        // A failover can time out on a busy machine, so it is repeated.
         let mut asked: Option<Instant> = None;
         nodes.wait("the old primary to take over again", |nodes| {
             if nodes.primaries() == [0, 1, 2] {
@@ -323,7 +323,7 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
             .map(|w| w.join().expect("a writer"))
             .collect()
     });
-    // A number may have been sent twice, so that it is asked for but not counted.
+    // A number may have been sent twice, so the test checks its presence but not its count.
     let mut asked = 0;
     for (tag, last) in tags.iter().zip(confirmed) {
         assert!(last > 10, "{last} numbers confirmed");
@@ -341,7 +341,7 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
     }
     println!("{asked} confirmed writes asked for, 0 lost");
     assert_replicas_same(&nodes, "after both fail-overs");
-    // A slot of the primary that died moves to another node and back.
+    // A slot of the primary that was killed migrates to another node and back.
     let slot = slot(tags[1].as_bytes());
     let before = state(&nodes);
     for to in [2, 1] {

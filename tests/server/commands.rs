@@ -41,7 +41,7 @@ fn the_server_lists_exactly_these_commands() {
     assert_eq!(listed, ours);
 }
 
-/// An argument, and those below it, are such as clients make hints of.
+/// Checks that clients can build hints from an argument and its parts.
 fn check_argument(command: &str, argument: &Reply) {
     let what = || format!("{command}: {argument}");
     let kind = text(argument, "type").unwrap_or_else(|| panic!("{}", what()));
@@ -105,7 +105,7 @@ fn every_command_is_described() {
                 .filter(|argument| !is_optional(argument))
                 .count() as i64;
             if name != "cf.compact" {
-                // A token and its value are two arguments, a block of two also.
+                // A token and its value are two arguments, and so is a block of two.
                 assert!(
                     needed < arity.abs(),
                     "{name}: {needed} arguments, arity {arity}"
@@ -122,7 +122,7 @@ fn every_command_is_described() {
                 "{name}: {flags}"
             );
             assert!(!flags.contains("noscript"), "{name}: {flags}");
-            // What takes memory is refused by a full server, what only gives it back is not.
+            // A server at maxmemory refuses commands that allocate memory, but not those that only free it.
             let denies = !["cf.del", "cf.compact"].contains(&&name[..]) && does != READ;
             assert_eq!(flags.contains("denyoom"), denies, "{name}: {flags}");
         }
@@ -130,7 +130,7 @@ fn every_command_is_described() {
     }
 }
 
-/// RedisBloom's commands, as COMMAND INFO was recorded of each.
+/// RedisBloom's commands as recorded from COMMAND INFO.
 pub fn recorded_commands() -> HashSet<String> {
     let (_, steps) = recorded::transcript("8.10/meta-101");
     let info = steps.iter().filter(|step| step.command[1] == "INFO");
@@ -201,8 +201,7 @@ fn keys_only(keys: &str) -> String {
     format!("*[{}]", keys.join(" "))
 }
 
-/// Arguments of a command that are as many as its arity asks for, with these keys: the first alone, or those of a
-/// merge.
+/// As many arguments as the arity requires, with these keys: the first one, or those of a merge.
 fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<String> {
     let [destination, first, second] = keys.map(str::to_owned);
     if name.ends_with(".merge") {
@@ -214,7 +213,7 @@ fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<St
     arguments
 }
 
-/// The flags of the first key, as COMMAND INFO has them.
+/// The flags of the first key, from COMMAND INFO.
 fn key_flags(connection: &mut Connection, name: &str) -> String {
     let info = command_info(connection, name);
     let specs = info[8].items().expect("key specs");
@@ -238,8 +237,8 @@ fn a_write_returns_stored_data_only_if_the_servers_comparable_command_does() {
     }
 }
 
-/// The reply to a write does not depend on what is stored, unless the command needs permission to read or, like
-/// SADD and SREM, reports whether an item was present.
+/// The reply to a write does not depend on stored data unless the command requires permission to read or, like SADD
+/// and SREM, reports whether an item was present.
 #[test]
 fn a_write_without_access_does_not_return_stored_data() {
     let server = Server::start();
@@ -252,7 +251,7 @@ fn a_write_without_access_does_not_return_stored_data() {
                 family.build(&mut connection, "k");
                 if is_changed {
                     family.change(&mut connection, "k", "NEW");
-                    // An item that is in every list of a top-k sketch.
+                    // An item in the list of every top-k sketch.
                     connection.call("TOPK.INCRBY k v 100000");
                 }
                 let arguments = write.arguments.replace("SOURCE", "k");
@@ -268,7 +267,7 @@ fn a_write_without_access_does_not_return_stored_data() {
             }
         }
     }
-    // Such replies do occur.
+    // The sample contains such replies.
     for name in ["bf.add", "cf.del", "cms.incrby", "topk.incrby"] {
         assert!(differing.iter().any(|one| one == name), "{differing:?}");
     }
@@ -287,8 +286,8 @@ fn is_denied(reply: &Reply) -> bool {
     reply.to_string().starts_with("-NOPERM")
 }
 
-/// Every command needs the key permissions that its flags stand for, and no others: `%R` for ACCESS, `%W` for INSERT,
-/// UPDATE and DELETE. ACL DRYRUN and a real call agree.
+/// Every command requires exactly the key permissions of its flags: `%R` for ACCESS, `%W` for INSERT, UPDATE and
+/// DELETE. ACL DRYRUN and real calls agree.
 #[test]
 fn every_command_needs_the_key_permissions_of_its_flags() {
     let server = Server::start();
@@ -308,7 +307,7 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
                 ("%W~*", !reads),
                 ("~other", false),
                 ("", false),
-                // The permissions of each key of a merge.
+                // The permissions for each key of a merge.
                 ("~k", !is_merge),
                 ("~k ~a", !is_merge),
                 ("%RW~k %R~a %R~b", true),
@@ -338,7 +337,7 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
     }
 }
 
-/// One read and one write of each family, granted and taken in every way that the server has.
+/// One read and one write of each family, allowed and denied in every way that the server supports.
 #[test]
 fn users_are_limited_by_command_and_by_category() {
     let server = Server::start();
@@ -350,7 +349,7 @@ fn users_are_limited_by_command_and_by_category() {
         let read = family.reads[0].replace("KEY", key);
         let write = family.change.0.replace("KEY", key);
         let name = |command: &str| command.split(' ').next().unwrap().to_lowercase();
-        // Rules, and whether the read and the write go through.
+        // ACL rules, and whether they allow the read and the write.
         let try_rules = |rules: &str, may_read: bool, may_write: bool| {
             let mut user = user(&server, &format!("~* {rules}"));
             assert_eq!(is_denied(&user.call(&read)), !may_read, "{key}, {rules}");
@@ -364,7 +363,7 @@ fn users_are_limited_by_command_and_by_category() {
 
         try_rules("+@all", true, true);
         try_rules("+@all -@all", false, false);
-        // Redis 7.0 puts commands of modules into no category but @all.
+        // Redis 7.0 adds commands of modules only to the category @all.
         if version.is_valkey() || version.is_redis_at_least(7, 2) {
             try_rules("+@read", true, false);
             try_rules("+@write", false, true);
@@ -376,7 +375,7 @@ fn users_are_limited_by_command_and_by_category() {
                 }
             }
         }
-        // Redis 7.0 and 7.2 have no categories of modules.
+        // Redis 7.0 and 7.2 do not support categories of modules.
         if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
             try_rules(&format!("+@{}", family.category), true, true);
             try_rules(&format!("+@all -@{}", family.category), false, false);
@@ -401,7 +400,7 @@ const LIBRARY: &str = "#!lua name=lib\n\
     redis.register_function{function_name='look', callback=run, flags={'no-writes'}}\n\
     redis.register_function{function_name='change', callback=run}";
 
-/// Scripts and functions declared as `no-writes` can only read; others can write.
+/// Scripts and functions declared with `no-writes` can only read; others can write.
 #[test]
 fn no_writes_scripts_and_functions_cannot_write() {
     let server = Server::start();
@@ -441,7 +440,7 @@ fn no_writes_scripts_and_functions_cannot_write() {
     }
 }
 
-/// At maxmemory only scripts declared as `allow-oom` can write.
+/// At maxmemory only scripts declared with `allow-oom` can write.
 #[test]
 fn at_maxmemory_only_allow_oom_scripts_can_write() {
     let server = Server::start();
@@ -473,12 +472,12 @@ fn at_maxmemory_only_allow_oom_scripts_can_write() {
     }
 }
 
-/// Waits until the log may have another line about what clients send.
+/// Waits until rate limiting allows another log line about client input.
 fn wait_for_the_next_line() {
     std::thread::sleep(Duration::from_millis(1050));
 }
 
-/// Lines of the log about arguments that were ignored.
+/// The log lines about ignored arguments.
 fn ignored_arguments(server: &Server) -> Vec<String> {
     let log = server.log();
     let lines = log.lines().filter_map(|line| line.split_once("<bf> "));
@@ -493,7 +492,7 @@ fn ignored_arguments_are_logged() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("TDIGEST.CREATE source");
-    // Nothing is ignored here.
+    // No argument is ignored here.
     for command in [
         "BF.RESERVE b1 0.01 100 nonscaling EXPANSION 0",
         "BF.RESERVE b0 0.01 100 NONSCALING NONSCALING",
@@ -535,8 +534,8 @@ fn ignored_arguments_are_logged() {
     }
 }
 
-/// Whatever RedisBloom ignores is known: an argument after those of a command is refused, one more of the repeated
-/// last argument, or named in the log.
+/// An argument after those of a command is either refused, or an additional repeated argument, or named in the log,
+/// so no argument is ignored silently.
 #[test]
 fn surplus_arguments_are_refused_or_logged() {
     let server = Server::start();
@@ -563,7 +562,7 @@ fn surplus_arguments_are_refused_or_logged() {
             let is_repeated = last
                 .field("flags")
                 .is_some_and(|flags| flags.to_string().contains("multiple"));
-            // CF.RESERVE takes pairs only, and TDIGEST.MERGE ignores unknown arguments after a known one.
+            // CF.RESERVE accepts only pairs, and TDIGEST.MERGE ignores unknown arguments after a known one.
             let surplus = format!("surplus-{name}");
             for more in ["", &surplus, "OVERRIDE"] {
                 let key = if write.is_some() { "new" } else { "built" };
@@ -609,7 +608,7 @@ fn ignored_arguments_are_escaped_in_the_log() {
     let seconds = started.elapsed().as_secs() as usize;
     let log = server.log();
     let lines: Vec<_> = log.lines().skip(before).collect();
-    // One line a second, and no more after these.
+    // At most one line per second: no further line.
     assert!((1..=seconds + 2).contains(&lines.len()), "{lines:?}");
     for line in lines {
         assert!(

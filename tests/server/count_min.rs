@@ -1,4 +1,4 @@
-//! Count-min sketches on a real server, beyond the recordings.
+//! Count-min sketches on a real server: behavior that the recordings do not cover.
 
 mod stored;
 
@@ -6,7 +6,7 @@ use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 
-/// Runs commands and compares what each answers.
+/// Runs commands and compares each reply.
 pub fn assert_answers(connection: &mut Connection, answers: &[(&str, &str)]) {
     for (command, answer) in answers {
         assert_eq!(connection.call(command).to_string(), *answer, "{command}");
@@ -103,8 +103,8 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert!(connection.call("CMS.INITBYDIM k 10000000 1").is_ok());
 }
 
-/// Every size counts to its maximum and no further; an item that fails changes nothing, here or on a
-/// replica, and does not keep the others from being counted.
+/// Every cell size counts up to its maximum. An item that fails changes nothing, here or on a replica, and the other
+/// items are still counted.
 #[test]
 fn counts_stop_at_their_limits() {
     let mut primary = Server::start();
@@ -146,7 +146,7 @@ fn counts_stop_at_their_limits() {
         let total = connection.call(&format!("CMS.INFO k{size}")).to_string();
         assert!(total.contains(&format!("+count :{max}")), "{total}");
     }
-    // Only 8-byte cells let the total reach its own maximum here.
+    // Only 8-byte cells allow the total to reach its maximum.
     assert_answers(
         &mut connection,
         &[
@@ -166,7 +166,7 @@ fn counts_stop_at_their_limits() {
         let key = format!("k{size}");
         assert_eq!(dump(&mut on_replica, &key), dump(&mut connection, &key));
     }
-    // Four refusals a size above, and one more; five items counted a size, and one more.
+    // Refused: four items per size and one more. Counted: five items per size and one more.
     let figure = |name: &str| primary.info(&format!("bf_cms_{name}")).unwrap();
     assert_eq!(
         (figure("refusals"), figure("items_added")),
@@ -174,7 +174,7 @@ fn counts_stop_at_their_limits() {
     );
 }
 
-/// Makes `count` sketches named after `names`, of the same shape, each with counts of its own.
+/// Creates `count` sketches of the same shape, named after `names`, with different counts.
 pub fn sketches(connection: &mut Connection, names: &[&str]) {
     for (n, name) in names.iter().enumerate() {
         assert!(
@@ -288,7 +288,7 @@ fn a_merge_can_include_the_destination_and_weights() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     let mut connection = primary.resp2();
-    // A key may have the name of an option.
+    // The name of a key may be that of an option.
     sketches(&mut connection, &["d", "s", "WEIGHTS"]);
     replica.replicate(&primary);
     assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));

@@ -1,10 +1,10 @@
-//! kill -9 at any moment: afterwards the server has all acknowledged writes and nothing else.
+//! Kills servers with SIGKILL at random times: afterwards, the server has all acknowledged writes and nothing else.
 //!
-//! A kill ends the process, not the machine: what the server had handed to the operating system is kept.
-//! `appendfsync always` hands it to the disk as well before it answers.
+//! A kill ends the process, not the machine: data that the server passed to the operating system remains. With
+//! `appendfsync always` the server also syncs it to disk before it replies.
 //!
-//! `ROUGHLY_KILLS` is the number of kills of each test, `ROUGHLY_SEED` the seed; `make test-kills` runs
-//! two hundred of the one and half as many of the other.
+//! `ROUGHLY_KILLS` sets the number of kills in the first test (half as many in the second), and `ROUGHLY_SEED` the
+//! seed. `make test-kills` sets them to 200 and 8 by default.
 
 use crate::families::{FAMILIES, Family, NumberSet};
 use crate::support::resp::{Connection, Reply, Text};
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Clients that write at the same time, each in a database of its own.
+/// Number of concurrent writers, each in its own database.
 const WRITERS: u32 = 4;
-/// Keys of each family and writer.
+/// Keys per family and writer.
 const KEYS: u64 = 5;
-/// Numbers that are asked for at once.
+/// Numbers per lookup command.
 const BATCH: usize = 500;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -37,7 +37,7 @@ fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
     families.filter_map(|family| Some((family, family.numbers?)))
 }
 
-/// A unit of the workload, or a number for the set of the family with this prefix.
+/// A unit of the workload, or a number to add to the set of the family with this prefix.
 #[derive(Debug, Clone)]
 enum Write {
     Unit(Unit),
@@ -60,7 +60,7 @@ fn set_key(prefix: &str) -> String {
     format!("numbers:{prefix}")
 }
 
-/// One client: what it wrote so far, and what it will write.
+/// A writer: its past and future writes.
 struct Writer {
     db: u32,
     workload: Workload,
@@ -92,8 +92,8 @@ impl Writer {
         Write::Add(prefix, self.added[prefix] + 1)
     }
 
-    /// Writes until the connection breaks or the flag is set. A number that may or may not be stored is not sent again, as
-    /// some families would count it twice; see [`Writer::verify`].
+    /// Writes until the connection breaks or the flag is set. A number that may have been stored is not sent again,
+    /// because some families would count it twice; see [`Writer::verify`].
     fn run(&mut self, mut connection: Connection, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let write = self.next();
@@ -115,13 +115,13 @@ impl Writer {
         self.acknowledged.push((write, reply));
     }
 
-    /// After a restart: runs the acknowledged writes on the model and compares the server with it. A write in
-    /// flight may have been applied or not, but not partly.
+    /// After a restart: replays the acknowledged writes on the model and compares it with the server. The last,
+    /// unacknowledged write may have been applied completely or not at all.
     fn verify(&mut self, server: &mut Connection, model: &mut Connection, counts: &mut Counts) {
         select(model, self.db);
         for (write, reply) in std::mem::take(&mut self.acknowledged) {
             let again = write.unit().send(model).expect("the model's reply");
-            // The order of replies of a script or transaction is that of its commands.
+            // The replies of a script or transaction are in the order of its commands.
             assert_eq!(
                 again,
                 reply,
@@ -152,7 +152,7 @@ impl Writer {
         self.check_numbers(server, counts);
     }
 
-    /// Every number that was added is present, and there are no others.
+    /// Every number that was added is present, and no others.
     fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
         for (&prefix, &last) in &self.added {
             let set = Family::of(prefix).numbers.expect("a set of numbers");
@@ -262,7 +262,7 @@ fn acknowledged_writes_survive_a_kill() {
     for _ in 0..kills {
         let preamble = random.pick(&["yes", "no"]);
         server.call(&format!("CONFIG SET aof-use-rdb-preamble {preamble}"));
-        // Makes rewrites and saves last, in microseconds a key.
+        // Slows rewrites and saves down; in microseconds per key.
         let delay = random.pick(&[0, 200, 2000]);
         server.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
         let connections: Vec<_> = writers
@@ -300,7 +300,7 @@ fn acknowledged_writes_survive_a_kill() {
     counts.report(kills, "append-only file");
 }
 
-/// Without an append-only file the last complete save counts: all of it, and nothing written later.
+/// Without an append-only file, the server has exactly the data of the last complete save.
 #[test]
 fn a_kill_during_a_save_leaves_the_previous_save() {
     let (kills, seed) = (setting("ROUGHLY_KILLS", 12) / 2, setting("ROUGHLY_SEED", 8));
@@ -327,7 +327,7 @@ fn a_kill_during_a_save_leaves_the_previous_save() {
         connection
             .write(&[if in_background { "BGSAVE" } else { "SAVE" }])
             .expect("a save");
-        // Around the time that a save takes: some are over, some are not.
+        // About the duration of a save, so that some saves are complete at the kill and some are not.
         thread::sleep(Duration::from_micros(random.below(5000 + 600 * delay)));
         server.kill_and_restart();
         let found = State::of(&mut server.resp2());

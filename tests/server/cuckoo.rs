@@ -1,10 +1,10 @@
-//! Cuckoo filters on a real server, beyond the recordings.
+//! Cuckoo filters on a real server: behavior that the recordings do not cover.
 
 use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-/// `head`, then an item for each number.
+/// The text `head`, then one item per number.
 fn numbered(head: &[&str], from: u32, to: u32) -> Vec<String> {
     let head = head.iter().map(ToString::to_string);
     head.chain((from..to).map(|i| format!("item:{i}")))
@@ -18,7 +18,7 @@ fn insert(connection: &mut Connection, key: &str, from: u32, to: u32) {
     }
 }
 
-/// A field of CF.INFO.
+/// The value of a field of CF.INFO.
 fn info(connection: &mut Connection, key: &str, field: &str) -> i64 {
     let reply = connection.send(&["CF.INFO", key]);
     let number = reply.field(field).and_then(Reply::integer);
@@ -38,13 +38,13 @@ fn get(server: &Server, name: &str) -> String {
     String::from_utf8(value.expect("a value").to_vec()).unwrap()
 }
 
-/// The two sizes bound one another, in whatever order they arrive while the module is loaded.
+/// The two sizes limit each other, in whatever order they are set while the module is loaded.
 #[test]
 fn valid_bucket_and_initial_sizes_load_in_any_order() {
     let probe = Server::start();
     let bucket_size = probe.setting("cf-bucket-size");
     let initial_size = probe.setting("cf-initial-size");
-    // Below the default of the one, and above what the default of the other allows.
+    // Below the default of one, and above the maximum that the default of the other allows.
     for (bucket, size) in [("1", "4"), ("100", "200"), ("255", "510"), ("2", "4")] {
         let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
         let in_file = [(&bucket_size, bucket), (&initial_size, size)];
@@ -60,7 +60,7 @@ fn valid_bucket_and_initial_sizes_load_in_any_order() {
             let lines = [first, second].map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
             std::fs::write(file.path(), lines.concat()).unwrap();
             let include = ["--include", file.path().to_str().unwrap()];
-            // One on the load line, the other in the file.
+            // One in the load arguments, the other in the file.
             let half = std::fs::read_to_string(file.path()).unwrap();
             let half = half.lines().nth(1).unwrap().to_owned();
             let half_file = tempfile::NamedTempFile::new().unwrap();
@@ -189,7 +189,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
         assert_eq!(connection.call(command).to_string(), reached);
     }
     assert_eq!(primary.info_number("master_repl_offset"), offset);
-    // A key that was made for a refused item is there, everywhere.
+    // A key that was created for a refused item exists on all servers.
     assert!(set(&primary, "cf-max-expansions", "1").is_ok());
     for command in ["CF.ADD new a", "CF.INSERT new2 CAPACITY 77 ITEMS a"] {
         assert_eq!(connection.call(command).to_string(), reached);
@@ -210,7 +210,8 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
     assert_eq!(after, before);
 }
 
-/// Creation is spelled out, so that a replica's settings do not matter; each form of it.
+/// Creation is replicated with all parameters, so that the settings of the replica do not matter. Covers each way to
+/// create.
 #[test]
 fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Server::start();
@@ -260,8 +261,8 @@ fn filters_created_in_every_way_are_equal_on_a_replica() {
     }
 }
 
-/// Growth that is refused makes elements of the reply -1; none of these items is replicated, and the
-/// others are in their order.
+/// If a filter cannot grow, the reply has -1 for each refused item. These items are not replicated, and the others
+/// keep their order.
 #[test]
 fn items_refused_for_memory_are_not_replicated() {
     for command in ["CF.INSERT", "CF.INSERTNX"] {
@@ -269,14 +270,14 @@ fn items_refused_for_memory_are_not_replicated() {
         let mut replica = Server::start();
         replica.replicate(&primary);
         let mut connection = primary.resp2();
-        // The second sub-filter takes 2 MiB, the third 64 GiB.
+        // The second sub-filter takes 2 MiB, and the third 64 GiB.
         assert!(
             connection
                 .call("CF.RESERVE k 64 EXPANSION 32768 MAXITERATIONS 1")
                 .is_ok()
         );
         assert!(connection.call("CONFIG SET maxmemory 100mb").is_ok());
-        // Many slots are left when the first item finds none, so others go in after it.
+        // Many slots are empty when an item first fails, so later items are still added.
         let mut refused = 0;
         let mut added_after = 0;
         let mut from = 0;
@@ -336,7 +337,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
-    // A header of 2^40 buckets of 2 slots.
+    // A header with 2^40 buckets of 2 slots.
     let mut header = Vec::new();
     for number in [0u64, 1 << 40, 0, 1] {
         header.extend_from_slice(&number.to_le_bytes());
@@ -368,7 +369,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert!(connection.call("CF.RESERVE fits 10000000").is_ok());
 }
 
-/// The second sub-filter takes 256 KiB, the third 8 GiB. In the first both buckets of the item are one.
+/// The second sub-filter takes 256 KiB, and the third 8 GiB. In the first, both buckets of the item are the same.
 #[test]
 fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
     let server = Server::start();
@@ -388,8 +389,8 @@ fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
     assert_eq!(dump(&mut connection, "k"), before);
 }
 
-/// Two buckets of two slots hold four equal items a sub-filter; so 32 sub-filters hold 128 (or 64, where
-/// the two buckets are one).
+/// Two buckets of two slots hold four equal items per sub-filter, so 32 sub-filters hold 128 (or 64 if both buckets
+/// are the same).
 #[test]
 fn equal_items_grow_a_filter_up_to_the_limit() {
     let server = Server::start();
@@ -404,7 +405,7 @@ fn equal_items_grow_a_filter_up_to_the_limit() {
             }
         }
     }
-    // The last sub-filter is reached by its first item.
+    // The first item adds the last sub-filter.
     assert_eq!(inserted, 31 * 4 + 1);
     assert_eq!(info(&mut connection, "k", "Number of filters"), 32);
     assert_eq!(connection.call("CF.COUNT k same"), Reply::Integer(inserted));
@@ -413,7 +414,7 @@ fn equal_items_grow_a_filter_up_to_the_limit() {
         connection.call("CF.COUNT k same"),
         Reply::Integer(inserted - 1)
     );
-    // Once a command: ten thousand at once go in.
+    // The limit is checked once per command: one command adds ten thousand items.
     let command = format!("CF.INSERT once ITEMS{}", " same".repeat(10_000));
     let reply = connection.call(&command);
     let items = reply.items().unwrap();
@@ -496,7 +497,7 @@ fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     let server = Server::start();
     let other = Server::start();
     let (mut from, mut to) = (server.resp2(), other.resp2());
-    // 32 MiB: two chunks of one sub-filter. With several sub-filters no chunk crosses into the next.
+    // 32 MiB: two chunks of one sub-filter. With several sub-filters no chunk extends into the next.
     assert!(from.call("CF.RESERVE large 20000000").is_ok());
     insert(&mut from, "large", 0, 20_000);
     insert(&mut from, "several", 0, 5000);
@@ -512,7 +513,7 @@ fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     }
 }
 
-/// Neither has anything to scan, but both must be there again.
+/// SCANDUMP returns no chunks for these filters, but an AOF rewrite must preserve them.
 #[test]
 fn filters_without_items_survive_a_rewrite_of_the_aof() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
@@ -565,7 +566,7 @@ fn keyspace_events_are_named_after_the_commands() {
         let message = listener.read().expect("an event");
         let text = message.items().unwrap().last().unwrap().text().unwrap();
         let event = String::from_utf8(text.to_vec()).unwrap();
-        // Of new keys some servers tell on their own.
+        // Some servers publish an event for a new key.
         if event != "new" && told.last() != Some(&event) {
             told.push(event);
         }

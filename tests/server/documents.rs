@@ -1,11 +1,11 @@
-//! README.md and docs/: every example runs and must print what the page shows.
+//! README.md and docs/: runs every example and compares its output with the page.
 //!
-//! The first word of a fenced block is its kind. `redis` blocks are input of the command line
-//! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is
-//! compared; `sh` and `python` blocks are run, must succeed, and print what comments behind two blanks say;
-//! `make` blocks name targets of the Makefile; `conf` blocks start a server. `text` is not run, nor is
-//! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
-//! The blocks of a page share one server, in order.
+//! The first word of a fenced block is its kind. `redis` blocks are input of the command-line client (`redis resp3`
+//! uses RESP3; `redis redis-8` runs only on Redis 8 and above), and their output is compared. `sh` and `python`
+//! blocks run, must succeed, and must print the comments that follow two spaces. `make` blocks name targets of the
+//! Makefile. `conf` blocks start a server. `text` blocks do not run, nor do `console` blocks, which change the
+//! reader's machine; the targets in their lines with `make` are looked up. The blocks of a page share one server and
+//! run in order.
 
 mod commands;
 mod environment;
@@ -55,7 +55,7 @@ fn examples_print_the_documented_output() {
     }
 }
 
-/// Checks the test above: it finds a block with wrong output.
+/// Checks the test above: it must report a block with wrong output.
 #[test]
 fn a_wrong_example_is_found() {
     for (text, wrong) in [

@@ -1,5 +1,5 @@
-//! Every encoding version that was ever written loads: older releases of RedisBloom left values with fewer
-//! fields. The payloads are made from today's, by leaving those fields out.
+//! Every encoding version loads: older releases of RedisBloom stored fewer fields. The tests create old payloads from
+//! current ones by removing these fields.
 
 use crate::families::dump;
 use crate::golden_dumps::{Golden, recorded_families};
@@ -7,7 +7,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use roughly_dump::{Value, Values, type_id};
 
-/// The values of a key and the id of its type with the encoding version.
+/// The values of a key and the type id with the encoding version.
 fn values(connection: &mut Connection, key: &str) -> (u64, Vec<Value>) {
     let Reply::Bulk(payload) = connection.send(&["DUMP", key]) else {
         panic!("no DUMP of {key}");
@@ -23,7 +23,7 @@ fn restore(connection: &mut Connection, key: &str, id: u64, values: Vec<Value>) 
     connection.send(&[b"RESTORE", key.as_bytes(), b"0", &values.to_dump(id)])
 }
 
-/// The header of a filter of one link without growth options, as older releases made them.
+/// The header of a chain of one filter without growth options, as older releases wrote it.
 fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8) -> Vec<u8> {
     let hashes = (std::f64::consts::LN_2 * bits_per_entry).ceil() as u32;
     let mut header = 0u64.to_le_bytes().to_vec();
@@ -45,8 +45,8 @@ fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8
 fn bloom_filters_of_every_encoding_version_load() {
     let server = Server::start();
     let mut connection = server.resp2();
-    // Version 0 has neither bits nor a power: trunc(64 × 5.0) = 320 bits. Both it and version 1 are from
-    // before there were options, which means hashes of 32 bits.
+    // Version 0 has neither bits nor a power: trunc(64 × 5.0) = 320 bits. Versions 0 and 1 have no options, so the
+    // hashes have 32 bits.
     let headers = [
         (0, header(0, 64, 5.0, 320, 0)),
         (1, header(0, 100, 4.0, 512, 9)),
@@ -61,7 +61,7 @@ fn bloom_filters_of_every_encoding_version_load() {
         for item in 0..40 {
             connection.call(&format!("BF.ADD new item:{item}"));
         }
-        // items, filters, options, expansion; capacity, rate, hashes, bits an entry, bits, power, bytes, items.
+        // Items, filters, options, expansion; capacity, rate, hashes, bits per entry, bits, power, bytes, items.
         let (_, mut old) = values(&mut connection, "new");
         assert_eq!(old.len(), 12);
         if version < 1 {
@@ -84,7 +84,7 @@ fn bloom_filters_of_every_encoding_version_load() {
             let reply = connection.call(&format!("BF.EXISTS old item:{item}"));
             assert_eq!(reply, Reply::Integer(1), "version {version}, item {item}");
         }
-        // And they grow alike.
+        // They also grow in the same way.
         for item in 40..400 {
             let added = connection.call(&format!("BF.ADD new item:{item}"));
             assert_eq!(connection.call(&format!("BF.ADD old item:{item}")), added);
@@ -108,7 +108,7 @@ fn cuckoo_filters_of_every_encoding_version_load() {
             Reply::Integer(1)
         );
     }
-    // filters, buckets, items, deletes, bucket size, iterations, expansion; then buckets and bytes of each.
+    // Filters, buckets, items, deletions, bucket size, iterations, expansion; then buckets and bytes of each filter.
     let (_, today) = values(&mut connection, "new");
     assert!(today.len() > 7 + 2, "it has grown");
     for version in 0..4 {
@@ -140,7 +140,7 @@ fn count_min_sketches_of_version_1_load() {
         for item in 0..20 {
             connection.call(&format!("CMS.INCRBY new item:{item} {}", item + 1));
         }
-        // width, depth, total, cells.
+        // Width, depth, total, cells.
         let (_, today) = values(&mut connection, "new");
         assert_eq!(today.len(), 4);
         for place in [2, 3] {
@@ -154,7 +154,7 @@ fn count_min_sketches_of_version_1_load() {
     }
 }
 
-/// What the recordings have is what we write; no more than that is taken.
+/// The recorded encoding versions are those that Roughly writes; newer ones are refused.
 #[test]
 fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
     let server = Options::new().start();
@@ -168,7 +168,7 @@ fn encoding_versions_equal_the_recorded_ones_and_later_ones_are_refused() {
                 family.build(&mut connection, "key");
                 let (ours, today) = values(&mut connection, "key");
                 assert_eq!(ours, recorded, "{}", key.name);
-                // Version 1 of a count-min sketch has a number more.
+                // Version 1 of a count-min sketch has one more number.
                 for later in [1, 2, 100] {
                     let reply = restore(&mut connection, "later", ours + later, today.clone());
                     assert!(

@@ -1,4 +1,4 @@
-//! Keys that have expired and that the server has not yet deleted. DEBUG DIGEST counts them.
+//! Expired keys that the server has not deleted yet. DEBUG DIGEST includes them.
 
 use crate::families::{FAMILIES, run_on};
 use crate::support::resp::{Connection, Reply};
@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 const KEY: &str = "k";
-/// A type of the server, which the module's types must equal.
+/// A built-in type, for comparison with the module's types.
 const LIST: (&str, &[&str]) = ("list", &["RPUSH KEY a b c"]);
 
 /// Every type with the commands that create a value.
@@ -18,7 +18,7 @@ fn types() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     std::iter::once(LIST).chain(samples)
 }
 
-/// A primary with an AOF and a replica. They delete an expired key only when a command opens it.
+/// A primary with an AOF and a replica. They delete an expired key only when a command accesses it.
 struct Nodes {
     primary: Server,
     replica: Server,
@@ -40,14 +40,14 @@ impl Nodes {
         run_on(&mut self.primary.resp2(), KEY, commands);
     }
 
-    /// Lets the key expire.
+    /// Waits until the key has expired.
     fn expire(&self) {
         let reply = self.primary.call(&format!("PEXPIRE {KEY} 1"));
         assert_eq!(reply, Reply::Integer(1));
         thread::sleep(Duration::from_millis(20));
     }
 
-    /// A command opens the key on the primary, which deletes it if it has expired.
+    /// Accesses the key on the primary, which deletes it if it has expired.
     fn open(&self) {
         let reply = self.primary.call(&format!("TYPE {KEY}"));
         assert_eq!(reply.text(), Some(&b"none"[..]));
@@ -75,7 +75,7 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
         let expired = nodes.digests();
         assert_eq!(expired.0, expired.1, "{name}");
         assert_ne!(expired.0, empty.0, "{name}");
-        // A replica hides the key and waits for the primary's DEL. An AOF has no DEL for it yet.
+        // A replica hides the key and waits for the primary's DEL. The AOF has no DEL for it yet.
         assert_eq!(
             nodes.replica.call(&format!("EXISTS {KEY}")),
             Reply::Integer(0)
@@ -87,7 +87,7 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
     }
 }
 
-/// DEBUG RELOAD drops expired keys and sends no DEL to the replicas and the AOF.
+/// DEBUG RELOAD drops expired keys without sending DEL to the replicas and the AOF.
 #[test]
 fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
     let mut nodes = Nodes::start();

@@ -1,6 +1,6 @@
-//! Values that cannot be saved: nothing that lacks one looks complete, and the old files stay.
+//! Values that cannot be saved: an incomplete file or payload is never kept, and existing files remain.
 //!
-//! The servers run the module as `cargo test` builds it, with debug assertions: only there faults can be injected
+//! The servers run the module as `cargo test` builds it, because only debug builds support fault injection
 //! (src/server/fault.rs).
 
 use crate::families::{FAMILIES, dump, run_on};
@@ -11,10 +11,10 @@ use crate::support::state::State;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Kinds of stored values. A fault cuts the value off at the first of a kind.
+/// Kinds of stored values. A fault ends the value at the first one of a kind.
 const KINDS: [&str; 3] = ["integer", "double", "bytes"];
 
-/// The module that is built along with the tests.
+/// The module that is built with the tests.
 fn module_with_faults() -> PathBuf {
     let program = std::env::current_exe().expect("the path of this program");
     let module = program.with_file_name("libroughly.so");
@@ -33,12 +33,12 @@ fn start(arguments: &[&str]) -> Server {
         .start()
 }
 
-/// Faults that happen from now on, and no others.
+/// Enables exactly these faults.
 fn inject(server: &Server, faults: &[&str]) {
     fs::write(server.dir().join("roughly-faults"), faults.join("\n")).expect("a written file");
 }
 
-/// All files below a directory that the server saved, with their contents.
+/// Names and contents of all files below a directory.
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory") {
@@ -58,7 +58,7 @@ fn is_error(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(_))
 }
 
-/// Runs BGSAVE to its end; whether it succeeded.
+/// Runs BGSAVE and waits until it ends. Returns whether it succeeded.
 fn save_in_background(server: &mut Server) -> bool {
     let reply = server.call("BGSAVE");
     assert!(!is_error(&reply), "{reply}");
@@ -68,7 +68,7 @@ fn save_in_background(server: &mut Server) -> bool {
     server.info("rdb_last_bgsave_status").as_deref() == Some("ok")
 }
 
-/// For each type alone, the faults that its values meet.
+/// For each type separately, the faults that affect its values.
 fn for_each_fault(
     server: &mut Server,
     check: impl Fn(&mut Server, &mut Connection, &'static str, &str),
@@ -122,7 +122,7 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
         connection.call("DEL marker");
         state(connection).assert_same(&held, fault);
     });
-    // The faults over, all is saved again.
+    // Without faults, everything is saved again.
     inject(&server, &[]);
     let held = State::of(&mut server.resp2());
     assert!(server.call("DEBUG RELOAD").is_ok());
@@ -132,7 +132,7 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
     State::of(&mut server.resp2()).assert_same(&held, "after a restart");
 }
 
-/// A file that another module has the server write under its final name cannot be kept from that name.
+/// If another module makes the server write a file directly under its final name, the file cannot be withheld.
 #[test]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
     let mut server = start(&["--loadmodule", handler::module()]);
@@ -154,7 +154,7 @@ fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
             .log()
             .contains("cannot be removed: ending the process")
     );
-    // A complete file ends with an opcode of 255 and eight bytes of checksum.
+    // A complete file ends with the opcode 255 and eight bytes of checksum.
     let ends = |name: &str| {
         let content = fs::read(server.dir().join(name)).unwrap_or_default();
         content.iter().rev().nth(8) == Some(&255)
@@ -254,10 +254,10 @@ fn a_rewrite_of_the_aof_that_lacks_a_value_is_dropped() {
     }
 }
 
-/// The allocator refuses every byte while a value is saved, also to a top-k that has more elements than share a
-/// buffer, and one with a long item.
+/// The allocator refuses all memory while a value is saved, including a top-k sketch with too many elements for the
+/// shared buffer and one with a long item.
 #[test]
-fn saving_takes_no_memory() {
+fn saving_allocates_no_memory() {
     let mut server = start(&[]);
     let mut connection = server.resp2();
     for family in FAMILIES {

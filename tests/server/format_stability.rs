@@ -1,6 +1,6 @@
-//! Every version reads and writes the formats of Roughly 0.1.0: DUMPs and chunks of every family, recorded in
-//! `tests/golden/roughly` with the commands that created them. A changed format fails here; it needs a new encoding
-//! version, and these files stay unchanged.
+//! Every version reads and writes the formats of Roughly 0.1.0: DUMP payloads and chunks of every family, recorded in
+//! `tests/golden/roughly` with the commands that created them. A changed format fails these tests; it needs a new
+//! encoding version, and the files must not change.
 //!
 //! To record the file of a new family: `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
 
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// Keys of a family, and writes to them.
+/// Keys of a family and writes to them.
 const KEYS: u64 = 8;
 const WRITES: usize = 160;
 const FOOTER_BYTES: usize = 10;
@@ -28,7 +28,7 @@ fn path(family: &Family) -> PathBuf {
         .join(format!("{}.json", family.prefix))
 }
 
-/// Bytes are text where they can be, as in the recordings.
+/// Bytes as text if possible, as in the recordings.
 fn to_json(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),
@@ -40,7 +40,7 @@ fn from_json(value: &Value) -> Vec<u8> {
     recorded::argument(value, &HashMap::new())
 }
 
-/// Strings are stored as they are, whatever the server's compression makes of them.
+/// Strings are recorded uncompressed, whatever the server's compression setting.
 fn start() -> Server {
     Options::new()
         .arguments(&["--rdbcompression", "no"])
@@ -125,7 +125,7 @@ fn recorded_keys_load_and_save_unchanged() {
                 .iter()
                 .map(|chunk| (chunk[0].as_i64().expect("a number"), base64(&chunk[1])))
                 .collect();
-            // Made again by the same commands.
+            // Created by the same commands.
             assert!(
                 body(&mut connection, key) == dump,
                 "{key} is made otherwise"
@@ -134,7 +134,7 @@ fn recorded_keys_load_and_save_unchanged() {
                 family.chunks(&mut connection, key) == recorded_chunks,
                 "chunks of {key}"
             );
-            // Restored, and from chunks.
+            // Restored from the payload and from chunks.
             let mut footed = dump.clone();
             footed.extend([0; FOOTER_BYTES]);
             let restored = with_footer(footed);

@@ -1,5 +1,5 @@
-//! Keys that RedisBloom created: its DUMPs and chunks load, have the same replies, and are saved unchanged; and the
-//! same commands create the same bytes.
+//! Keys that RedisBloom created: its DUMP payloads and chunks load, give the same replies, and are saved unchanged;
+//! the same commands create the same bytes.
 
 use crate::families::{Comparison, FAMILIES, Family};
 use crate::golden::compare::{clear_pointers, is_close, is_same};
@@ -14,12 +14,12 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::{fs, thread};
 
-/// RDB version that every server takes.
+/// RDB version that every supported server accepts.
 const RDB_VERSION: u16 = 9;
-/// Bytes at the end of a payload: RDB version and CRC64.
+/// Size of the footer of a payload: RDB version and CRC64.
 const FOOTER_BYTES: usize = 10;
 
-/// The keys of one family in one folder.
+/// The keys of one family from one version of RedisBloom.
 pub struct Golden {
     folder: &'static str,
     pub keys: Vec<Key>,
@@ -28,13 +28,13 @@ pub struct Golden {
 pub struct Key {
     pub name: String,
     family: &'static Family,
-    /// With a footer of our own, so that every server takes it.
+    /// The payload with a footer that every server accepts.
     pub payload: Vec<u8>,
-    /// Iterator and data of each chunk; `None` where there are no chunks of this key.
+    /// Iterator and data of each chunk; `None` if the key has no chunks.
     pub chunks: Option<Vec<(i64, Vec<u8>)>>,
-    /// The commands that made it.
+    /// The commands that created the key.
     pub built: Vec<Vec<Vec<u8>>>,
-    /// What was asked after a RESTORE.
+    /// The queries after a RESTORE, and their replies.
     reads: Vec<Step>,
 }
 
@@ -67,7 +67,7 @@ impl Golden {
         Self { folder, keys }
     }
 
-    /// Runs a check on each key, on an empty server, over one protocol.
+    /// Runs a check for each key on an empty server with one protocol.
     fn each(&self, protocol: Protocol, check: impl Fn(&Key, &mut Connection)) {
         let server = Server::start();
         let mut connection = server.connect(protocol);
@@ -85,8 +85,8 @@ impl Key {
         assert!(reply.is_ok(), "RESTORE {}: {reply}", self.name);
     }
 
-    /// Whether DUMPs of the same state are the same, value by value. A top-k decays by random numbers
-    /// and a t-digest holds sums of doubles.
+    /// Whether equal states have equal DUMP payloads. A top-k sketch decays randomly, and a t-digest stores rounded
+    /// sums.
     pub fn is_exact(&self) -> bool {
         self.family.recorded == Some(Comparison::Exact)
     }
@@ -96,7 +96,8 @@ impl Key {
         self.family.recorded == Some(Comparison::ExactExceptPointers)
     }
 
-    /// Whether some cells have their maximum. 8.10 counts further items in the other rows, 8.12 and Roughly refuse them.
+    /// Whether some cells have their maximum. RedisBloom 8.10 counts further items in the other rows; 8.12 and
+    /// Roughly refuse them.
     pub fn is_saturated(&self) -> bool {
         self.name == "cms-saturated"
     }
@@ -109,13 +110,13 @@ impl Key {
         let (id, mut got) = values(&payload);
         let (expected_id, mut expected) = values(&self.payload);
         if self.has_pointers() {
-            // RedisBloom has a pointer where Roughly has the random state.
+            // RedisBloom stores a pointer where Roughly stores the random state.
             clear_pointers(&mut expected);
             clear_pointers(&mut got);
         }
         assert_eq!(id, expected_id, "type of {}", self.name);
         if self.is_exact() || self.has_pointers() {
-            // The values may be megabytes: a failure shows the first that differs.
+            // Values may have megabytes, so a failure shows only the first difference.
             assert_eq!(got.values.len(), expected.values.len(), "{}", self.name);
             for (i, (got, expected)) in got.values.iter().zip(&expected.values).enumerate() {
                 assert!(
@@ -195,7 +196,7 @@ fn check(folder: &'static str, family: &'static Family) {
         golden.each(protocol, |key, connection| {
             key.restore(connection);
             key.assert_dump(connection);
-            // A DUMP counts as a read for RedisBloom's t-digest, so the reads run on a new copy.
+            // DUMP is a read for RedisBloom's t-digest, so the queries run on a new copy.
             assert_eq!(connection.send(&["DEL", &key.name]), Reply::Integer(1));
             key.restore(connection);
             key.assert_reads(connection, protocol);
@@ -216,7 +217,7 @@ fn check(folder: &'static str, family: &'static Family) {
     });
 }
 
-/// The families whose keys were recorded of RedisBloom.
+/// The families with recorded keys.
 pub fn recorded_families() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().filter(|family| family.recorded.is_some())
 }
@@ -278,7 +279,7 @@ fn servers_accept_payloads_with_a_replaced_footer() {
     assert!(matches!(restore(&broken, "broken"), Reply::Error(_)));
 }
 
-/// The payload with another footer: [`RDB_VERSION`], and the CRC64 of all bytes before it.
+/// The payload with another footer: [`RDB_VERSION`] and the CRC64 of all preceding bytes.
 pub fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
     payload.truncate(payload.len() - FOOTER_BYTES);
     payload.extend_from_slice(&RDB_VERSION.to_le_bytes());
@@ -306,7 +307,7 @@ fn chunks(lines: &[u8]) -> Vec<(i64, Vec<u8>)> {
         .collect()
 }
 
-/// An argument of a manifest: it refers to no reply.
+/// An argument in a manifest, which does not refer to a reply.
 fn argument(argument: &Value) -> Vec<u8> {
     recorded::argument(argument, &HashMap::new())
 }
@@ -319,7 +320,7 @@ fn are_close(one: &Values, other: &Values) -> bool {
         })
 }
 
-/// Two stored values for the eye, long ones cut.
+/// Formats two stored values, long ones abbreviated.
 fn pair(one: &Stored, other: &Stored) -> String {
     let short = |value| format!("{value:?}").chars().take(200).collect::<String>();
     format!("{}\n{}", short(one), short(other))

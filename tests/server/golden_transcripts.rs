@@ -1,6 +1,6 @@
 //! Replays the recorded commands of RedisBloom and compares the replies.
 //!
-//! Each transcript runs on a new server over RESP2, and on another over RESP3.
+//! Each transcript runs on a new server with RESP2 and on another with RESP3.
 
 use crate::golden::compare::is_same;
 use crate::golden::differences::{self, Effect, Listed};
@@ -11,11 +11,11 @@ use crate::support::server::{Server, Version};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// Differences that a failure shows, and how much of each text.
+/// Number of differences in a failure message, and maximum length of each text.
 const SHOWN: usize = 20;
 const SHOWN_CHARACTERS: usize = 300;
 
-/// A test for each transcript, and one that no file is forgotten.
+/// Defines a test for each transcript, and one that checks that every file has a test.
 macro_rules! transcripts {
     ($($test:ident: $transcript:literal,)*) => {
         $(
@@ -120,8 +120,8 @@ fn replay(transcript: &str, protocol: Protocol) {
     );
 }
 
-/// Sends a command. Where the server allows no option names without prefix, CONFIG gets the prefixed
-/// ones, and the prefix is taken out of the reply.
+/// Sends a command. If the server requires prefixes of setting names, adds them to the arguments of CONFIG and
+/// removes them from the reply.
 fn send(connection: &mut Connection, command: &[Vec<u8>], server: Version) -> Reply {
     if !command[0].eq_ignore_ascii_case(b"CONFIG") || server.is_redis_at_least(8, 0) {
         return connection.send(command);
@@ -152,7 +152,7 @@ fn without_prefix(reply: Reply) -> Reply {
     }
 }
 
-/// What a failed replay shows.
+/// The message of a failed replay.
 #[derive(Default)]
 struct Report {
     count: usize,

@@ -1,5 +1,5 @@
-//! Hostile input: damaged payloads with valid footers, chunks in any order and of any size, extreme numbers, a system
-//! without memory. The server replies to everything and stays the same process.
+//! Hostile input: damaged payloads with valid footers, chunks in any order and of any size, extreme numbers, and a
+//! server without memory. The server must reply to every command and must not restart.
 
 mod edges;
 mod payloads;
@@ -7,7 +7,7 @@ mod payloads;
 use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
 
-/// Sends all commands of the family on key K. A broken connection or a malformed reply is a panic.
+/// Sends all commands of the family with key K. Panics if the connection breaks or a reply is malformed.
 fn use_key(connection: &mut Connection, family: &Family) {
     for command in family.uses {
         connection.call(command);

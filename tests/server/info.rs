@@ -31,7 +31,7 @@ fn usage_of_all(server: &Server, family: &Family) -> i64 {
     sum
 }
 
-/// Keys and bytes in INFO are those of MEMORY USAGE, whatever happened to the keys.
+/// INFO counts the keys and bytes of MEMORY USAGE after every way to create, change and remove keys.
 #[test]
 fn info_counts_keys_and_bytes_exactly() {
     let mut server = Server::start();
@@ -43,7 +43,7 @@ fn info_counts_keys_and_bytes_exactly() {
             server.wait_until(what, |server| figures(server, family).0 == keys);
             let (_, bytes) = figures(server, family);
             let usage = usage_of_all(server, family);
-            // MEMORY USAGE counts the keys' names and the server's objects too.
+            // MEMORY USAGE also counts the keys' names and the server's objects.
             assert!(
                 bytes <= usage && bytes > usage - 200 * keys,
                 "{key}, {what}: {bytes} bytes in INFO, {usage} in MEMORY USAGE"
@@ -95,7 +95,7 @@ fn evicted_keys_are_no_longer_counted() {
         for i in 0..20 {
             let key = format!("large:{i}");
             for command in family.build_large {
-                // May be refused while the server still frees others in the background.
+                // The server may refuse it while it frees other keys in the background.
                 connection.call(&command.replace("KEY", &key));
             }
         }
@@ -105,7 +105,7 @@ fn evicted_keys_are_no_longer_counted() {
             "{}: {keys} keys of 4 MiB in 24 MiB",
             family.type_name
         );
-        // The server keeps evicting in the background until it is below its limit.
+        // The server continues to evict keys in the background until it is below its limit.
         server.wait_until("the figures to follow", |server| {
             Some(figures(server, family).0) == server.call("DBSIZE").integer()
         });

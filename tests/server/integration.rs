@@ -1,4 +1,4 @@
-//! Every type is saved, replicated, copied, counted, freed and watched like a built-in one.
+//! Every type is saved, replicated, copied, counted, freed and watched like a built-in type.
 
 use crate::families::{FAMILIES, run_on};
 use crate::support::abilities::record;
@@ -6,7 +6,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
 
-/// Builds every sample at a key named after its type, in database `db`.
+/// Creates every sample at a key named after its type in database `db`.
 fn build_all(connection: &mut Connection, db: u32) {
     assert!(connection.call(&format!("SELECT {db}")).is_ok());
     for family in FAMILIES {
@@ -43,7 +43,7 @@ fn reads_change_nothing() {
     assert_eq!(view_all(&mut connection, 0), before);
 }
 
-/// Records an ability of every type, once all of them were checked.
+/// Records an ability of every type. Call it after all types were checked.
 fn record_for_all(ability: &str) {
     for family in FAMILIES {
         record(ability, family.type_name);
@@ -65,7 +65,7 @@ fn a_restart_from_rdb_changes_nothing() {
     record_for_all("RDB");
 }
 
-/// Once with the commands as they were sent, once rewritten with and once without an RDB preamble.
+/// Loads the AOF as logged, rewritten with an RDB preamble, and rewritten without one.
 #[test]
 fn a_restart_from_aof_changes_nothing() {
     for (rewrite, preamble) in [(false, "no"), (true, "no"), (true, "yes")] {
@@ -83,7 +83,7 @@ fn a_restart_from_aof_changes_nothing() {
         if rewrite {
             assert!(server.rewrite_aof());
         }
-        // Written after the rewrite, to the new part.
+        // Logged after the rewrite, in the new increment.
         for family in FAMILIES {
             family.change(&mut connection, family.type_name, "1");
         }
@@ -100,7 +100,7 @@ fn a_restart_from_aof_changes_nothing() {
     record_for_all("AOF");
 }
 
-/// Settings unlike the primary's: what is replicated must not depend on them.
+/// Settings that differ from the primary's: replication must not depend on them.
 pub fn odd_settings() -> Options {
     Options::new().module_arguments(&[
         "bf-error-rate",
@@ -129,7 +129,7 @@ fn a_replica_with_other_settings_has_the_same_values() {
     let mut on_primary = primary.resp2();
     build_all(&mut on_primary, 0);
     replica.replicate(&primary);
-    // After the full synchronization, command by command.
+    // After the full synchronization, replicates each command.
     build_all(&mut on_primary, 4);
     for family in FAMILIES {
         for i in 0..100 {
@@ -149,7 +149,7 @@ fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
     let mut primary = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
-    // A replica makes the primary count what it replicates; its own pings must not come in between.
+    // The primary counts what it replicates only if it has a replica. Its pings must not change the offset.
     primary.call("CONFIG SET repl-ping-replica-period 3600");
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -180,7 +180,7 @@ fn writes_without_effect_are_not_replicated_and_do_not_touch_watched_keys() {
         assert!(watcher.call("MULTI").is_ok());
         watcher.call("PING");
         assert!(matches!(watcher.call("EXEC"), Reply::Null(_)), "{key}");
-        // The one event is that of the change.
+        // The change publishes exactly one event.
         let event = listener.read().expect("an event").to_string();
         assert!(
             event.ends_with(&format!("${}]", family.change.1)),
@@ -251,7 +251,7 @@ fn a_dump_can_be_restored_over_a_key_of_another_type() {
         assert!(busy.starts_with("-BUSYKEY"), "{busy}");
         assert_eq!(restore(&mut connection, &[b"REPLACE"]), "+OK");
         assert!(connection.call("PTTL restored").integer() > Some(0));
-        // The server's digest is of the time to live, too.
+        // DEBUG DIGEST includes the time to live.
         connection.call("PERSIST restored");
         assert_eq!(family.view(&mut connection, "restored"), before);
         family.change(&mut connection, "restored", "other");
@@ -261,7 +261,7 @@ fn a_dump_can_be_restored_over_a_key_of_another_type() {
     }
 }
 
-/// Equal values have equal digests, wherever they are; a change makes another.
+/// Equal values have equal digests on any server; a change changes the digest.
 #[test]
 fn digests_are_equal_for_equal_values_only() {
     let mut primary = Server::start();
@@ -394,7 +394,7 @@ fn removing_keys_frees_all_their_bytes() {
             } else {
                 assert_eq!(connection.send(&[way, key, "large"]), Reply::Integer(2));
             }
-            // In the background, where there is much.
+            // Large values are freed in the background.
             server.wait_until("memory to be given back", |server| {
                 server.info_number(&keys) == 0 && server.info_number(&bytes) == 0
             });
@@ -419,7 +419,7 @@ fn an_expired_key_can_be_created_again() {
     }
 }
 
-/// A change of a value that is there leaves its time to live alone.
+/// A change of an existing value keeps its time to live.
 #[test]
 fn a_change_keeps_the_time_to_live() {
     let server = Server::start();

@@ -1,4 +1,5 @@
-//! `sketch-max-key-bytes`: on a primary no client command makes a key larger; replication and loading are not limited.
+//! `sketch-max-key-bytes`: client commands on a primary cannot make a key larger than the limit; replication and
+//! loading are not limited.
 
 use crate::families::{FAMILIES, Family, Refusal, dump, run_on};
 use crate::support::abilities::record;
@@ -17,8 +18,8 @@ fn error(bytes: i64) -> String {
     format!("-ERR the key would hold more bytes than {NAME} allows ({bytes})")
 }
 
-/// The limit applies to the bytes that INFO counts. With that limit the key is created; with one byte less it is not,
-/// nothing is replicated, and the refusal is counted.
+/// The limit applies to the bytes in INFO. With exactly that limit the key is created. With one byte less it is not
+/// created, nothing is replicated, and the refusal is counted.
 #[test]
 fn no_command_creates_a_key_beyond_the_limit() {
     let server = Server::start();
@@ -79,7 +80,7 @@ fn no_chunk_creates_a_key_beyond_the_limit() {
 
 const LIMIT: i64 = 10_000;
 
-/// Keys grow up to the limit. A refused command changes nothing; without the limit the same command succeeds.
+/// Keys grow up to the limit. A refused command changes nothing; the same command succeeds without the limit.
 #[test]
 fn no_command_makes_a_key_grow_beyond_the_limit() {
     let server = Server::start();
@@ -99,7 +100,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
             let numbers = next..next + growth.items;
             let items: Vec<_> = numbers.clone().map(|n| n.to_string()).collect();
             let pairs: Vec<_> = numbers.map(|n| format!("{n} {}", n + 1)).collect();
-            // The last argument stands for the items; CF.INSERT has an argument ITEMS before it.
+            // The last argument is a placeholder for the items; CF.INSERT has the argument ITEMS before it.
             let command = match name.strip_suffix("PAIRS") {
                 Some(head) => format!("{head}{}", pairs.join(" ")),
                 None => format!("{}{}", name.strip_suffix("ITEMS").unwrap(), items.join(" ")),
@@ -123,7 +124,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
         };
         assert_eq!(counted, refused as i64, "{name}");
         let held = family.info(&server, "bytes");
-        // The allocator may round the last block up, by less than a fifth.
+        // The allocator may round the last block up by less than a fifth.
         assert!(
             (200..LIMIT + LIMIT / 5).contains(&held),
             "{name}: {held} bytes"
@@ -134,7 +135,7 @@ fn no_command_makes_a_key_grow_beyond_the_limit() {
     }
 }
 
-/// How many items a command refused. The text of an error must be the limit's.
+/// The number of items that a command refused. Errors must have the text of the limit.
 fn count_refused(reply: &Reply, refusal: Refusal) -> usize {
     let is_refusal = |reply: &Reply| match reply {
         Reply::Error(_) => {
@@ -175,7 +176,7 @@ fn merges_of_digests_must_stay_within_the_limit() {
         assert_eq!(dump(&mut connection, "a"), before);
         assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     }
-    // Smaller than it was, though still beyond the limit: a key may shrink.
+    // Smaller than before, but still beyond the limit: a key may shrink.
     limit(&server, 300);
     assert!(
         connection
@@ -185,7 +186,7 @@ fn merges_of_digests_must_stay_within_the_limit() {
     assert!(family.info(&server, "bytes") > 300);
 }
 
-/// A union appends filters where a source has more of them.
+/// A union appends filters if a source has more of them.
 #[test]
 fn merges_of_filters_must_stay_within_the_limit() {
     let server = Server::start();
@@ -205,14 +206,13 @@ fn merges_of_filters_must_stay_within_the_limit() {
     assert_eq!(dump(&mut connection, "short"), before);
     assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     assert_eq!(family.info(&server, "refusals"), refusals + 2);
-    // No filter is missing in the other direction.
+    // In the other direction, no filter is missing.
     assert!(connection.call("BF.MERGE long 1 short").is_ok());
     limit(&server, 0);
     assert!(connection.call("BF.MERGE short 1 long").is_ok());
 }
 
-/// A key that is beyond the limit already is read, changed where that takes no memory, emptied, copied,
-/// and restored.
+/// A key beyond the limit can be read, changed without taking memory, emptied, copied and restored.
 #[test]
 fn existing_keys_beyond_the_limit_stay_usable() {
     let mut server = Server::start();
@@ -248,7 +248,7 @@ fn existing_keys_beyond_the_limit_stay_usable() {
     server.shut_down();
 }
 
-/// Replicas, and servers that load an AOF or an RDB file, take what they are sent.
+/// Replicas, and servers that load an AOF or an RDB file, accept all data.
 #[test]
 fn replication_and_loading_are_not_limited() {
     for preamble in ["no", "yes"] {
@@ -278,7 +278,7 @@ fn replication_and_loading_are_not_limited() {
         }
         primary.restart_with(limited);
         assert_eq!(view(&primary), wanted, "preamble {preamble}");
-        // A replica that becomes a primary is held to it from then on.
+        // The limit applies to a replica after it becomes a primary.
         assert!(replica.call("REPLICAOF NO ONE").is_ok());
         assert_eq!(replica.call("BF.ADD another a").to_string(), error(1));
     }
@@ -287,7 +287,7 @@ fn replication_and_loading_are_not_limited() {
     }
 }
 
-/// Also from scripts and transactions, and in RESP3.
+/// The limit also applies to scripts and transactions, and in RESP3.
 #[test]
 fn scripts_and_transactions_must_stay_within_the_limit() {
     let server = Options::new().module_arguments(&[NAME, "64"]).start();

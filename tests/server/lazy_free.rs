@@ -1,4 +1,5 @@
-//! Large keys are freed in the background: the command that removes one returns at once, whatever the size.
+//! Large keys are freed in the background: the time of a command that removes one does not depend on the size of the
+//! key.
 
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::abilities::record;
@@ -7,19 +8,19 @@ use crate::support::server::{Options, Server};
 use std::thread;
 use std::time::Duration;
 
-/// The maximum for a command, as the server measures it.
+/// Maximum time of a command, as the server measures it.
 const MAX_MICROSECONDS: u64 = 1000;
-/// The server measures wall-clock time, which includes other work of a busy machine. Freeing a gibibyte in the command
-/// itself takes tens of milliseconds every time, so one fast round is sufficient.
+/// The server measures wall-clock time, which includes other work on a busy machine. Freeing a gibibyte in the
+/// command itself always exceeds the maximum, so one fast round is sufficient.
 const ROUNDS: usize = 10;
-/// Bytes of a chunk of the families that are copied in chunks.
+/// Size of a chunk for the families that are copied in chunks.
 const CHUNK: usize = 16 << 20;
 
-/// Creates a large key whose pages are all in use, and returns its bytes.
+/// Creates a large key whose pages are all in use, and returns its size in bytes.
 fn make(connection: &mut Connection, family: &Family) -> u64 {
     if let Some((reserve, chunks)) = family.reserve_huge {
         run_on(connection, "large", &[reserve]);
-        // A chunk's iterator is one more than where it ends.
+        // The iterator of a chunk is one more than its end.
         let data = vec![0; CHUNK];
         for chunk in 1..=chunks {
             let iterator = chunk * CHUNK + 1;
@@ -33,7 +34,7 @@ fn make(connection: &mut Connection, family: &Family) -> u64 {
     u64::try_from(usage.expect("a number")).expect("a size")
 }
 
-/// Microseconds that the server counted for a command since CONFIG RESETSTAT.
+/// Microseconds that the server has counted for a command since CONFIG RESETSTAT.
 fn microseconds(server: &Server, command: &str) -> u64 {
     let stats = server.info(&format!("cmdstat_{command}")).expect("stats");
     let usec = stats
@@ -42,7 +43,7 @@ fn microseconds(server: &Server, command: &str) -> u64 {
     usec.and_then(|usec| usec.parse().ok()).expect("a number")
 }
 
-/// The commands that remove the key.
+/// Commands that remove the key.
 const WAYS: &[(&str, &str)] = &[
     ("UNLINK", "UNLINK large"),
     ("FLUSHALL ASYNC", "FLUSHALL ASYNC"),
@@ -64,7 +65,7 @@ fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Reply {
     }
 }
 
-/// BF and CMS of a gibibyte, CF and top-k of 128 MiB, a digest of more than 4 MiB.
+/// Keys of 1 GiB (BF, CMS), 128 MiB (CF, top-k), and more than 4 MiB (t-digest).
 #[test]
 fn freeing_a_large_key_takes_at_most_a_millisecond() {
     let mut server = Options::new()
@@ -72,7 +73,7 @@ fn freeing_a_large_key_takes_at_most_a_millisecond() {
         .arguments(&["--lazyfree-lazy-expire", "yes"])
         .start();
     let mut connection = server.resp2();
-    // The key expires when it is asked for, in that command.
+    // The key has expired, and this command deletes it.
     connection.call("DEBUG SET-ACTIVE-EXPIRE 0");
     connection.call("SET small x");
     let payload = connection.call("DUMP small");
@@ -96,7 +97,7 @@ fn freeing_a_large_key_takes_at_most_a_millisecond() {
                 server.wait_until("memory to be given back", |server| {
                     family.info(server, "bytes") == 0
                 });
-                // It was the other thread that freed it, and the system has it again.
+                // Another thread freed the key and returned the memory to the system.
                 server.wait_until("the other thread", |server| {
                     server.info_number("lazyfreed_objects") > 0
                 });

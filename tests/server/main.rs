@@ -1,4 +1,4 @@
-//! All tests that speak to a real server, in one program, so that it is linked once.
+//! All tests that use a real server, in one program, so that it is linked only once.
 
 #[path = "../support/mod.rs"]
 mod support;

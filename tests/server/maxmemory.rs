@@ -1,4 +1,4 @@
-//! `maxmemory` limits the memory that one command takes in total, however small its steps are.
+//! `maxmemory` limits the total memory of one command, even if each allocation is small.
 
 use crate::families::FAMILIES;
 use crate::support::abilities::record;
@@ -11,13 +11,13 @@ fn limit(connection: &mut Connection, bytes: i64) {
     assert!(reply.is_ok(), "{reply}");
 }
 
-/// A command with `count` arguments after its head.
+/// A command with `count` generated arguments.
 fn command(head: &[&str], count: usize, argument: impl Fn(usize) -> String) -> Vec<String> {
     let head = head.iter().map(|&argument| argument.to_owned());
     head.chain((0..count).map(argument)).collect()
 }
 
-/// How many elements of a reply are errors or -1.
+/// The number of elements of a reply that are errors or -1.
 fn refused(reply: &Reply) -> usize {
     let is_refused = |item: &&Reply| {
         matches!(
@@ -33,7 +33,7 @@ fn refused(reply: &Reply) -> usize {
         .count()
 }
 
-/// 24,582 equal items grow this filter 4,096 times, by 768 KiB each time, to 3.0 GiB.
+/// 24,582 equal items make this filter grow 4,096 times, by 768 KiB each time, to 3.0 GiB.
 #[test]
 fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
     for policy in ["noeviction", "allkeys-lru", "volatile-lru"] {
@@ -49,13 +49,13 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         }
         let reply = connection.call("CF.RESERVE k 524288 BUCKETSIZE 3 EXPANSION 1");
         assert!(reply.is_ok(), "{reply}");
-        // What waits to be sent to the replica counts as used.
+        // The output buffer of the replica counts as used memory.
         primary.wait_for_replica(&replica);
         let before = primary.info_number("used_memory");
         let insert = command(&["CF.INSERT", "k", "ITEMS"], 24_582, |_| "same".to_owned());
         let reply = connection.send(&insert);
         let refused = refused(&reply);
-        // Growth leaves as much free as it takes: of what is free, or of all where keys are evicted.
+        // Growth leaves as many bytes free as it takes: of the free memory, or of `maxmemory` if keys are evicted.
         let growth = primary.info_number("used_memory") - before;
         let most = match policy {
             "noeviction" => (100 << 20) - before,
@@ -67,9 +67,9 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         let inserted = 24_582 - refused as i64;
         assert_eq!(connection.call("CF.COUNT k same"), Reply::Integer(inserted));
         assert_eq!(primary.info_number("bf_cuckoo_refusals"), refused as i64);
-        // No other key had to go.
+        // No other key was evicted.
         assert_eq!(connection.call("DBSIZE"), Reply::Integer(2001));
-        // Only what went in was replicated.
+        // Only the added items were replicated.
         primary.wait_for_replica(&replica);
         assert_eq!(replica.call("CF.COUNT k same"), Reply::Integer(inserted));
         let digest = "DEBUG DIGEST-VALUE k";
@@ -77,7 +77,7 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
     }
 }
 
-/// Each filter of the chain has half a megabyte.
+/// Each filter of the chain has 0.5 MB.
 #[test]
 fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     let mut primary = Server::start();
@@ -86,7 +86,7 @@ fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     let mut connection = primary.resp2();
     let reserved = connection.call("BF.RESERVE k 1e-250 3000 EXPANSION 1");
     assert!(reserved.is_ok(), "{reserved}");
-    // As much as the arguments take, and 8 MiB.
+    // The memory of the arguments, and 8 MiB.
     let add = command(&["BF.MADD", "k"], 100_000, |item| item.to_string());
     let most = primary.info_number("used_memory") + 100_000 * 24 + (8 << 20);
     limit(&mut connection, most);
@@ -101,7 +101,7 @@ fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     assert_eq!(replica.call(digest), connection.call(digest));
 }
 
-/// An item that enters takes some 200 bytes; one that replaces another takes the memory of that one.
+/// An item that enters takes about 200 bytes; one that replaces another reuses its memory.
 #[test]
 fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
     let mut primary = Server::start();
@@ -112,7 +112,7 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
         let reserved = connection.call(&format!("TOPK.RESERVE {key} {k} 200000 3 0.9"));
         assert!(reserved.is_ok(), "{reserved}");
     }
-    // As much as the arguments take, and 5 MiB.
+    // The memory of the arguments, and 5 MiB.
     let item = |item| format!("{item:>0$}", 100 + item % 50);
     let most = primary.info_number("used_memory") + 100_000 * 180 + (5 << 20);
     limit(&mut connection, most);
@@ -134,7 +134,7 @@ fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
     }
 }
 
-/// The buffer of a digest doubles: here from 8 MiB for 1,048,576 samples to 16 MiB.
+/// The buffer of a digest doubles, here from 8 MiB for 1,048,576 samples to 16 MiB.
 #[test]
 fn samples_are_refused_when_the_buffer_cannot_grow() {
     let server = Server::start();
@@ -167,7 +167,7 @@ fn samples_are_refused_when_the_buffer_cannot_grow() {
     assert!(server.info_number("bf_tdigest_bytes") < grown + (5 << 20));
 }
 
-/// A server evicts between commands, and not between those of a transaction.
+/// A server evicts keys between commands, but not between those of a transaction.
 #[test]
 fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
     let server = Options::new()
@@ -184,8 +184,8 @@ fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
     assert!(server.info_number("used_memory_peak") < 200 << 20);
 }
 
-/// An item of a header takes some 150 bytes until it is in the heap, of which the number of elements
-/// announces 32.
+/// An item of a header takes about 150 bytes until it is in the heap, of which only 32 follow from the number of
+/// elements.
 #[test]
 fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     const ITEMS: u32 = 600_000;
@@ -218,7 +218,7 @@ fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     assert!(server.info_number("used_memory_peak") < used + (160 << 20));
 }
 
-/// Each refusal leaves a line with what was asked for, what was allowed, and by which limit.
+/// Each refusal logs the requested bytes, the allowed bytes and the limit.
 #[test]
 fn the_log_names_the_limit_that_refused_memory() {
     let server = Server::start();
@@ -235,7 +235,7 @@ fn the_log_names_the_limit_that_refused_memory() {
         let [line] = &new[..] else {
             panic!("{commands:?}: {new:?}");
         };
-        // One line a second at most.
+        // At most one line per second.
         std::thread::sleep(Duration::from_millis(1100));
         line.split_once("<bf> ")
             .expect("a line of the module")
@@ -260,7 +260,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let allowed: u64 = allowed.parse().expect("bytes");
     assert!((40 << 20..64 << 20).contains(&allowed), "{line}");
 
-    // Once a command: the second growth takes 4 GiB and is refused to several items.
+    // Checked per command: the second growth takes 4 GiB and is refused for several items.
     assert!(connection.call("CF.RESERVE c 8 EXPANSION 32768").is_ok());
     let line = logged(
         &server,
@@ -319,7 +319,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     );
 }
 
-/// At the limit, writes that may grow a key are refused without effect, and reads work.
+/// At the limit, writes that may grow a key are refused without effect, and reads succeed.
 #[test]
 fn at_maxmemory_writes_are_refused_and_reads_work() {
     let server = Server::start();
@@ -332,7 +332,7 @@ fn at_maxmemory_writes_are_refused_and_reads_work() {
         let refused = connection.call(&family.change.0.replace("KEY", key));
         assert!(refused.to_string().starts_with("-OOM"), "{key}: {refused}");
         for command in family.build {
-            // Commands that never grow a key are not refused for memory; they find no key.
+            // Commands that never grow a key are not refused; here their key is missing.
             let refused = connection.call(&command.replace("KEY", "another"));
             assert!(matches!(refused, Reply::Error(_)), "{key}: {refused}");
         }

@@ -7,7 +7,7 @@ use crate::support::server::{Options, Server};
 use crate::workload::{Random, Workload};
 use std::collections::BTreeMap;
 
-/// Bytes of each key, by name.
+/// Memory usage of each key by name.
 type Usage = BTreeMap<Vec<u8>, i64>;
 
 fn cases() -> Vec<MemoryCase> {
@@ -24,7 +24,7 @@ fn cases() -> Vec<MemoryCase> {
     cases.collect()
 }
 
-/// Runs commands on a key; see [`MemoryCase`]. None may fail.
+/// Runs the commands of a [`MemoryCase`] on a key. None may fail.
 fn run(connection: &mut Connection, commands: &[String], key: &str) {
     for command in commands {
         let command = command.replace("KEY", key);
@@ -71,14 +71,14 @@ fn usage_of_all(connection: &mut Connection) -> Usage {
     .collect()
 }
 
-/// One byte of the name encodes what is expected, so that all names have the same length: the server's own share of
+/// Encodes the expectation in one byte of the name, so that all names have the same length: the server's part of
 /// MEMORY USAGE depends on it.
 fn name(prefix: char, number: usize, after: families::Usage) -> String {
     let after = if after == Equal { 'e' } else { 'a' };
     format!("{prefix}:{number:04}:{after}")
 }
 
-/// Checks a key's usage against that of the key that it was loaded or copied from.
+/// Compares the usage of a key with that of the key that it was loaded or copied from.
 fn check(wrong: &mut Vec<String>, what: &str, key: &str, before: i64, after: i64) {
     let expected = match key.as_bytes()[7] {
         b'e' => after == before,
@@ -186,7 +186,7 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     let mut connection = server.resp2();
     let cases = cases();
     build_all(&mut connection, &cases);
-    // Copies that are changed afterwards grow from what the copy took.
+    // A copy that is changed grows from the size of the copy.
     for (number, case) in cases.iter().enumerate() {
         let key = name('k', number, case.usage);
         let copy = name('c', number, AtMost);
@@ -211,7 +211,7 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     assert_none(&wrong, &cases);
 }
 
-/// Once with the commands as sent, once rewritten with and once without an RDB preamble.
+/// Loads the AOF as logged, rewritten with an RDB preamble, and rewritten without one.
 #[test]
 fn a_restart_from_aof_leaves_no_key_with_more_memory() {
     let cases = cases();

@@ -1,6 +1,6 @@
-//! Migration from RedisBloom and back, in each way that docs/migration.md names, with data that
-//! RedisBloom itself wrote (`tests/golden/dumps`): as an RDB file, as an append-only file, and as what a
-//! primary sends. Keys one by one are in golden_dumps.rs, encoding versions in encoding_versions.rs.
+//! Migration from RedisBloom and back in each way that docs/migration.md describes, with data that RedisBloom wrote
+//! (`tests/golden/dumps`): as an RDB file, as an append-only file, and from a primary. golden_dumps.rs tests single
+//! keys, and encoding_versions.rs encoding versions.
 
 mod files;
 mod primary;
@@ -20,7 +20,7 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// All that was recorded of one release.
+/// All recordings of one release.
 fn recorded(folder: &'static str) -> Vec<Key> {
     recorded_families()
         .flat_map(|family| Golden::load(folder, family).keys)
@@ -33,7 +33,7 @@ fn entries(keys: &[Key], expires: Option<u64>) -> Vec<Entry<'_>> {
         .collect()
 }
 
-/// All keys of a database are as they were recorded, and answer as they did there.
+/// All keys of a database have the recorded values and replies.
 fn assert_arrived(keys: &[Key], connection: &mut Connection, db: u32) {
     select(connection, db);
     let count = connection.call("DBSIZE").integer().expect("a count");
@@ -46,7 +46,7 @@ fn assert_arrived(keys: &[Key], connection: &mut Connection, db: u32) {
     }
 }
 
-/// How a rewritten append-only file of RedisBloom has a key: as chunks, or as what RESTORE takes.
+/// A key in RedisBloom's rewritten append-only file: chunks, or a RESTORE.
 fn rewritten(key: &Key) -> Vec<Command> {
     let Some(chunks) = &key.chunks else {
         let restore = [b"RESTORE", key.name.as_bytes(), b"0", &key.payload];
@@ -66,9 +66,9 @@ fn rewritten(key: &Key) -> Vec<Command> {
     chunks.collect()
 }
 
-/// How a log has a key that was made after the last rewrite.
+/// A key in the log that was created after the last rewrite.
 fn logged(key: &Key) -> Vec<Command> {
-    // The state of the others is not the same for the same commands, to the last bit.
+    // For the other families, the same commands do not give identical states.
     if key.is_exact() && !key.is_saturated() {
         key.built.clone()
     } else {
@@ -76,7 +76,7 @@ fn logged(key: &Key) -> Vec<Command> {
     }
 }
 
-/// A third of the keys in the file, a third as a rewrite has them, a third as they were made.
+/// A third of the keys in the base file, a third as after a rewrite, and a third as the commands that created them.
 fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
     let third = |rest: usize| keys.iter().skip(rest).step_by(3);
     let in_file = third(0).map(|key| (&*key.name, &*key.payload, None));
@@ -120,7 +120,7 @@ fn append_only_files_of_redisbloom_load() {
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
         let (base, increment) = in_three_parts(&keys);
-        // In parts, as from Redis 7 on, and before that as one file that starts with an RDB.
+        // In parts as in Redis 7 and above, and as one file with an RDB preamble as before.
         let mut server = Server::start();
         files::write_parts(server.dir(), &base, &increment);
         server.restart_with(with_aof());
@@ -157,13 +157,13 @@ fn a_replica_of_redisbloom_can_become_the_primary() {
             let log = replica.log();
             assert!(!log.contains("error to its master"), "{log}");
             assert_arrived(&keys, &mut replica.resp2(), 0);
-            // It takes writes now.
+            // It now accepts writes.
             assert!(replica.call("BF.RESERVE new 0.01 100").is_ok());
         }
     }
 }
 
-/// Names of the commands of an append-only file without a preamble.
+/// The names of the commands in an append-only file without a preamble.
 fn names(file: &[u8]) -> BTreeSet<String> {
     let mut reader = BufReader::new(file);
     let mut names = BTreeSet::new();
@@ -178,7 +178,7 @@ fn names(file: &[u8]) -> BTreeSet<String> {
         if head.is_empty() {
             return names;
         }
-        // Redis can write timestamps between commands.
+        // Redis can write timestamps between the commands.
         if head.starts_with('#') {
             continue;
         }
@@ -198,7 +198,7 @@ fn names(file: &[u8]) -> BTreeSet<String> {
 fn redisbloom_can_read_saved_keys_and_logged_commands() {
     let mut server = Options::new()
         .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        // The server must not rewrite the file before the commands in it are read.
+        // The server must not rewrite the file before the test has read its commands.
         .arguments(&["--auto-aof-rewrite-percentage", "0"])
         .start();
     let mut connection = server.resp2();
@@ -227,7 +227,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
             .collect::<BTreeSet<_>>()
     };
     let mut written = read_all(&server);
-    // The one write that RedisBloom lacks is logged as sent; after a rewrite its result is logged.
+    // The only write that RedisBloom lacks is logged as sent; a rewrite logs its result.
     assert!(written.remove("BF.MERGE"), "{written:?}");
     assert!(server.rewrite_aof());
     written.extend(read_all(&server));
@@ -253,7 +253,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
     assert!(own >= 3, "{written:?}");
 }
 
-/// DUMP and RESTORE, and MIGRATE with COPY, take a key with its time to live to another server.
+/// DUMP and RESTORE, and MIGRATE with COPY, copy a key with its time to live to another server.
 #[test]
 fn dump_and_migrate_copy_keys_with_their_time_to_live() {
     let (from, to) = (Server::start(), Server::start());
@@ -280,7 +280,7 @@ fn dump_and_migrate_copy_keys_with_their_time_to_live() {
             ];
             let reply = source.send(&migrate);
             assert!(reply.is_ok(), "{reply}");
-            // MIGRATE sends what is left to live, and the milliseconds on the way are added to it.
+            // MIGRATE sends the remaining time to live, so the duration of the transfer is added to it.
             let expires = source
                 .send(&[b"PEXPIRETIME", &key[..]])
                 .integer()

@@ -1,5 +1,5 @@
-//! Other modules that run commands from their handlers of keyspace events, while a command of this module
-//! runs. tests/server/modules/handler.c is such a module.
+//! Modules that run commands in their handlers of keyspace events during a command of this module.
+//! tests/server/modules/handler.c is such a module.
 
 use crate::families::{FAMILIES, Family};
 use crate::support::handler;
@@ -16,13 +16,13 @@ fn start() -> Server {
         .start()
 }
 
-/// Runs `handler` on every event of this name until [`replies`].
+/// Runs `handler` on every event with this name until [`replies`] is called.
 fn on(connection: &mut Connection, event: &str, handler: &str) {
     let reply = connection.call(&format!("HANDLER.ON {event} {handler}"));
     assert!(reply.is_ok(), "{reply}");
 }
 
-/// What the handler's commands replied, as RESP2 without the last line end.
+/// The replies to the handler's commands in RESP2, without the last line terminator.
 fn replies(connection: &mut Connection) -> Vec<String> {
     let reply = connection.call("HANDLER.OFF");
     let replies = reply.items().expect("an array").iter();
@@ -55,12 +55,12 @@ impl Creation {
     }
 }
 
-/// The key that [`creations`] makes for a family.
+/// The key that the commands of [`creations`] create for a family.
 fn source(family: &Family) -> String {
     format!("source:{}", family.prefix)
 }
 
-/// Every way to create a key, with a source of each family.
+/// Every way to create a key, after a source of each family.
 fn creations(connection: &mut Connection) -> Vec<Creation> {
     let mut creations = Vec::new();
     for family in FAMILIES {
@@ -104,7 +104,7 @@ fn every_command_that_creates_a_key_is_tested() {
         for write in family.write_commands {
             let name = format!("{}.{}", family.prefix, write.name);
             let arguments = write.arguments.replace("SOURCE", &source(family));
-            // A header is no argument of the list.
+            // A header is not an argument in the list.
             let creates = write.name == "loadchunk" || {
                 connection.call(format!("{name} new {arguments}").trim_end());
                 connection.call("DEL new") == Reply::Integer(1)
@@ -116,7 +116,7 @@ fn every_command_that_creates_a_key_is_tested() {
     assert!(creating > 10, "{creating}");
 }
 
-/// While a new key is announced, and while a change is, any command can run.
+/// Any command can run during the event of a new key or of a change.
 #[test]
 fn commands_run_by_a_handler_reply_as_usual() {
     let server = start();
@@ -159,7 +159,7 @@ fn commands_run_by_a_handler_reply_as_usual() {
     assert_no_internal_error(&server);
 }
 
-/// The reply is that of a command that created the key, and replicas end up with what the primary has.
+/// The reply is that of a command that created the key, and replicas have the same data as the primary.
 #[test]
 fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
     let mut server = start();
@@ -168,7 +168,7 @@ fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
     let creations = creations(&mut connection);
     replica.replicate(&server);
     let before = figures(&server);
-    // Redis 7.0 ends with an assertion, also after its own SET, if a handler deletes the new key.
+    // Redis 7.0 fails an assertion, even after its own SET, if a handler deletes the new key.
     let version = server.version();
     let allows_deletion = version.is_valkey() || version.is_redis_at_least(7, 2);
     for (handler, left) in [
@@ -199,9 +199,9 @@ fn a_new_key_can_be_deleted_or_replaced_before_its_command_ends() {
     assert_no_internal_error(&server);
 }
 
-/// To open a source can delete it, because it has expired, or report it as missing.
+/// Opening a source can delete it if it has expired, or publish that it is missing.
 #[test]
-fn commands_run_while_a_merge_opens_its_keys() {
+fn commands_can_run_while_a_merge_opens_its_keys() {
     let server = start();
     let mut connection = server.resp2();
     assert!(connection.call("DEBUG SET-ACTIVE-EXPIRE 0").is_ok());
@@ -226,7 +226,7 @@ fn commands_run_while_a_merge_opens_its_keys() {
                 let reply = connection.call(&command).to_string();
                 let replies = replies(&mut connection);
                 assert_eq!(reply, merge.missing_source, "{command}, {event}, {handler}");
-                // A deleted destination is missing as well.
+                // A destination that is deleted is also reported as missing.
                 assert!(!replies.is_empty(), "{command}, {event}, {handler}");
                 let refused = replies.iter().find(|reply| !reply.starts_with(':'));
                 assert_eq!(refused, None, "{command}, {event}, {handler}");

@@ -11,7 +11,7 @@ use std::fs;
 const KEYS: u64 = 2000;
 const DATABASES: [u32; 3] = [0, 1, 9];
 
-/// Fills a server with [`KEYS`] keys and some writes to each.
+/// Fills a server with [`KEYS`] keys and writes to each of them.
 fn fill(connection: &mut Connection, seed: u64) -> State {
     let share = KEYS / FAMILIES.len() as u64 / DATABASES.len() as u64 + 1;
     for db in DATABASES {
@@ -69,7 +69,7 @@ fn every_kind_of_rdb_save_restores_the_same_data() {
     same(&server, "after SHUTDOWN");
 }
 
-/// Once as the commands were sent, once rewritten while writes go on.
+/// Loads the AOF as logged, and rewritten during writes.
 #[test]
 fn every_kind_of_append_only_file_restores_the_same_data() {
     for (seed, fsync) in ["always", "everysec", "no"].into_iter().enumerate() {
@@ -86,7 +86,7 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
             server.restart();
             State::of(&mut server.resp2()).assert_same(&sent, &when);
 
-            // A rewrite that takes long enough for writes during it.
+            // A rewrite that is slow enough for writes during it.
             let mut connection = server.resp2();
             assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
             server.call("BGREWRITEAOF");
@@ -109,7 +109,7 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
     }
 }
 
-/// A rewrite that does not end leaves a base and two increments.
+/// An incomplete rewrite leaves a base and two increments.
 #[test]
 fn an_append_only_file_of_several_parts_restores_the_same_data() {
     for preamble in ["yes", "no"] {
@@ -149,7 +149,7 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
     }
 }
 
-/// Filters of some 40 MiB of random bits: what is saved has several chunks, in every database.
+/// Filters of about 40 MiB of random bits are saved in several chunks, in every database.
 #[test]
 fn large_keys_survive_every_kind_of_file() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];

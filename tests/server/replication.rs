@@ -1,4 +1,4 @@
-//! Replicas have the same data as their primary, whatever the kind of synchronization.
+//! Replicas have the same data as their primary after every kind of synchronization.
 
 use crate::families::{Family, dump};
 use crate::integration::odd_settings;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Keys of each family.
+/// Keys per family.
 const KEYS: u64 = 20;
-/// How long nodes may take to agree.
+/// Maximum time until the nodes agree.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits until the replicas have applied all that the primary sent, and compares their data.
+/// Waits until the replicas have applied all that the primary sent, and compares the data.
 fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     let start = Instant::now();
     for replica in replicas {
         loop {
-            // Pings move the offset on, so both are read until they agree.
+            // Pings increase the offset, so both offsets are read until they are equal.
             let sent = primary.info_number("master_repl_offset");
             let linked = replica.info("master_link_status").as_deref() == Some("up");
             if linked && replica.info_number("slave_repl_offset") >= sent {
@@ -35,7 +35,8 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
     assert!(wanted.len() > 10, "{when}: {} keys", wanted.len());
     for replica in replicas {
         State::of(&mut replica.resp2()).assert_same(&wanted, when);
-        // A primary sends what succeeded. A server may be set to stop at an error of its primary's.
+        // A primary replicates only commands that succeeded. Some servers can be configured to stop at an error in
+        // the replication stream.
         let log = replica.log();
         let refused = log
             .lines()
@@ -60,8 +61,8 @@ fn write_until(stop: &AtomicBool, connection: &mut Connection, workload: &mut Wo
     units
 }
 
-/// Sent from a file or over the socket, loaded from a file or from the socket, before or after removing the old data,
-/// during writes.
+/// A full synchronization during writes: sent from a file or a socket, loaded from a file or a socket, before or
+/// after the old data is removed.
 #[test]
 fn a_full_synchronization_during_writes_copies_everything() {
     let primary = Server::start();
@@ -76,7 +77,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
         primary.call(&format!("CONFIG SET repl-diskless-sync {diskless}"));
         for load in ["disabled", "on-empty-db", "swapdb"] {
             let when = format!("repl-diskless-sync {diskless}, repl-diskless-load {load}");
-            // So that the transfer lasts for a while.
+            // Slows the transfer down.
             primary.call("CONFIG SET rdb-key-save-delay 500");
             let mut replica = odd_settings()
                 .arguments(&["--repl-diskless-load", load])
@@ -96,12 +97,12 @@ fn a_full_synchronization_during_writes_copies_everything() {
             assert!(units > 10, "{when}: {units} writes");
             assert_eq!(primary.info_number("sync_full"), full + 1, "{when}");
             assert_same(&primary, &[&replica], &when);
-            // Once more, with data to be replaced.
+            // Repeats the synchronization with data to be replaced.
             if load == "swapdb" {
                 assert!(replica.call("REPLICAOF NO ONE").is_ok());
                 let mut own = Workload::new(9, "own:", KEYS);
                 create(&mut replica.resp2(), &mut own);
-                // Reads are answered from the old data while the new are loaded.
+                // The replica replies to reads with the old data while it loads the new data.
                 replica.replicate(&primary);
                 assert_same(&primary, &[&replica], &when);
             }
@@ -139,7 +140,7 @@ fn a_partial_synchronization_sends_missed_writes() {
     );
 }
 
-/// A chain of three whose settings differ, and a second branch.
+/// A chain of three replicas with different settings, and a second branch.
 #[test]
 fn chained_replicas_with_other_settings_have_the_same_data() {
     let primary = Server::start();
@@ -159,10 +160,10 @@ fn chained_replicas_with_other_settings_have_the_same_data() {
         workload.run(&mut connection, 700);
     }
     assert_same(&primary, &[&middle, &last], "the chain");
-    // What the last one wrote to its file on the way is the same too.
+    // The AOF of the last one contains the same data.
     let wanted = State::of(&mut last.resp2());
     assert!(last.call("REPLICAOF NO ONE").is_ok());
-    // After a full synchronization it makes a new file, and does not stop before that is done.
+    // After a full synchronization, the replica rewrites its AOF and must complete that before it stops.
     assert!(last.wait_for_rewrite());
     last.restart();
     State::of(&mut last.resp2()).assert_same(&wanted, "the file of the last");
@@ -187,7 +188,7 @@ fn failovers_lose_no_data() {
         workload.run(&mut from.resp2(), 300);
         let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port()));
         assert!(reply.is_ok(), "{reply}");
-        // Writes that come in between wait until it is over, and are then refused.
+        // Writes during the failover wait until it is complete and are then refused.
         to.wait_until("the fail-over", |to| {
             to.info("role").as_deref() == Some("master")
         });
@@ -205,7 +206,7 @@ fn failovers_lose_no_data() {
     );
 }
 
-/// Keys that expire and are made again under the same name, with creation by the first write.
+/// Keys that expire and are created again under the same name, by the first write.
 #[test]
 fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     let primary = Server::start();
@@ -225,7 +226,7 @@ fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
             thread::sleep(Duration::from_millis(2));
         }
     }
-    // What is left to expire does so now.
+    // The remaining keys expire now.
     thread::sleep(Duration::from_millis(50));
     create(&mut connection, &mut Workload::new(6, "kept:", 5));
     let expired = primary.info_number("expired_keys");
@@ -233,7 +234,7 @@ fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     assert_same(&primary, &[&replica], "expiry");
 }
 
-/// SCANDUMP of a server, LOADCHUNK on a primary: its replica has the same after every chunk.
+/// SCANDUMP on one server, LOADCHUNK on a primary: its replica has the same data after every chunk.
 #[test]
 fn loaded_chunks_are_replicated_among_other_writes() {
     let primary = Server::start();
@@ -245,7 +246,7 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     let mut workload = Workload::new(7, "", KEYS);
     create(&mut from, &mut workload);
     workload.run(&mut from, 2000);
-    // A filter with several chunks of several sub-filters.
+    // A filter with several chunks in several sub-filters.
     from.call("BF.RESERVE bf:long 0.01 10000000 EXPANSION 2");
     let mut beside = Workload::new(8, "beside:", KEYS);
     create(&mut to, &mut beside);
@@ -271,7 +272,7 @@ fn loaded_chunks_are_replicated_among_other_writes() {
         names.len()
     );
     assert_same(&primary, &[&replica], "chunks");
-    // And the copies are the originals, except for empty cuckoo filters, which have no chunks.
+    // The copies equal the originals, except for empty cuckoo filters, which have no chunks.
     for key in &names {
         let original = dump(&mut from, key);
         let copy = dump(&mut to, key);
@@ -280,7 +281,7 @@ fn loaded_chunks_are_replicated_among_other_writes() {
     }
 }
 
-/// A replica receives the effects of scripts and functions, over either protocol.
+/// A replica receives the effects of scripts and functions, with either protocol.
 #[test]
 fn transactions_scripts_and_functions_replicate_in_both_protocols() {
     let primary = Server::start();
@@ -308,8 +309,8 @@ fn transactions_scripts_and_functions_replicate_in_both_protocols() {
     assert_same(&primary, &[&replica], "scripts");
 }
 
-/// Error rates, and the bits per entry that a filter without scaling stores. glibc's logarithm gives another last
-/// bit for these rates on processors without FMA instructions.
+/// Error rates, and the bits per entry that a filter without scaling stores. For these rates, the last bit of glibc's
+/// logarithm differs on processors without FMA instructions.
 const BITS_PER_ENTRY: [(&str, u64); 3] = [
     ("0.008194", 0x4023_ffcf_b3b9_2e10),
     ("0.09792", 0x4013_5859_532f_9c22),

@@ -4,7 +4,7 @@ use crate::families::{FAMILIES, Setting, setting};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-/// Every setting: those of the families and the module's own.
+/// All settings: those of the families and those of the module.
 fn settings() -> impl Iterator<Item = &'static Setting> {
     const OWN: &[Setting] = &[setting("sketch-max-key-bytes", "0", "1000000", "-1")];
     let families = FAMILIES.iter().flat_map(|family| family.settings);
@@ -19,7 +19,7 @@ fn get(connection: &mut Connection, name: &str) -> String {
     String::from_utf8(value.text().expect("a text").to_vec()).expect("UTF-8")
 }
 
-/// The server has no other setting of the module.
+/// The server has no other settings of the module.
 #[test]
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
@@ -77,7 +77,7 @@ fn every_setting_can_be_a_load_argument() {
     }
 }
 
-/// The next start reads what CONFIG REWRITE wrote, which takes precedence over the load arguments.
+/// The next start reads the file that CONFIG REWRITE wrote, which takes precedence over the load arguments.
 #[test]
 fn every_setting_survives_a_rewritten_configuration_file() {
     let mut server = Options::new()
@@ -96,7 +96,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         let has = |line: &str| line.replace('"', "") == format!("{prefix}{name} {other}");
         assert!(file.lines().any(has), "{name} is not in\n{file}");
     }
-    // The module is loaded by the file now.
+    // The file now loads the module.
     assert!(file.contains("loadmodule "), "{file}");
     server.restart_with(Options::new().config_file().without_module());
     let mut connection = server.resp2();
@@ -123,7 +123,7 @@ fn changed_settings_do_not_affect_existing_keys() {
         assert!(reply.is_ok(), "{name}: {reply}");
         assert_eq!(look(&mut connection), before, "{name}");
     }
-    // They grow as they were made to, too: by two, and by one.
+    // They also grow with the factors of their creation: two, and one.
     let items: Vec<_> = (0..300).map(|n| n.to_string()).collect();
     connection.call(&format!("BF.MADD bf {}", items.join(" ")));
     let sizes = connection.call("BF.DEBUG bf").to_string();
@@ -135,12 +135,12 @@ fn changed_settings_do_not_affect_existing_keys() {
     assert!(info.contains("+Expansion rate :1 "), "{info}");
 }
 
-/// The texts of the log at a level: `#` warning, `*` notice, `-` verbose.
+/// The log messages of a level: `#` warning, `*` notice, `-` verbose.
 fn logged(server: &Server, level: char) -> Vec<String> {
     let log = server.log();
     let marked = format!(" {level} ");
     let texts = log.lines().filter_map(|line| line.split_once(&marked));
-    // The line with the server's version has the process number too.
+    // The line with the server's version also contains the process id.
     let texts = texts.filter(|(_, text)| !text.contains(" pid="));
     texts.map(|(_, text)| text.to_owned()).collect()
 }
@@ -154,7 +154,7 @@ fn loading_logs_no_warning_and_whether_settings_are_prefixed() {
     let notices = logged(&server, '*').join("\n");
     let notice = "this server adds a prefix to the settings of modules: use CONFIG SET bf.<name>";
     assert_eq!(notices.contains(notice), is_prefixed, "{notices}");
-    // Nothing for an operator to act on.
+    // No message requires action from an operator.
     assert!(!notices.contains("TryCalloc"), "{notices}");
     let version = server.version();
     let has_try_calloc = version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4);

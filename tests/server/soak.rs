@@ -1,8 +1,8 @@
-//! Mixed workload of all families from 50 clients that connect and disconnect, while settings change, files are
-//! written and a replica is lost and found again. It ends with a primary, a replica and a restart from the
-//! AOF that agree bit for bit, and with all memory given back.
+//! A mixed workload of all families from 50 clients that connect and disconnect, while settings change, files are
+//! written, and a replica is disconnected and reconnected. At the end, a primary, a replica and a server restarted
+//! from the AOF must have identical data, and all memory must be freed.
 //!
-//! A few seconds within the tests; `make soak MINUTES=30` for as long as wanted (`ROUGHLY_SOAK_SECONDS`).
+//! Runs for a few seconds in the tests, or as long as `make soak MINUTES=30` specifies (`ROUGHLY_SOAK_SECONDS`).
 
 use crate::families::{FAMILIES, Setting};
 use crate::support::damage::Numbers;
@@ -16,21 +16,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 50;
-/// Keys of each family.
+/// Keys per family.
 const KEYS: usize = 12;
-/// Different items.
+/// Number of distinct items.
 const ITEMS: usize = 5000;
-/// Clients think this long at most, so that what is measured is the server and not its queue.
+/// Maximum pause of a client between two commands, so that the measured times are not queueing times.
 const MAX_THINK_TIME: Duration = Duration::from_millis(8);
-/// Between two things that an operator does.
+/// Pause between two actions of the operator.
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
-/// One in so many commands is the last of its connection: its reply is not waited for.
+/// A client disconnects after one in this many commands without waiting for the reply.
 const DISCONNECT_ONE_IN: usize = 300;
-/// Memory that may be in use, beyond that at the start, after all keys are removed: buffers, the backlog, fragments of the
-/// server's own.
+/// Memory that may be in use after all keys are removed, in addition to that at the start: buffers, the backlog,
+/// fragmentation of the server's allocator.
 const LEFT_BYTES: i64 = 24 << 20;
 
-/// Commands of every key.
+/// Commands for keys of any type.
 const ANY_KEY: &[&str] = &[
     "UNLINK K",
     "DEL K",
@@ -38,10 +38,10 @@ const ANY_KEY: &[&str] = &[
     "MEMORY USAGE K",
     "DUMP K",
 ];
-/// One in so many commands is of [`ANY_KEY`].
+/// One in this many commands is from [`ANY_KEY`].
 const ANY_KEY_ONE_IN: usize = 25;
 
-/// Errors that this workload must meet, or may.
+/// Errors that this workload can cause.
 const EXPECTED_ERRORS: &[&str] = &[
     "source and destination objects are the same",
     "item exists",
@@ -58,13 +58,13 @@ const EXPECTED_ERRORS: &[&str] = &[
     "Filter is full",
 ];
 
-/// Settings of the families; their names have `bf.` in front where the server requires it.
+/// Settings of the families; some servers require the prefix `bf.`.
 fn settings() -> Vec<Setting> {
     let settings = FAMILIES.iter().flat_map(|family| family.settings);
     settings.copied().collect()
 }
 
-/// How many commands took how long, to a sixteenth of the time.
+/// Histogram of command times, with a resolution of a sixteenth of the time.
 #[derive(Default)]
 struct Latencies {
     counts: BTreeMap<u64, u64>,
@@ -121,7 +121,7 @@ fn command(numbers: &mut Numbers) -> Vec<String> {
     words.collect()
 }
 
-/// What went wrong, if anything did; the first is what counts.
+/// The first failure, if any.
 type Complaints = Mutex<Vec<String>>;
 
 fn complain(complaints: &Complaints, what: String) {
@@ -131,7 +131,7 @@ fn complain(complaints: &Complaints, what: String) {
     }
 }
 
-/// Runs a client that connects and disconnects until the end; returns the times of its commands.
+/// Runs a client that connects and disconnects until the end. Returns the times of its commands.
 fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaints) -> Latencies {
     let mut numbers = Numbers(number * 0x9e37_79b9 + 1);
     let mut latencies = Latencies::default();
@@ -176,7 +176,7 @@ fn client(server: &Server, number: u64, end: &AtomicBool, complaints: &Complaint
     latencies
 }
 
-/// A dump of a moment ago takes its key's place.
+/// Restores a recent dump over its key.
 fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &Complaints) {
     let restored =
         connection.try_send(&[&b"RESTORE"[..], key.as_bytes(), b"0", payload, b"REPLACE"]);
@@ -185,7 +185,7 @@ fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &
     }
 }
 
-/// What operators do, one thing after another, until the end; how many were done.
+/// Runs the actions of an operator, one after another, until the end. Returns their number.
 fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Complaints) -> usize {
     let mut numbers = Numbers(0x0b5e55ed);
     let settings = settings();
@@ -209,7 +209,7 @@ fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Co
             3 => "BGREWRITEAOF".to_owned(),
             4 => "CLIENT KILL TYPE replica".to_owned(),
             _ => {
-                // Loses the history as well: a full resynchronization.
+                // The replica also loses its replication history: a full synchronization.
                 replica.call("REPLICAOF NO ONE");
                 replica.call("FLUSHALL");
                 replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
@@ -295,7 +295,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     primary.restart();
     assert_eq!(primary.call("DEBUG DIGEST"), digest, "after the AOF");
 
-    // The replica went through all of it as one process, so what is left there was lost.
+    // The replica was the same process all the time, so remaining memory would be a leak.
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
     assert!(replica.call("FLUSHALL").is_ok());
     for family in FAMILIES {

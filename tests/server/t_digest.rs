@@ -1,4 +1,4 @@
-//! t-digests on a real server, beyond the recordings.
+//! t-digests on a real server: behavior that the recordings do not cover.
 
 mod merge;
 
@@ -36,7 +36,7 @@ fn ok(connection: &mut Connection, command: &str) {
     assert!(reply.is_ok(), "{command}: {reply}");
 }
 
-/// Answers to a fixed set of questions.
+/// Replies to a fixed set of queries.
 fn answers(connection: &mut Connection, key: &str) -> Vec<String> {
     [
         "QUANTILE KEY 0 0.01 0.1 0.25 0.5 0.75 0.9 0.99 0.999 1",
@@ -62,7 +62,7 @@ fn digest_value(connection: &mut Connection, key: &str) -> String {
     connection.send(&["DEBUG", "DIGEST-VALUE", key]).to_string()
 }
 
-/// Reading, saving and loading at any moment changes no later answer.
+/// Reading, saving and loading at any time does not change later replies.
 #[test]
 fn reads_do_not_affect_later_state() {
     let server = Server::start();
@@ -102,7 +102,7 @@ fn reads_do_not_affect_later_state() {
     }
 }
 
-/// Reads on either side, and merges without a specified compression, leave primary and replica equal.
+/// Reads on either side, and merges without a specified compression, keep primary and replica equal.
 #[test]
 fn reads_on_a_replica_do_not_change_its_state() {
     let mut primary = Server::start();
@@ -147,7 +147,7 @@ fn reads_on_a_replica_do_not_change_its_state() {
     assert!(info.contains("+Compression :33 "), "{info}");
 }
 
-/// The compressed form that a read makes is memory of the key as long as it is kept.
+/// The compressed form that a read creates counts as memory of the key as long as it is kept.
 #[test]
 fn memory_usage_counts_the_answers_that_reads_keep() {
     let server = Server::start();
@@ -167,7 +167,7 @@ fn memory_usage_counts_the_answers_that_reads_keep() {
     };
     let (written, _) = usage();
     let (read, _) = usage();
-    // Some 700 centroids of 16 bytes.
+    // About 700 centroids of 16 bytes.
     assert!(read > written + 5_000, "{read} after {written}");
     let (read_again, _) = usage();
     assert_eq!(read_again, read);
@@ -203,7 +203,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert_eq!(connection.call("DBSIZE"), keys);
     assert_eq!(server.info("master_repl_offset"), offset);
     assert_eq!(connection.call("TDIGEST.MAX source").to_string(), "$2");
-    // Sixteen bytes for each of 6,000,010 nodes are promised, not taken.
+    // Sixteen bytes for each of 6,000,010 nodes are requested from the budget but not allocated.
     ok(&mut connection, "TDIGEST.CREATE fits COMPRESSION 1000000");
     assert!(connection.call("MEMORY USAGE fits").integer() < Some(1000));
 }
@@ -299,7 +299,7 @@ fn a_digest_is_copied_in_one_chunk() {
     assert_eq!(dump(&mut replica.resp2(), "to"), expected);
 }
 
-/// A payload above 64 MiB is written to a rewritten AOF as a chunk.
+/// AOF rewrite emits a payload above 64 MiB as a chunk.
 #[test]
 fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
@@ -329,8 +329,8 @@ fn a_digest_of_four_million_nodes_survives_an_aof_rewrite() {
     assert!(after.1 == before.1, "other nodes");
 }
 
-/// Plain decimal numbers are read by the module itself; what is a number, and which, stays what the
-/// server says. ZADD's scores go through the server's own parser.
+/// The module parses plain decimal numbers itself. Whether a text is a number, and its value, must be the same as
+/// with the server's parser, which parses the scores of ZADD.
 #[test]
 fn numbers_are_parsed_as_the_server_parses_them() {
     let server = Server::start();
@@ -396,7 +396,7 @@ fn numbers_are_parsed_as_the_server_parses_them() {
         connection.send(&["TDIGEST.ADD", "d", &text]);
         let least = connection.call("TDIGEST.MIN d");
         assert_eq!(double(&least), score, "{text:?}");
-        // With an exponent it is the server's parser that reads it, the sign of a zero included.
+        // The server's parser parses numbers with an exponent, including the sign of zero.
         if score.is_some() && !text.contains(['e', 'E', 'x']) {
             ok(&mut connection, "TDIGEST.RESET d");
             connection.send(&["TDIGEST.ADD", "d", &format!("{text}e0")]);
@@ -405,7 +405,7 @@ fn numbers_are_parsed_as_the_server_parses_them() {
     }
 }
 
-/// The number that a reply holds; nan is none.
+/// The number in a reply; `None` for nan.
 fn double(reply: &Reply) -> Option<f64> {
     match reply {
         Reply::Double(text) => text.parse().ok().filter(|value: &f64| !value.is_nan()),
@@ -413,7 +413,7 @@ fn double(reply: &Reply) -> Option<f64> {
     }
 }
 
-/// What the page and COMMAND DOCS say, on samples that are few enough for exact answers.
+/// The statements of the page and of COMMAND DOCS, with so few samples that replies are exact.
 #[test]
 fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     let server = Server::start();
@@ -458,7 +458,7 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     }
 }
 
-/// Near the ends of the range differences and sums of samples are not finite.
+/// Near the limits of doubles, differences and sums of samples are not finite.
 #[test]
 fn extreme_samples_have_answers_within_them() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! Top-k on real servers, beyond the recordings and the tests of all families. Above all: the same commands result in
-//! the same bytes, although decay is random.
+//! Top-k on real servers: behavior that neither the recordings nor the tests of all families cover. In particular,
+//! the same commands give the same bytes, although decay is random.
 
 use crate::families::{Family, dump};
 use crate::support::resp::{Connection, Protocol, Reply};
@@ -7,12 +7,12 @@ use crate::support::server::{Options, Server};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A sketch that is far too small for [`Stream`]: nearly all buckets decay.
+/// A sketch that is far too small for [`Stream`], so that nearly all buckets decay.
 const RESERVE: &str = "TOPK.RESERVE k 50 100 5 0.9";
-/// Items of one command.
+/// Items per command.
 const BATCH: usize = 500;
 
-/// A stream of items of which few are frequent (the numbers of a linear congruential generator, squared).
+/// A stream with few frequent items: squared numbers of a linear congruential generator.
 struct Stream(u64);
 
 impl Stream {
@@ -28,7 +28,7 @@ impl Stream {
         (self.0 >> 33) % below
     }
 
-    /// The next command: mostly TOPK.ADD, now and then TOPK.INCRBY.
+    /// The next command: usually TOPK.ADD, sometimes TOPK.INCRBY.
     fn command(&mut self) -> Vec<String> {
         let with_increments = self.number(10) == 0;
         let name = if with_increments {
@@ -55,7 +55,7 @@ impl Stream {
     }
 }
 
-/// All that can be seen of the key.
+/// The visible state of the key.
 fn view(connection: &mut Connection) -> Vec<Reply> {
     let mut view = vec![connection.call("TOPK.LIST k WITHCOUNT")];
     view.push(connection.call("DEBUG DIGEST-VALUE k"));
@@ -80,7 +80,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
     let mut replica = Server::start();
     let mut connection = primary.resp2();
     assert!(connection.call(RESERVE).is_ok());
-    // The sync takes a second, so that much is added meanwhile.
+    // The synchronization takes a second, so that many items are added during it.
     for number in 0..100 {
         connection.send(&["SET", &format!("filler:{number}"), "x"]);
     }
@@ -97,7 +97,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
             for _ in 0..200 {
                 stream.add(&mut connection, 1000);
                 added.fetch_add(1000, Ordering::Relaxed);
-                // Two seconds in all.
+                // Two seconds in total.
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
@@ -114,7 +114,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
     assert!(before_sync < 200_000);
     assert_in_step(&mut primary, &replica);
 
-    // The other way round.
+    // In the opposite direction.
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
     Stream::new(2).add(&mut replica.resp2(), 20_000);
     assert!(primary.call("CONFIG SET rdb-key-save-delay 0").is_ok());
@@ -123,7 +123,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
     assert_in_step(&mut replica, &primary);
 }
 
-/// Beside a server that is never restarted and gets the same commands.
+/// Compares with a server that is never restarted and receives the same commands.
 #[test]
 fn restarts_do_not_change_what_decays_afterwards() {
     let aof = ["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
@@ -257,7 +257,7 @@ fn invalid_chunks_are_refused() {
     );
 }
 
-/// Its payload passes the size up to which a key is rewritten as one RESTORE.
+/// The payload exceeds the size up to which AOF rewrite emits a RESTORE.
 #[test]
 fn a_sketch_above_64_mib_is_rewritten_in_chunks() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
@@ -301,7 +301,7 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
         );
         primary.wait_for_replica(&replica);
         assert_eq!(view(&mut replica.resp2()), view(&mut primary.resp2()));
-        // Without a good pair before it nothing happens, and nothing is replicated.
+        // Without a valid pair before it, nothing changes and nothing is replicated.
         let offset = primary.info("master_repl_offset");
         let before = view(&mut primary.resp2());
         let mut long = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
@@ -311,7 +311,7 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
         let reply = connection.send(&long).to_string();
         assert_eq!(reply, format!("*[{}]", [BAD_INCREMENT; 40].join(" ")));
         assert_eq!(primary.info("master_repl_offset"), offset);
-        // Far behind good pairs.
+        // After many valid pairs.
         let mut long = vec!["TOPK.INCRBY".to_owned(), "k".to_owned()];
         for number in 0..50 {
             let increment = if number == 33 {
@@ -342,8 +342,7 @@ fn a_bad_increment_ends_the_reply_and_only_applied_increments_are_replicated() {
     }
 }
 
-/// A script can make an item that is larger than all memory that may be used; commands from clients
-/// are refused before that.
+/// A script can create an item that is larger than `maxmemory`; commands from clients are refused before that.
 #[test]
 fn an_item_refused_for_memory_is_an_error_in_the_reply_and_not_replicated() {
     let mut primary = Server::start();
@@ -356,7 +355,7 @@ fn an_item_refused_for_memory_is_an_error_in_the_reply_and_not_replicated() {
                   local replies = redis.pcall('TOPK.ADD', 'k', 'a', huge, 'b') \
                   return replies['err'] or {#replies, replies[1], replies[2]['err'], replies[3]}";
     let reply = connection.send(&["EVAL", script, "0"]).to_string();
-    // Valkey 9 makes an error of a reply that has one inside.
+    // Valkey 9 turns a reply that contains an error into an error.
     let is_refused = reply == "*[:3 $-1 $ERR Insufficient memory $-1]"
         || primary.version().is_valkey_at_least(9, 0) && reply.contains("ERR Insufficient memory");
     assert!(is_refused, "{reply}");
@@ -406,7 +405,7 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
         .start();
     let mut connection = server.resp2();
     assert!(connection.call("TOPK.RESERVE k 8 1000 3 0.9").is_ok());
-    // With a count of 0 in the heap, so that the next item to enter would expel it.
+    // With a count of 0 in the heap, the next item to enter would expel it.
     let items = [&b"\0"[..], b"nul\0tail", b"nul", b"\xff\r\n", b""];
     for (item, increment) in items.into_iter().zip([b"1", b"2", b"3", b"4", b"0"]) {
         let reply = connection.send(&[b"TOPK.INCRBY", &b"k"[..], item, increment]);
@@ -428,7 +427,7 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
     assert_eq!(connection.send(&query).to_string(), "*[:1 :1 :1 :1 :1]");
 }
 
-/// INFO's bytes are updated as items enter and leave, and stay equal to the sum over all blocks.
+/// The bytes in INFO are updated as items enter and leave, and always equal the sum over all blocks.
 #[test]
 fn memory_usage_and_info_agree_as_items_change() {
     let mut server = Server::start();
@@ -440,7 +439,7 @@ fn memory_usage_and_info_agree_as_items_change() {
         println!("{when}: {usage} said, {counted} in INFO");
         usage - counted
     };
-    // What the server takes for the key.
+    // The server's part of the key's memory.
     let of_the_key = uncounted("empty");
     let mut stream = Stream::new(5);
     let mut adder = server.resp2();

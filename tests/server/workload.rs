@@ -1,7 +1,7 @@
-//! Seeded random writes of every family, for the tests that compare servers afterwards.
+//! Seeded random writes of every family, for tests that compare servers afterwards.
 //!
-//! The commands are a function of the seed and do not depend on replies. Some of them fail (the key exists, sketches of
-//! different sizes), and must fail on every server alike.
+//! The commands are a function of the seed and do not depend on replies. Some of them fail (an existing key, sketches
+//! of different sizes), and must fail on every server in the same way.
 
 use crate::families::{FAMILIES, Family};
 use crate::support::resp::{Connection, Reply};
@@ -68,7 +68,8 @@ fn item(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// A command with random items: each argument of `start`, then some items, each followed by what `after` makes.
+/// A command with random items: the arguments of `start`, then the items, each followed by the arguments from
+/// `after`.
 pub fn with_items(
     start: &str,
     random: &mut Random,
@@ -88,7 +89,7 @@ pub fn with_item(start: &str, random: &mut Random) -> Command {
     command
 }
 
-/// What a client sends at once, and what happens wholly or not at all.
+/// A unit that a client sends at once and that the server executes completely or not at all.
 #[derive(Debug, Clone)]
 pub enum Unit {
     /// One command.
@@ -99,7 +100,7 @@ pub enum Unit {
     Script(Vec<Command>),
 }
 
-/// ARGV has for each command the number of its arguments and the arguments.
+/// ARGV contains for each command the number of its arguments and the arguments.
 const RUN_ALL: &str = "local replies, at = {}, 1 \
     while at <= #ARGV do \
       local count, words = tonumber(ARGV[at]), {} \
@@ -110,7 +111,7 @@ const RUN_ALL: &str = "local replies, at = {}, 1 \
     return replies";
 
 impl Unit {
-    /// The commands as sent.
+    /// The commands of the unit.
     pub fn sent(&self) -> Vec<Command> {
         match self {
             Self::Single(command) => vec![command.clone()],
@@ -131,7 +132,7 @@ impl Unit {
         }
     }
 
-    /// Sends it; the reply is that of the command, of EXEC, or of the script.
+    /// Sends the unit. The reply is that of the command, of EXEC, or of the script.
     ///
     /// # Errors
     /// The error of the connection; the commands may or may not have run.
@@ -147,7 +148,7 @@ impl Unit {
     }
 }
 
-/// An endless stream of writes to a number of keys of each family.
+/// An endless stream of writes to several keys of each family.
 pub struct Workload {
     random: Random,
     families: Vec<&'static Family>,
@@ -156,7 +157,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Keys named `PREFIX FAMILY : NUMBER`, `keys` of each family.
+    /// Keys named `PREFIX FAMILY : NUMBER`, with `keys` keys per family.
     pub fn new(seed: u64, prefix: &str, keys: u64) -> Self {
         Self {
             random: Random::new(seed),
@@ -166,7 +167,7 @@ impl Workload {
         }
     }
 
-    /// Only one family.
+    /// Restricts the workload to one family.
     pub fn of(mut self, family: &'static Family) -> Self {
         self.families = vec![family];
         self
@@ -181,7 +182,7 @@ impl Workload {
         )
     }
 
-    /// What makes every key.
+    /// The commands that create every key.
     pub fn creations(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
         for family in self.families.clone() {
@@ -193,7 +194,7 @@ impl Workload {
         commands
     }
 
-    /// A write of the module.
+    /// A write command of the module.
     pub fn write(&mut self) -> Command {
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
@@ -204,14 +205,14 @@ impl Workload {
         }
     }
 
-    /// A write of the module, or one of the server that is about keys whatever their type.
+    /// A write command of the module, or a generic one of the server.
     pub fn command(&mut self) -> Command {
         if !self.random.one_in(15) {
             return self.write();
         }
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
-        // Seconds since 1970, in the year 2100 or so.
+        // Seconds since 1970, about the year 2100.
         let far = 4_102_444_800 + self.random.below(1_000_000);
         words(&match self.random.below(7) {
             0 => format!("DEL {key}"),
@@ -238,7 +239,7 @@ impl Workload {
         }
     }
 
-    /// Runs the next `units`, whatever they answer.
+    /// Runs the next `units` units and ignores their replies.
     pub fn run(&mut self, connection: &mut Connection, units: usize) {
         for _ in 0..units {
             let unit = self.unit();

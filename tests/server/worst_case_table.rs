@@ -1,4 +1,4 @@
-//! The table docs/worst-cases.md: every command on a large key, measured by the server itself.
+//! The table in docs/worst-cases.md: every command on a large key, with the execution time that the server measures.
 //!
 //! `cargo test --test server worst_case_table -- --nocapture` prints the table.
 
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The maximum for a command, on a busy machine.
+/// Maximum time of a command on a busy machine.
 const MAX_MICROSECONDS: u64 = 3_000_000;
 const CHUNK: usize = 16 << 20;
-/// Arguments of a command that fills a key.
+/// Arguments per command that fills a key.
 const BATCH: usize = 10_000;
 
 fn send(connection: &mut Connection, command: &[Vec<u8>]) -> Reply {
@@ -23,13 +23,13 @@ fn send(connection: &mut Connection, command: &[Vec<u8>]) -> Reply {
     reply
 }
 
-/// Expands an argument of a template, into groups that must stay together: `A..B` for the numbers from A to B - 1,
-/// `shuffled:A..B` for the same in no order, `A..B=C` for each of them followed by C or, if that is `?`, by a number
-/// up to 1,000; `equal*N` for the same item N times, `key:*N` for the keys `key:0` to `key:N-1`, `fractions*N` for
-/// numbers from 0 to 1, and `chunk:KEY` for the first chunk of a key with its iterator.
+/// Expands an argument of a template into groups that must stay together. `A..B` gives the numbers from A to B - 1,
+/// and `shuffled:A..B` the same numbers in another order. `A..B=C` appends C to each number, or a number up to 1,000
+/// if C is `?`. `equal*N` gives the same item N times, `key:*N` the keys `key:0` to `key:N-1`, `fractions*N` numbers
+/// from 0 to 1, and `chunk:KEY` the first chunk of a key with its iterator.
 fn expand(connection: &mut Connection, family: &Family, argument: &str) -> Vec<Vec<Vec<u8>>> {
     let text = |number: u64| number.to_string().into_bytes();
-    // Any number that shares no factor with the length makes a permutation.
+    // Multiplication by a number coprime to the length is a permutation.
     const STRIDE: u64 = 7919;
     if let Some(key) = argument.strip_prefix("chunk:") {
         return vec![first_chunk(connection, family, key)];
@@ -65,7 +65,7 @@ fn expand(connection: &mut Connection, family: &Family, argument: &str) -> Vec<V
     numbers.collect()
 }
 
-/// The iterator and the bytes of the first chunk after the header, or of the header if that is all.
+/// Iterator and bytes of the first chunk after the header, or of the header if it is the only chunk.
 fn first_chunk(connection: &mut Connection, family: &Family, key: &str) -> Vec<Vec<u8>> {
     let header = family.scan(connection, key, 0).expect("a header");
     let (next, chunk) = family.scan(connection, key, header.0).unwrap_or(header);
@@ -81,8 +81,8 @@ fn arguments(connection: &mut Connection, family: &Family, command: &str) -> Vec
         .collect()
 }
 
-/// Runs a command that is not measured, with at most [`BATCH`] groups of its last argument at once,
-/// or, with `each:` before it, once for each of them. With `repeat:N ` before it, the command runs N times; `#` is the
+/// Runs a command without measuring it, with at most [`BATCH`] groups of its last argument at once, or, with the
+/// prefix `each:`, once per group. With the prefix `repeat:N `, the command runs N times; `#` is replaced by the
 /// number of the run.
 fn prepare(connection: &mut Connection, family: &Family, command: &str) {
     if let Some(rest) = command.strip_prefix("repeat:") {
@@ -151,7 +151,7 @@ fn complexity(connection: &mut Connection, name: &str) -> String {
     String::from_utf8(text).expect("UTF-8")
 }
 
-/// Microseconds of processor time that the server's main thread has taken.
+/// Processor time of the server's main thread in microseconds.
 fn processor_time(connection: &mut Connection) -> u64 {
     let reply = connection.call("INFO cpu");
     let text = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();
@@ -163,8 +163,8 @@ fn processor_time(connection: &mut Connection) -> u64 {
     ((seconds.0 + seconds.1) * 1e6) as u64
 }
 
-/// How long a command takes: the time that the server counts for it, or the processor time of its main thread if that
-/// is less, because the machine did other work in between. (The latter includes INFO: some 100 microseconds.)
+/// Execution time of a command: the time that the server counts for it, or the processor time of its main thread if
+/// that is less, because the machine did other work. Processor time includes an INFO.
 fn microseconds(server: &Server, connection: &mut Connection, command: &[Vec<u8>]) -> u64 {
     connection.call("CONFIG RESETSTAT");
     let before = processor_time(connection);
@@ -201,7 +201,7 @@ fn every_command_is_in_the_table_and_within_its_time() {
         let complexity = complexity(&mut connection, &name).replace('|', "\\|");
         let on = on(family, row);
         println!("| {name} | {complexity} | {on} | {usec} |");
-        // The command did what makes it long: the filter grew, or compacted itself.
+        // The command had its slow effect: the filter grew or was compacted.
         let info = connection.send(&[&family.command("INFO"), "copy"]);
         for (field, number) in row.leaves {
             let found = info.field(field).and_then(Reply::integer);
@@ -211,7 +211,7 @@ fn every_command_is_in_the_table_and_within_its_time() {
         listed.push(name.to_lowercase());
         connection.call("DEL new copy merged");
     }
-    // No command of the module's is missing.
+    // The table has every command of the module.
     let known = connection.call("COMMAND LIST FILTERBY MODULE bf");
     let known = known.items().expect("names").iter();
     let mut known: Vec<_> = known

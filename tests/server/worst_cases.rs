@@ -1,11 +1,11 @@
-//! Input that makes a command do as much work as possible. Each test states the bound of its algorithm, and checks a
-//! maximum time that a busy machine can keep.
+//! Input that maximizes the work of a command. Each test states the bound of the algorithm and checks a maximum time
+//! that is sufficient on a busy machine.
 
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use std::time::{Duration, Instant};
 
-/// The maximum for a command.
+/// Maximum time of a command.
 const MAX_DURATION: Duration = Duration::from_secs(3);
 
 /// Sends a command, which must take less than [`MAX_DURATION`].
@@ -21,10 +21,9 @@ fn timed(connection: &mut Connection, words: &[impl AsRef<[u8]>]) -> Reply {
     reply
 }
 
-/// An insertion that fails has evicted and put back `MAXITERATIONS` fingerprints, at most 65,535:
-/// 131,070 steps.
+/// An insertion that fails has evicted and restored `MAXITERATIONS` fingerprints, at most 65,535: 131,070 steps.
 #[test]
-fn failed_insertions_with_the_most_evictions() {
+fn failed_insertions_with_the_most_evictions_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 4096 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 0");
@@ -39,12 +38,12 @@ fn failed_insertions_with_the_most_evictions() {
     assert_eq!(refused, 20);
 }
 
-/// Equal items fill two buckets of each sub-filter, and an item costs a look into two buckets of each and
-/// the evictions of the newest. `cf-max-expansions` ends it, but is checked once per command, as in RedisBloom:
-/// one command adds up to 4,096 sub-filters, and refuses its further items. 10,000 equal items into
-/// buckets of one.
+/// Equal items fill two buckets of each sub-filter. An insertion tests two buckets of each sub-filter and evicts
+/// fingerprints in the newest. `cf-max-expansions` limits the number of sub-filters, but is checked once per command,
+/// as in RedisBloom: one command adds up to 4,096 sub-filters and refuses its remaining items. Here: 10,000 equal
+/// items in buckets of one slot.
 #[test]
-fn equal_items_in_one_sub_filter_after_another() {
+fn equal_items_fill_one_sub_filter_after_another_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("CF.RESERVE K 1024 MAXITERATIONS 500 EXPANSION 1");
@@ -83,17 +82,17 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
     let refused = Reply::Integer(-1);
     let inserted = answers.iter().filter(|&answer| *answer != refused).count();
     assert!((4097..=2 * 4097).contains(&inserted), "{inserted}");
-    // What was refused is nowhere.
+    // The refused items are not in the filter.
     replica.wait_until("the same filter", |replica| {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
     });
 }
 
-/// The longest chain that loads has 2,048 filters (a chain cannot grow to more), each of at most 1,075
-/// probes (what the smallest error rate asks for): 2.2 million probes an item at the very most. Here all
-/// bits but one in each filter are set, so that a lookup continues to that one.
+/// The longest chain that loads has 2,048 filters (a chain cannot grow that far), each with at most 1,075 probes (for
+/// the smallest error rate): at most 2.2 million probes per item. Here all bits except one in each filter are set, so
+/// that a lookup tests all probes up to that one.
 #[test]
-fn the_longest_chain_of_filters() {
+fn lookups_in_the_longest_chain_of_filters_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     connection.call("BF.RESERVE one 5e-324 1 NONSCALING");
@@ -109,7 +108,7 @@ fn the_longest_chain_of_filters() {
     filter[8..16].copy_from_slice(&bits.to_le_bytes());
     let mut header = one[..20].to_vec();
     header[8..12].copy_from_slice(&filters.to_le_bytes());
-    // Only a chain that scales has several filters.
+    // Only a scaling chain has several filters.
     header[12] &= !8;
     header.extend_from_slice(&filter.repeat(filters as usize));
     let loaded = connection.send(&[b"BF.LOADCHUNK", &b"K"[..], b"1", &header]);
@@ -128,12 +127,12 @@ fn the_longest_chain_of_filters() {
     }
 }
 
-/// A bucket of another item takes one random number a decrement, of which there are few with any usual
-/// decay (88 at 0.9, 690 at 0.99) whatever the increment, and at most 100,000, the largest increment, with
-/// one that is nearly 1: that times the depth is the most an item costs. 1,000 items of the largest
-/// increment; ten with the worst decay.
+/// A bucket with another item takes one random number per decrement. With a usual decay there are few (88 at 0.9, 690
+/// at 0.99) for any increment; with a decay near 1 there are at most 100,000, the largest increment. The cost of an
+/// item is at most that number times the depth. Here: 1,000 items with the largest increment, and ten with the
+/// slowest decay.
 #[test]
-fn many_large_increments() {
+fn many_large_increments_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     for (decay, items) in [
@@ -157,11 +156,11 @@ fn many_large_increments() {
     }
 }
 
-/// An item is hashed once for every eight rows, so it costs its length times the depth of the sketch,
-/// which is in proportion to the memory that was reserved for it. A depth of a million (no error rate
-/// asks for more than 1,075) and items of 100 bytes.
+/// An item is hashed once per eight rows, so its cost is its length times the depth of the sketch, which is in
+/// proportion to the sketch's memory. Here: a depth of a million (error rates give at most 1,075) and items of 100
+/// bytes.
 #[test]
-fn sketches_of_a_million_rows() {
+fn commands_on_sketches_of_a_million_rows_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     let item = "x".repeat(100);
@@ -173,10 +172,10 @@ fn sketches_of_a_million_rows() {
     timed(&mut connection, &["TOPK.COUNT", "L", &item]);
 }
 
-/// Sorted, reversed, constant and organ-pipe input, which some digests answer with a node a sample: the
-/// nodes never exceed their capacity, and a thousand samples cost a sort and a few passes over them.
+/// Sorted, reversed, constant and organ-pipe input, for which some digests need one node per sample. Here the nodes
+/// never exceed their capacity, and a thousand samples cost one sort and a few passes over the nodes.
 #[test]
-fn samples_in_adverse_orders() {
+fn samples_in_adverse_orders_are_added_in_time() {
     const SAMPLES: i64 = 100_000;
     let server = Server::start();
     let mut connection = server.resp2();
@@ -217,8 +216,8 @@ fn samples_in_adverse_orders() {
     }
 }
 
-/// Items of eight bytes that all have one 32-bit MurmurHash2 under seed 1919, the fingerprint of a top-k:
-/// the last word takes back what the first one did to the hash's state.
+/// Items of eight bytes with the same 32-bit MurmurHash2 under seed 1919, the fingerprint of top-k: the last word
+/// reverts the effect of the first on the state of the hash.
 fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
     const M: u32 = 0x5bd1_e995;
     // M times this is 1 modulo 2^32.
@@ -242,11 +241,11 @@ fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
     items.collect()
 }
 
-/// Items of one fingerprint in a heap with room for all of them: looking one up does not walk over the
-/// others, but for the 4,096 of a small heap. Without that the last command would compare 20,000 items
-/// with some 190,000 others each.
+/// Many items with the same fingerprint in a heap that can hold all of them: a lookup compares at most the 4,096
+/// items of a small heap. Without this limit the last command would compare each of 20,000 items with about 190,000
+/// others.
 #[test]
-fn items_of_one_fingerprint_in_a_large_heap() {
+fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     let items = items_of_one_fingerprint(200_000);
@@ -270,11 +269,10 @@ fn items_of_one_fingerprint_in_a_large_heap() {
     }
 }
 
-/// A sketch of a million rows and items of 64 KiB: two minutes of hashing for a command with two of
-/// them, and a day for one of half a gibibyte. Refused are such items, not such sketches: shorter items
-/// are taken.
+/// A sketch of a million rows and items of 64 KiB: the server refuses items that take too long to hash, and accepts
+/// shorter items.
 #[test]
-fn items_too_long_for_a_deep_sketch() {
+fn items_too_long_for_a_deep_sketch_are_refused() {
     let server = Server::start();
     let mut replica = Server::start();
     let mut connection = server.resp2();
@@ -313,7 +311,7 @@ fn items_too_long_for_a_deep_sketch() {
     replica.wait_until("the same sketches", |replica| {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
     });
-    // A decay that is nearly 1 takes up to 100,000 random numbers a row.
+    // With a decay near 1, an increment takes up to 100,000 random numbers per row.
     assert!(
         connection
             .call("TOPK.RESERVE slow 1 1 32 0.999999999")
@@ -328,7 +326,7 @@ fn items_too_long_for_a_deep_sketch() {
         let refused = matches!(reply, Reply::Error(_));
         assert_eq!(refused, increment == "100000", "{reply}");
     }
-    // A sketch of few rows takes any item.
+    // A sketch with few rows accepts any item.
     assert!(connection.call("CMS.INITBYDIM M 10 32").is_ok());
     let longest = "x".repeat(64 << 20);
     timed(
@@ -337,9 +335,10 @@ fn items_too_long_for_a_deep_sketch() {
     );
 }
 
-/// A source that is named often is read once: 4,000 names of a source of 16 MiB would read 64 GiB.
+/// A source that occurs several times is read once: otherwise 4,000 occurrences of a source of 16 MiB would read 64
+/// GiB.
 #[test]
-fn merges_with_a_source_named_4000_times() {
+fn merges_with_a_source_named_4000_times_end_in_time() {
     let server = Server::start();
     let mut connection = server.resp2();
     for create in [
@@ -361,13 +360,13 @@ fn merges_with_a_source_named_4000_times() {
     assert_eq!(connection.call("BF.EXISTS u a"), Reply::Integer(1));
 }
 
-/// Merges read at most 4 GiB: more than two sources beyond that are refused before one is read. A merge of
-/// a destination and one source is never refused, so that a large merge can be made in steps.
+/// Merges read at most 4 GiB: more is refused before any source is read. A merge of a destination and one source is
+/// never refused, so that a large merge can be split.
 #[test]
-fn merges_of_many_large_sources() {
+fn merges_of_too_many_large_sources_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
-    // Address space only: nothing is written to them.
+    // Only address space: nothing is written to them.
     for key in 0..33 {
         let reserved = connection.call(&format!("BF.RESERVE f{key} 0.001 75000000"));
         assert!(reserved.is_ok(), "{reserved}");

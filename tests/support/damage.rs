@@ -1,8 +1,8 @@
-//! Damage to stored forms, the same in every run.
+//! Reproducible damage to stored forms.
 
 use roughly_dump::{Value, Values};
 
-/// Numbers at which sizes and counts go wrong.
+/// Integers near the limits of sizes and counts.
 pub const NUMBERS: [u64; 20] = [
     0,
     1,
@@ -26,7 +26,7 @@ pub const NUMBERS: [u64; 20] = [
     u64::MAX,
 ];
 
-/// Doubles at which parameters go wrong.
+/// Doubles near the limits of parameters.
 pub const DOUBLES: [f64; 15] = [
     0.0,
     -0.0,
@@ -45,12 +45,12 @@ pub const DOUBLES: [f64; 15] = [
     f64::NEG_INFINITY,
 ];
 
-/// Numbers that look random (xorshift64*, Vigna 2016), the same in every run.
+/// Pseudorandom number generator (xorshift64*, Vigna 2016). The field is its state; it must not be 0.
 #[derive(Debug)]
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// The next one, of 64 bits.
+    /// The next 64-bit number.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -58,18 +58,18 @@ impl Numbers {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// One in `0..end`, or 0 where that is empty.
+    /// A number in `0..end`; 0 if the range is empty.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() >> 33) as usize % end.max(1)
     }
 
-    /// One of some values.
+    /// Selects one of these values.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 }
 
-/// One fault in a string of bytes: an extreme number, a flipped bit, a part removed or repeated, another end.
+/// Applies one fault at `at`: writes a number near a limit, flips a bit, or truncates, removes or duplicates bytes.
 pub fn damage_bytes(bytes: &mut Vec<u8>, at: usize, numbers: &mut Numbers) {
     let end = bytes.len().min(at + 1 + numbers.below(64));
     match numbers.below(10) {
@@ -95,14 +95,14 @@ pub fn damage_bytes(bytes: &mut Vec<u8>, at: usize, numbers: &mut Numbers) {
         7 => bytes.truncate(at),
         8 => drop(bytes.drain(at..end)),
         _ => {
-            let twice = bytes[at..end].to_vec();
-            bytes.splice(at..at, twice);
+            let duplicate = bytes[at..end].to_vec();
+            bytes.splice(at..at, duplicate);
         }
     }
 }
 
-/// One to three faults in the values of a payload, in the front ones most of the time: other numbers,
-/// other kinds, other order, an early end.
+/// Applies one to three faults to the values of a payload, most of them to the first values: changes, replaces, moves,
+/// removes or duplicates a value, or truncates the payload.
 pub fn damage_values(values: &mut Values, numbers: &mut Numbers) {
     for _ in 0..=numbers.below(3) {
         let values = &mut values.values;
@@ -118,8 +118,8 @@ pub fn damage_values(values: &mut Values, numbers: &mut Numbers) {
             (0, _) => values.swap(at, other),
             (1, _) => drop(values.remove(at)),
             (2, value) => {
-                let twice = value.clone();
-                values.insert(at, twice);
+                let duplicate = value.clone();
+                values.insert(at, duplicate);
             }
             (3, _) => values.truncate(at),
             (4, value) => *value = Value::Bytes(vec![0xff; numbers.below(40)]),

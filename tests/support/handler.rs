@@ -1,19 +1,19 @@
-//! The module tests/server/modules/handler.c, which does to the server what other modules can do.
+//! Compiles tests/server/modules/handler.c, a module that simulates the effects of other modules on the server.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of the compiled module. Compiled once per run, with the C compiler of `scripts/install.sh build`.
+/// The path of the module. Compiled once per run, with the C compiler that `scripts/install.sh build` installs.
 ///
 /// # Panics
-/// If it does not compile.
+/// If the compilation fails.
 pub fn module() -> &'static str {
     static MODULE: OnceLock<String> = OnceLock::new();
     MODULE.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/modules/handler.c");
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Test programs may run side by side, so the module gets its name when it is complete.
+        // Test programs may run concurrently, so the file is renamed only when it is complete.
         let partial = directory.join(format!("handler-{}.so", std::process::id()));
         let status = Command::new("cc")
             .args([

@@ -1,6 +1,6 @@
-//! Support for tests with real servers: the server itself, and a connection that returns replies exactly as sent.
+//! Support for tests with real servers: starts servers, and connects to them without converting replies.
 
-#![allow(dead_code)] // Not every program that includes this uses all of it.
+#![allow(dead_code)] // Each test program uses a part of this module.
 
 pub mod abilities;
 pub mod damage;

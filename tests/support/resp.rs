@@ -1,31 +1,31 @@
-//! A RESP client that keeps the type of every reply, in RESP2 and RESP3.
+//! A RESP client that preserves the type of every reply, in RESP2 and RESP3.
 //!
-//! Client libraries turn replies into values of their own, so that `0`, `false` and a bulk string `0`
-//! may look the same. Here nothing is converted: tests compare what the server sent.
+//! Client libraries convert replies, so that an integer `0`, a boolean and a bulk string `0` may become equal values.
+//! This client converts nothing, so that tests compare the exact replies.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long a reply may take. A server under a sanitizer, on a busy machine, is slow.
+/// Timeout for a reply. Long, because a server with a sanitizer is slow.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Version of the protocol, the argument of HELLO.
+/// Protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// What a connection speaks at first.
+    /// The default of a new connection.
     Resp2,
-    /// Maps, booleans and doubles have types of their own.
+    /// Selected with `HELLO 3`; adds types such as maps, booleans and doubles.
     Resp3,
 }
 
 impl Protocol {
-    /// Both, for tests that go through all they check twice.
+    /// Both versions, for tests that check each of them.
     pub const BOTH: [Self; 2] = [Self::Resp2, Self::Resp3];
 }
 
-/// A reply as sent. Texts are bytes, not necessarily UTF-8.
+/// A reply without conversions. Strings are bytes, not necessarily UTF-8.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// `+`
@@ -36,7 +36,7 @@ pub enum Reply {
     Integer(i64),
     /// `$`
     Bulk(Vec<u8>),
-    /// Nothing: `$` and `*` (of length -1) in RESP2, `_` in RESP3.
+    /// Null, with its type character: `$` or `*` (length -1) in RESP2, `_` in RESP3.
     Null(char),
     /// `*`
     Array(Vec<Reply>),
@@ -77,7 +77,7 @@ impl Reply {
         Some(&pair[1])
     }
 
-    /// The bytes of any kind of text but an error.
+    /// The bytes of a simple, bulk or verbatim string.
     pub fn text(&self) -> Option<&[u8]> {
         match self {
             Self::Simple(text) | Self::Bulk(text) | Self::Verbatim(text) => Some(text),
@@ -94,8 +94,8 @@ impl Reply {
     }
 }
 
-/// The wire's own type characters, with containers in brackets: `+OK`, `-ERR no`, `:1`, `$text`, `_`
-/// (or `$-1`, `*-1`), `#t`, `,0.5`, `*[:1 $a]`, `%{+Size :3}`, `~[..]`. See [`Text`] for the bytes.
+/// Compact notation with the type characters of RESP, and brackets around aggregates: `+OK`, `-ERR no`, `:1`, `$text`, `_`
+/// (or `$-1`, `*-1`), `#t`, `,0.5`, `*[:1 $a]`, `%{+Size :3}`, `~[..]`. [`Text`] escapes the bytes.
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -123,7 +123,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// Bytes for the eye: printable ASCII as it is, all else (and the backslash) escaped as in Rust.
+/// Displays bytes: printable ASCII unchanged, other bytes and the backslash escaped as in Rust.
 #[derive(Debug)]
 pub struct Text<'a>(pub &'a [u8]);
 
@@ -150,14 +150,14 @@ impl fmt::Display for Joined<'_> {
     }
 }
 
-/// One connection.
+/// A connection to a server.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    /// Connects to a port of this machine; with RESP3 it sends HELLO first.
+    /// Connects to a local port. For RESP3, sends `HELLO 3`.
     ///
     /// # Errors
     /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the server refuses the protocol.
@@ -172,20 +172,20 @@ impl Connection {
         if protocol == Protocol::Resp3 {
             let hello = connection.try_send(&["HELLO", "3"])?;
             if !matches!(hello, Reply::Map(_)) {
-                return Err(invalid(&format!("HELLO 3 was answered {hello}")));
+                return Err(invalid(&format!("HELLO 3 replied {hello}")));
             }
         }
         Ok(connection)
     }
 
-    /// A connection that someone else opened to us.
+    /// Wraps an accepted connection, for tests that act as a server.
     pub fn accepted(stream: TcpStream) -> Self {
         Self {
             stream: BufReader::new(stream),
         }
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
     /// Any error of the socket.
@@ -193,15 +193,18 @@ impl Connection {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Sends one command, its arguments separated by spaces, and waits for its reply.
+    /// Sends a command, with arguments separated by spaces, and waits for its reply.
     ///
     /// # Panics
-    /// If the connection breaks or no reply arrives in time; so for [`Connection::send`].
+    /// If the connection breaks or no reply arrives in time.
     pub fn call(&mut self, command: &str) -> Reply {
         self.send(&command.split(' ').collect::<Vec<_>>())
     }
 
-    /// Sends one command of any bytes and waits for its reply.
+    /// Sends a command with arbitrary bytes as arguments and waits for its reply.
+    ///
+    /// # Panics
+    /// As [`Connection::call`].
     pub fn send(&mut self, arguments: &[impl AsRef<[u8]>]) -> Reply {
         self.try_send(arguments).unwrap_or_else(|error| {
             let name = arguments.first().map_or(&b""[..], AsRef::as_ref);
@@ -209,7 +212,7 @@ impl Connection {
         })
     }
 
-    /// As [`Connection::send`], for commands that may end the server.
+    /// Like [`Connection::send`], for commands that may stop the server.
     ///
     /// # Errors
     /// Any error of the socket, or [`io::ErrorKind::InvalidData`] if the reply is not RESP.
@@ -218,7 +221,7 @@ impl Connection {
         self.read()
     }
 
-    /// Sends one command without waiting for its reply.
+    /// Sends a command without waiting for its reply.
     ///
     /// # Errors
     /// Any error of the socket.
@@ -263,7 +266,7 @@ impl Connection {
         (0..len).map(|_| self.read()).collect()
     }
 
-    /// A line without its end.
+    /// Reads a line and removes its terminator.
     fn line(&mut self) -> io::Result<Vec<u8>> {
         let mut line = Vec::new();
         self.stream.read_until(b'\n', &mut line)?;
@@ -285,7 +288,7 @@ impl Connection {
     }
 }
 
-/// A command as it is sent, and as an append-only file has it.
+/// Encodes a command in RESP, the format of requests and of append-only files.
 pub fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut request = format!("*{}\r\n", arguments.len()).into_bytes();
     for argument in arguments {
@@ -301,7 +304,7 @@ fn number<N: std::str::FromStr>(digits: &[u8]) -> io::Result<N> {
     std::str::from_utf8(digits)
         .ok()
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| invalid(&format!("{} where a number belongs", digits.escape_ascii())))
+        .ok_or_else(|| invalid(&format!("expected a number: {}", digits.escape_ascii())))
 }
 
 fn invalid(what: &str) -> io::Error {

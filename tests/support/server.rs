@@ -1,7 +1,8 @@
-//! Real servers for tests: each on its own port and in its own directory, removed when dropped.
+//! Starts real servers for tests. Each has its own port and directory; dropping it kills the process and removes the
+//! directory.
 //!
-//! The program is `ROUGHLY_SERVER`, else `redis-server` or `valkey-server` of the PATH; the module is
-//! `ROUGHLY_MODULE`, else `target/release/libroughly.so`. `make test` sees to both.
+//! The environment variable `ROUGHLY_SERVER` selects the program (default: `redis-server` or `valkey-server` in PATH), and
+//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both.
 
 use super::resp::{Connection, Protocol, Reply};
 use std::collections::BTreeSet;
@@ -14,18 +15,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a server may take to answer PING, loading its data included.
+/// Maximum time from start to the first PONG, including loading data.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a server may take to shut down, or a replica to catch up.
+/// Maximum time until a condition is true, such as a shutdown or the synchronization of a replica.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How often another port is tried when someone else takes the one that was free.
+/// Number of ports to try if another process takes the port before the server starts.
 const PORT_ATTEMPTS: usize = 5;
-/// Lines of the log that a panic message shows.
+/// Number of log lines in a panic message.
 const LOG_LINES: usize = 40;
 
-/// What a server is started with, beyond what all tests have in common.
+/// Options of a server, in addition to those of all test servers.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     arguments: Vec<String>,
@@ -37,33 +38,32 @@ pub struct Options {
 }
 
 impl Options {
-    /// The module without arguments, no persistence.
+    /// The module without arguments, and no persistence.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds arguments of the server, as `["--appendonly", "yes"]`. They win over those of the harness.
+    /// Adds server arguments, such as `["--appendonly", "yes"]`. They override those of all test servers.
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments
             .extend(arguments.iter().map(ToString::to_string));
         self
     }
 
-    /// Adds arguments of the module, as in `loadmodule libroughly.so NAME value`.
+    /// Adds module arguments, as in `loadmodule libroughly.so NAME value`.
     pub fn module_arguments(mut self, arguments: &[&str]) -> Self {
         self.module_arguments
             .extend(arguments.iter().map(ToString::to_string));
         self
     }
 
-    /// Leaves the module out.
+    /// Starts the server without the module.
     pub fn without_module(mut self) -> Self {
         self.without_module = true;
         self
     }
 
-    /// Limits the address space of the server (`ulimit -v`), in bytes. The system refuses
-    /// more, whatever the server would allow.
+    /// Limits the address space of the server (`ulimit -v`) to `bytes` bytes. Allocations beyond it fail.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
         self
@@ -75,26 +75,26 @@ impl Options {
         self
     }
 
-    /// Starts the server with the file server.conf of its directory, which is empty at first: for CONFIG
-    /// REWRITE.
+    /// Starts the server with a configuration file, server.conf in its directory, so that CONFIG REWRITE works. The
+    /// file is initially empty.
     pub fn config_file(mut self) -> Self {
         self.config_file = true;
         self
     }
 
-    /// Starts the server and waits until it answers.
+    /// Starts the server and waits until it replies to PING.
     ///
     /// # Panics
-    /// If it does not come up. The message has the end of its log.
+    /// If it does not start. The message contains the end of its log.
     pub fn start(self) -> Server {
         self.try_start()
             .unwrap_or_else(|log| panic!("the server did not start; its log ends:\n{log}"))
     }
 
-    /// As [`Options::start`], for servers that are meant not to come up.
+    /// Like [`Options::start`], for servers that are expected to fail.
     ///
     /// # Errors
-    /// The end of the log of a server that stopped by itself.
+    /// The end of the log if the server stops.
     pub fn try_start(self) -> Result<Server, String> {
         let dir = tempfile::Builder::new()
             .prefix("roughly-test-")
@@ -127,7 +127,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with the module, no persistence. See [`Options`] for more.
+    /// Starts a server with the module and without persistence. [`Options`] starts others.
     pub fn start() -> Self {
         Options::new().start()
     }
@@ -137,36 +137,36 @@ impl Server {
         self.port
     }
 
-    /// The process number.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().expect("a running server").id()
     }
 
-    /// Its working directory, where dump.rdb and appendonlydir are. Deleted on drop.
+    /// Its working directory, with dump.rdb and appendonlydir. Deleted on drop.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A new connection that shows replies as they come.
+    /// Opens a connection that does not convert replies.
     ///
     /// # Panics
-    /// If the server does not take it. The message has the end of the log.
+    /// If the connection fails. The message contains the end of the log.
     pub fn connect(&self, protocol: Protocol) -> Connection {
         Connection::open(self.port, protocol)
             .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
     }
 
-    /// A new connection over RESP2.
+    /// Opens a connection with RESP2.
     pub fn resp2(&self) -> Connection {
         self.connect(Protocol::Resp2)
     }
 
-    /// A new connection over RESP3.
+    /// Opens a connection with RESP3.
     pub fn resp3(&self) -> Connection {
         self.connect(Protocol::Resp3)
     }
 
-    /// A new connection of the `redis` crate, which converts replies to the types asked for.
+    /// Opens a connection of the `redis` crate, which converts replies to Rust types.
     ///
     /// # Panics
     /// As [`Server::connect`].
@@ -183,21 +183,21 @@ impl Server {
         .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
     }
 
-    /// Sends one command over a new connection, in RESP2; arguments are separated by spaces.
+    /// Sends a command over a new RESP2 connection. Arguments are separated by spaces.
     pub fn call(&self, command: &str) -> Reply {
         self.resp2().call(command)
     }
 
-    /// A field of `INFO`, whatever its section; `None` if there is no such field.
+    /// The value of a field in any section of INFO; `None` if there is no such field.
     pub fn info(&self, field: &str) -> Option<String> {
         let reply = self.call("INFO everything");
-        let text = String::from_utf8_lossy(reply.text().expect("INFO is a text")).into_owned();
+        let text = String::from_utf8_lossy(reply.text().expect("a string from INFO")).into_owned();
         text.lines()
             .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
             .map(str::to_owned)
     }
 
-    /// A number of `INFO`.
+    /// The value of a numeric field of INFO.
     ///
     /// # Panics
     /// If there is no such field, or it is not a number.
@@ -207,18 +207,18 @@ impl Server {
             .unwrap_or_else(|| panic!("no number {field} in INFO"))
     }
 
-    /// The name of a setting of the module: Redis from 8.0 on takes it without the prefix `bf.`.
+    /// The full name of a setting of the module: without the prefix `bf.` on Redis 8.0 and above.
     pub fn setting(&self, name: &str) -> String {
         let is_prefixed = !self.version().is_redis_at_least(8, 0);
         format!("{}{name}", if is_prefixed { "bf." } else { "" })
     }
 
-    /// Rewrites the append-only file and waits for the end; whether that succeeded.
+    /// Rewrites the append-only file and waits until it ends. Returns whether it succeeded.
     ///
     /// # Panics
-    /// If the server refuses.
+    /// If the server refuses the command.
     pub fn rewrite_aof(&mut self) -> bool {
-        // The server may be rewriting a file that grew.
+        // An automatic rewrite may be in progress.
         self.wait_until("the rewrite to start", |server| {
             let reply = server.call("BGREWRITEAOF");
             let is_busy = reply.to_string().contains("already in progress");
@@ -228,7 +228,7 @@ impl Server {
         self.wait_for_rewrite()
     }
 
-    /// Waits until no rewrite of the append-only file runs or is scheduled; whether the last one succeeded.
+    /// Waits until no rewrite of the append-only file is running or scheduled. Returns whether the last one succeeded.
     ///
     /// # Panics
     /// If that takes too long.
@@ -241,10 +241,10 @@ impl Server {
         self.info("aof_last_bgrewrite_status").as_deref() == Some("ok")
     }
 
-    /// Bytes of memory that the process really takes, as Linux counts them.
+    /// Resident memory of the process (VmRSS) in bytes.
     ///
     /// # Panics
-    /// Where there is no /proc.
+    /// If /proc does not exist.
     pub fn resident_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("a status");
         let kilobytes = status
@@ -256,7 +256,7 @@ impl Server {
             << 10
     }
 
-    /// Which server this is.
+    /// Kind and version of the server.
     pub fn version(&self) -> Version {
         let valkey = self.info("valkey_version");
         let numbers = valkey
@@ -270,8 +270,8 @@ impl Server {
         }
     }
 
-    /// Stops the server as SHUTDOWN does (with a save if it has save points), and starts it again in the
-    /// same directory, on the same port, with the same options.
+    /// Stops the server with SHUTDOWN (which saves if the server has save points) and starts it again in the same
+    /// directory, on the same port, with the same options.
     ///
     /// # Panics
     /// If it does not stop or start.
@@ -280,43 +280,43 @@ impl Server {
         self.relaunch();
     }
 
-    /// As [`Server::restart`], with other options (of the server and the module).
+    /// Like [`Server::restart`], with other options.
     pub fn restart_with(&mut self, options: Options) {
         self.shut_down();
         self.options = options;
         self.relaunch();
     }
 
-    /// As [`Server::restart`], but with a kill that leaves no time to save anything.
+    /// Like [`Server::restart`], but kills the server, which cannot save its data.
     pub fn kill_and_restart(&mut self) {
         self.kill();
         self.relaunch();
     }
 
-    /// Kills the process, if there is one, and any child that saves or rewrites for it. The directory
-    /// stays, for [`Server::relaunch`].
+    /// Kills the process, if it is running, and its child processes that save or rewrite. Keeps the directory for
+    /// [`Server::relaunch`].
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // An error means that it has ended already.
+            // An error means that the process has already ended.
             let _ = process.kill();
             let _ = process.wait();
             self.kill_children();
         }
     }
 
-    /// Children outlive a server that is killed. They are known by the directory that they work in.
+    /// Kills the child processes of a killed server, which would survive it. Identifies them by their working directory.
     fn kill_children(&self) {
         let Ok(dir) = self.dir.path().canonicalize() else {
             return;
         };
         let works_here =
             |id: &str| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|d| d == dir);
-        // Where there is no /proc they are left to end by themselves, which they do.
+        // Without /proc, the child processes continue until they are done.
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let id = entry.file_name().to_string_lossy().into_owned();
             if id.bytes().all(|digit| digit.is_ascii_digit()) && works_here(&id) {
                 let killed = Command::new("kill").args(["-9", &id]).status();
-                assert!(killed.is_ok(), "no program `kill`");
+                assert!(killed.is_ok(), "cannot run `kill`");
                 while works_here(&id) {
                     std::thread::sleep(POLL_INTERVAL);
                 }
@@ -327,59 +327,59 @@ impl Server {
     /// Starts a server that was killed or shut down, in the same directory, on the same port.
     ///
     /// # Panics
-    /// If it does not come up.
+    /// If it does not start.
     pub fn relaunch(&mut self) {
         let start = Instant::now();
         loop {
             match self.launch() {
                 Ok(()) => return,
-                // A connection of someone else may have been given the port for a moment.
+                // An outgoing connection of another process may use the port temporarily.
                 Err(log) if log.contains("Address already in use") => {
                     assert!(
-                        start.elapsed() < patience(CHANGE_TIMEOUT),
-                        "the port stays taken"
+                        start.elapsed() < scaled_timeout(CHANGE_TIMEOUT),
+                        "the port is still in use"
                     );
                     std::thread::sleep(POLL_INTERVAL);
                     fs::remove_file(self.log_path()).expect("a log");
                 }
-                Err(log) => panic!("the server did not come back; its log ends:\n{log}"),
+                Err(log) => panic!("the server did not restart; its log ends:\n{log}"),
             }
         }
     }
 
-    /// Stops the server as SHUTDOWN does and waits for its end. The directory stays.
+    /// Stops the server with SHUTDOWN and waits until it has ended. Keeps the directory.
     ///
     /// # Panics
-    /// If the server refuses or takes too long.
+    /// If the server refuses, or does not end in time.
     pub fn shut_down(&mut self) {
-        // The reply is the end of the connection, or an error.
-        if let Ok(refusal) = self.resp2().try_send(&["SHUTDOWN"]) {
-            panic!("SHUTDOWN was answered {refusal}\n{}", self.log_tail());
+        // SHUTDOWN replies only if it fails.
+        if let Ok(reply) = self.resp2().try_send(&["SHUTDOWN"]) {
+            panic!("SHUTDOWN replied {reply}\n{}", self.log_tail());
         }
         self.wait_until("the server to stop", |server| !server.is_running());
         self.process = None;
     }
 
-    /// Whether the process is there.
+    /// Whether the process is running.
     pub fn is_running(&mut self) -> bool {
         self.process
             .as_mut()
             .is_some_and(|process| matches!(process.try_wait(), Ok(None)))
     }
 
-    /// Makes this server a replica and waits until it has all of the primary's data.
+    /// Makes this server a replica of `primary` and waits until the initial synchronization is complete.
     ///
     /// # Panics
     /// If that takes too long.
     pub fn replicate(&mut self, primary: &Server) {
         let reply = self.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
-        assert!(reply.is_ok(), "REPLICAOF was answered {reply}");
-        self.wait_until("the replica to be in step", |server| {
+        assert!(reply.is_ok(), "REPLICAOF replied {reply}");
+        self.wait_until("the initial synchronization", |server| {
             server.info("master_link_status").as_deref() == Some("up")
         });
     }
 
-    /// Waits until the one replica has received and applied all writes so far.
+    /// Waits until the replica has applied all writes of this server so far.
     ///
     /// # Panics
     /// If that takes too long.
@@ -390,23 +390,23 @@ impl Server {
         });
     }
 
-    /// Waits for a condition of this server.
+    /// Waits until a condition is true.
     ///
     /// # Panics
-    /// If it does not become true in time; the message has `what` and the end of the log.
+    /// If it is not true in time. The message contains `what` and the end of the log.
     pub fn wait_until(&mut self, what: &str, mut condition: impl FnMut(&mut Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
             assert!(
-                start.elapsed() < patience(CHANGE_TIMEOUT),
-                "waited too long for {what}\n{}",
+                start.elapsed() < scaled_timeout(CHANGE_TIMEOUT),
+                "timeout: waited for {what}\n{}",
                 self.log_tail()
             );
             std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// The whole log, since the first start in this directory.
+    /// The complete log since the first start in this directory.
     pub fn log(&self) -> String {
         fs::read(self.log_path()).map_or_else(
             |_| String::new(),
@@ -425,7 +425,7 @@ impl Server {
         self.dir.path().join("server.log")
     }
 
-    /// Starts the process and waits for PONG; the end of the log if it stops before that.
+    /// Starts the process and waits until it replies to PING. Returns the end of the log if it stops before.
     fn launch(&mut self) -> Result<(), String> {
         let log = File::options()
             .create(true)
@@ -472,13 +472,13 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
         self.process = Some(process);
         let start = Instant::now();
-        while !self.answers() {
+        while !self.replies() {
             if !self.is_running() {
                 return Err(self.log_tail());
             }
             assert!(
-                start.elapsed() < patience(START_TIMEOUT),
-                "the server is up but does not answer PING\n{}",
+                start.elapsed() < scaled_timeout(START_TIMEOUT),
+                "the server is running but does not reply to PING\n{}",
                 self.log_tail()
             );
             std::thread::sleep(POLL_INTERVAL);
@@ -486,9 +486,9 @@ impl Server {
         Ok(())
     }
 
-    /// Whether this process answers commands. While it loads its data, PING is an error. Another server
-    /// may have taken the port in the meantime, so the process number must match as well.
-    fn answers(&self) -> bool {
+    /// Whether this process replies to commands. PING replies an error while the server loads its data. Another server
+    /// may use the port, so the process id must match as well.
+    fn replies(&self) -> bool {
         let Ok(mut connection) = Connection::open(self.port, Protocol::Resp2) else {
             return false;
         };
@@ -498,11 +498,11 @@ impl Server {
             .is_ok_and(|reply| reply == pong)
             && connection
                 .try_send(&["INFO", "server"])
-                .is_ok_and(|info| self.is_described_by(&info))
+                .is_ok_and(|info| self.sent_info(&info))
     }
 
-    /// Whether a reply of INFO is from this process.
-    fn is_described_by(&self, info: &Reply) -> bool {
+    /// Whether an INFO reply is from this process.
+    fn sent_info(&self, info: &Reply) -> bool {
         let Reply::Bulk(text) = info else {
             return false;
         };
@@ -515,12 +515,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the log of the server ends:\n{}", self.log_tail());
-        } else if is_checked() && self.is_running() {
-            // A checker of memory reports leaks at a process's own end only.
+            eprintln!("end of the server log:\n{}", self.log_tail());
+        } else if has_memory_checker() && self.is_running() {
+            // A memory checker reports leaks only if the process exits normally.
             let stopping = Connection::open(self.port, Protocol::Resp2)
                 .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
-            let end = Instant::now() + patience(CHANGE_TIMEOUT);
+            let end = Instant::now() + scaled_timeout(CHANGE_TIMEOUT);
             while stopping.is_err() && self.is_running() && Instant::now() < end {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -529,7 +529,7 @@ impl Drop for Server {
     }
 }
 
-/// A server's kind and version.
+/// Kind and version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     is_valkey: bool,
@@ -537,55 +537,58 @@ pub struct Version {
 }
 
 impl Version {
-    /// Whether it is Valkey; otherwise it is Redis.
+    /// Whether the server is Valkey; otherwise, it is Redis.
     pub fn is_valkey(self) -> bool {
         self.is_valkey
     }
 
-    /// Whether it is a Redis of at least this version.
+    /// Whether the server is Redis of at least this version.
     pub fn is_redis_at_least(self, major: u32, minor: u32) -> bool {
         !self.is_valkey && self.number >= (major, minor)
     }
 
-    /// Whether it is a Valkey of at least this version.
+    /// Whether the server is Valkey of at least this version.
     pub fn is_valkey_at_least(self, major: u32, minor: u32) -> bool {
         self.is_valkey && self.number >= (major, minor)
     }
 }
 
-/// Whether the servers run under a checker of memory (`ROUGHLY_SHUTDOWN`, scripts/valgrind.sh).
-fn is_checked() -> bool {
+/// Whether the servers run under a memory checker (scripts/valgrind.sh sets `ROUGHLY_SHUTDOWN`).
+fn has_memory_checker() -> bool {
     std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
 }
 
-/// How long to wait for a server that may take so long: a checker of memory makes it ten times slower and
-/// more.
-fn patience(time: Duration) -> Duration {
-    if is_checked() { time * 10 } else { time }
+/// The timeout for an operation that may take `time`. A memory checker makes the server much slower.
+fn scaled_timeout(time: Duration) -> Duration {
+    if has_memory_checker() {
+        time * 10
+    } else {
+        time
+    }
 }
 
-/// A port that was free a moment ago, and that no other test of this process was given.
+/// A port that was free during the call, and that this function has not returned before in this process.
 pub fn free_port() -> u16 {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    static RETURNED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = TcpListener::bind(("127.0.0.1", 0))
             .and_then(|listener| listener.local_addr())
             .expect("a free port")
             .port();
-        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.insert(port) {
+        let mut returned = RETURNED.lock().unwrap_or_else(PoisonError::into_inner);
+        if returned.insert(port) {
             return port;
         }
     }
 }
 
-/// The server to test with.
+/// The server program to test with.
 ///
 /// # Panics
-/// If there is none.
+/// If no server is found.
 pub fn server_program() -> OsString {
     if let Some(program) = std::env::var_os("ROUGHLY_SERVER") {
-        // Tests of cargo run in the package's directory, so that a relative path is one from there.
+        // Cargo runs tests in the package directory, so a relative path starts there.
         return program;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -594,17 +597,17 @@ pub fn server_program() -> OsString {
         .find(|program| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
         .unwrap_or_else(|| {
             panic!(
-                "no redis-server or valkey-server on the PATH. `make test` installs one; \
-                 or name one: ROUGHLY_SERVER=/path/to/server"
+                "no redis-server or valkey-server in PATH. `make test` installs one, or select one with \
+                 ROUGHLY_SERVER=/path/to/server"
             )
         })
         .into()
 }
 
-/// The command line client that belongs to the server: beside it, or on the PATH.
+/// The command-line client: from the directory of the server program, or from PATH.
 ///
 /// # Panics
-/// If there is none.
+/// If no client is found.
 pub fn client_program() -> PathBuf {
     let server = PathBuf::from(server_program());
     let beside = ["cli", "redis-cli", "valkey-cli"].map(|name| server.with_file_name(name));
@@ -618,16 +621,16 @@ pub fn client_program() -> PathBuf {
         .find(|program| program.is_file())
         .unwrap_or_else(|| {
             panic!(
-                "no redis-cli or valkey-cli beside the server or on the PATH. `make test` installs one \
-                 with the server"
+                "no redis-cli or valkey-cli in the directory of the server or in PATH. `make test` installs \
+                 one with the server"
             )
         })
 }
 
-/// The module to test.
+/// The module file to test.
 ///
 /// # Panics
-/// If it was not built.
+/// If it does not exist.
 pub fn module_path() -> PathBuf {
     let path = std::env::var_os("ROUGHLY_MODULE").map_or_else(
         || {
@@ -638,8 +641,8 @@ pub fn module_path() -> PathBuf {
     );
     path.canonicalize().unwrap_or_else(|error| {
         panic!(
-            "the module {} is not there ({error}). `make build` builds it; \
-             or name one: ROUGHLY_MODULE=/path/to/libroughly.so",
+            "cannot find the module {} ({error}). `make build` builds it, or select one with \
+             ROUGHLY_MODULE=/path/to/libroughly.so",
             path.display()
         )
     })

@@ -1,9 +1,9 @@
-//! The end of threads that run until a flag is set.
+//! Stops threads that run until a flag is set.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sets a flag when dropped, also by a panic: a scope waits for its threads also after a failure in it,
-/// and threads that run until the flag is set would never end.
+/// Sets a flag when dropped, even during a panic. Without it, a scope that panics would wait forever for threads that run
+/// until the flag is set.
 #[derive(Debug)]
 pub struct SetOnDrop<'a>(pub &'a AtomicBool);
 

@@ -1,15 +1,15 @@
-//! The dataset of a server, to compare it with that of another server, or with a later one.
+//! The dataset of a server, to compare it with that of another server or with a later state.
 
 use crate::support::resp::{Connection, Reply, Text};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Bytes at the end of a DUMP that are the server's: RDB version and CRC64.
+/// Size of the footer of a DUMP payload, which depends on the server: RDB version and CRC64.
 const FOOTER_BYTES: usize = 10;
-/// Keys that are asked for at once.
+/// Keys per pipelined request.
 const BATCH: usize = 100;
 
-/// Of every key of every database its DUMP (as length and hash) and when it expires.
+/// DUMP payload (as length and hash) and expiration time of every key in every database.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State(BTreeMap<(u32, Vec<u8>), Entry>);
 
@@ -17,12 +17,12 @@ pub struct State(BTreeMap<(u32, Vec<u8>), Entry>);
 struct Entry {
     payload_bytes: usize,
     payload_hash: u64,
-    /// Milliseconds since 1970, -1 for never.
+    /// Expiration time in milliseconds since 1970; -1 if the key does not expire.
     expires: i64,
 }
 
 impl State {
-    /// What the server behind this connection holds. The connection is left in database 0.
+    /// Reads the state of the server. Afterwards, the connection uses database 0.
     pub fn of(connection: &mut Connection) -> Self {
         let mut state = Self::default();
         for db in databases(connection) {
@@ -33,7 +33,7 @@ impl State {
         state
     }
 
-    /// What is in one database. The connection stays in it.
+    /// Reads the state of one database. Afterwards, the connection uses this database.
     pub fn of_database(connection: &mut Connection, db: u32) -> Self {
         let mut state = Self::default();
         select(connection, db);
@@ -63,7 +63,7 @@ impl State {
                     .expect("a time")
                     .integer()
                     .expect("a time");
-                // It may have expired since.
+                // The key may have expired since KEYS.
                 let Reply::Bulk(payload) = payload else {
                     continue;
                 };
@@ -80,53 +80,55 @@ impl State {
         }
     }
 
-    /// Joins what other nodes hold.
+    /// Adds the keys of another node.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many keys expire some day.
+    /// Number of keys with an expiration time.
     pub fn expiring(&self) -> usize {
         self.0.values().filter(|entry| entry.expires >= 0).count()
     }
 
-    /// Databases with keys in them.
+    /// Number of databases with keys.
     pub fn databases(&self) -> usize {
         let mut databases: Vec<_> = self.0.keys().map(|(db, _)| *db).collect();
         databases.dedup();
         databases.len()
     }
 
-    /// What is not as in `wanted`, a line for each key; empty if all is the same.
-    pub fn differences(&self, wanted: &Self) -> Vec<String> {
+    /// The differences from `expected`, one line per key.
+    pub fn differences(&self, expected: &Self) -> Vec<String> {
         let mut lines = Vec::new();
-        for ((db, key), entry) in &wanted.0 {
+        for ((db, key), entry) in &expected.0 {
             let key_text = Text(key);
             match self.0.get(&(*db, key.clone())) {
                 None => lines.push(format!("{db} {key_text}: missing")),
-                Some(got) if got != entry => {
-                    lines.push(format!("{db} {key_text}: {got:?}, not {entry:?}"));
+                Some(found) if found != entry => {
+                    lines.push(format!("{db} {key_text}: {found:?}, expected {entry:?}"));
                 }
                 Some(_) => {}
             }
         }
         for (db, key) in self.0.keys() {
-            if !wanted.0.contains_key(&(*db, key.clone())) {
-                lines.push(format!("{db} {}: not wanted", Text(key)));
+            if !expected.0.contains_key(&(*db, key.clone())) {
+                lines.push(format!("{db} {}: unexpected", Text(key)));
             }
         }
         lines
     }
 
+    /// Asserts that the states are equal.
+    ///
     /// # Panics
-    /// If anything differs; the message names the first few keys.
-    pub fn assert_same(&self, wanted: &Self, when: &str) {
-        let lines = self.differences(wanted);
+    /// If they differ. The message lists the first ten differences.
+    pub fn assert_same(&self, expected: &Self, when: &str) {
+        let lines = self.differences(expected);
         let shown = &lines[..lines.len().min(10)];
         assert!(
             lines.is_empty(),
@@ -136,16 +138,16 @@ impl State {
     }
 }
 
-/// Goes to another database.
+/// Selects a database.
 pub fn select(connection: &mut Connection, db: u32) {
     let reply = connection.call(&format!("SELECT {db}"));
     assert!(reply.is_ok(), "SELECT {db}: {reply}");
 }
 
-/// The numbers of the databases with keys in them.
+/// The numbers of the databases with keys.
 fn databases(connection: &mut Connection) -> Vec<u32> {
     let reply = connection.call("INFO keyspace");
-    let text = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();
+    let text = String::from_utf8_lossy(reply.text().expect("a string")).into_owned();
     text.lines()
         .filter_map(|line| line.strip_prefix("db")?.split_once(':')?.0.parse().ok())
         .collect()

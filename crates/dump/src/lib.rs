@@ -1,8 +1,8 @@
-//! DUMP payloads of module values, as Redis and Valkey write them and RESTORE takes them.
+//! DUMP payloads of module values, in the format that DUMP writes and RESTORE reads on Redis and Valkey.
 //!
-//! A payload is the byte 7 (a module value), the 64-bit id of the type as a length, then each value behind an opcode,
-//! opcode 0, and a footer: the RDB version (two bytes) and the CRC64 of all bytes before it. A length has 6, 14, 32 or 64
-//! bits, as in RDB files.
+//! A payload consists of the byte 7 (module value), the 64-bit type id as a length, the values, opcode 0, and a footer.
+//! Each value follows an opcode. The footer is the RDB version (two bytes) and the CRC64 of all preceding bytes. A length
+//! has 6, 14, 32 or 64 bits, as in RDB files.
 //!
 //! [`Writer`] builds a payload value by value. [`Values`] holds the values of a payload in memory.
 //!
@@ -22,13 +22,13 @@
 use crc::{CRC_64_REDIS, Crc, Table};
 use std::collections::{TryReserveError, VecDeque};
 
-/// Why bytes are no payload of a module value.
+/// Why bytes are not the payload of a module value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The payload ends early.
     #[error("the payload ends early")]
     Truncated,
-    /// The payload contradicts the format; the text says where.
+    /// The payload is malformed; the text describes the error.
     #[error("{0}")]
     Invalid(&'static str),
 }
@@ -37,10 +37,10 @@ static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
 /// First byte of the payload of a module value.
 const MODULE_VALUE: u8 = 7;
-/// RDB version in the footer. A server refuses versions above its own; 9 is below that of every server
-/// we run on and knows module values in today's form.
+/// RDB version in the footer. A server refuses versions above its own. All supported servers accept 9, and it has the
+/// current format of module values.
 const RDB_VERSION: u16 = 9;
-/// Bytes of RDB version and CRC64 at the end.
+/// Size of the footer: RDB version and CRC64.
 const FOOTER_BYTES: usize = 10;
 
 const OPCODE_END: u64 = 0;
@@ -52,13 +52,15 @@ const OPCODE_STRING: u64 = 5;
 /// The 64-bit id of a module type: nine characters of six bits, then ten bits of encoding version.
 ///
 /// # Panics
-/// If a character is outside `A-Z a-z 0-9 - _`; names are constants, so a test of the type meets it.
+/// If a character is not one of `A-Z a-z 0-9 - _`.
 #[must_use]
 pub fn type_id(name: &[u8; 9], encoding_version: u16) -> u64 {
     const CHARACTERS: &[u8; 64] =
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let name = name.iter().fold(0, |id, character| {
-        let six_bits = CHARACTERS.iter().position(|known| known == character);
+        let six_bits = CHARACTERS
+            .iter()
+            .position(|candidate| candidate == character);
         id << 6 | six_bits.expect("a character of a type name") as u64
     });
     name << 10 | u64::from(encoding_version)
@@ -71,19 +73,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty payload of the type with this id (see [`type_id`]).
+    /// Starts a payload of the type with this id (see [`type_id`]).
     #[must_use]
     pub fn new(type_id: u64) -> Self {
         Self::with_buffer(type_id, Vec::new())
     }
 
-    /// As [`Writer::new`], with memory for a payload of `bytes` bytes.
+    /// Like [`Writer::new`], with memory allocated for a payload of `bytes` bytes.
     ///
     /// # Errors
-    /// [`TryReserveError`] if the allocator refuses it.
+    /// [`TryReserveError`] if the allocation fails.
     pub fn with_capacity(type_id: u64, bytes: u64) -> Result<Self, TryReserveError> {
         let mut buffer = Vec::new();
-        // An overflow of `usize` is refused as too large.
+        // `try_reserve_exact` refuses `usize::MAX`, so a size above it fails, too.
         buffer.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         Ok(Self::with_buffer(type_id, buffer))
     }
@@ -123,19 +125,19 @@ impl Writer {
         }
     }
 
-    /// Appends an integer. Signed integers have the same form.
+    /// Appends an integer. Signed integers have the same encoding.
     pub fn write_unsigned(&mut self, value: u64) {
         self.length(OPCODE_UNSIGNED);
         self.length(value);
     }
 
-    /// Appends a double, bit for bit.
+    /// Appends a double without changing its bits.
     pub fn write_double(&mut self, value: f64) {
         self.length(OPCODE_DOUBLE);
         self.payload.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Appends a string of bytes.
+    /// Appends a byte string.
     pub fn write_bytes(&mut self, value: &[u8]) {
         self.length(OPCODE_STRING);
         self.length(value.len() as u64);
@@ -143,30 +145,29 @@ impl Writer {
     }
 }
 
-/// One value of a stream.
+/// One value of a payload.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A signed or unsigned integer; the two have one form.
+    /// A signed or unsigned integer; both have the same encoding.
     Integer(u64),
     /// A double.
     Double(f64),
-    /// A string of bytes.
+    /// A byte string.
     Bytes(Vec<u8>),
 }
 
-/// A stream of values in memory.
+/// The values of a payload, in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Values {
-    /// What is left to read, in order.
+    /// The values that are not yet read, in order.
     pub values: VecDeque<Value>,
 }
 
 impl Values {
-    /// Reads a payload's values and the type's id. The footer is skipped, not checked: that is the
-    /// server's part.
+    /// Reads the type id and the values of a payload. Ignores the footer, because the server checks it.
     ///
     /// # Errors
-    /// [`Error`] if the bytes are no payload of a module value.
+    /// [`Error`] if the bytes are not the payload of a module value.
     pub fn from_dump(payload: &[u8]) -> Result<(u64, Self), Error> {
         let body = payload
             .len()
@@ -194,7 +195,7 @@ impl Values {
         Ok((id, Self { values }))
     }
 
-    /// The payload of these values for the type with this id.
+    /// The payload of these values with this type id.
     #[must_use]
     pub fn to_dump(&self, type_id: u64) -> Vec<u8> {
         let mut writer = Writer::new(type_id);
@@ -209,7 +210,7 @@ impl Values {
     }
 }
 
-/// Reads the RDB's lengths and strings.
+/// Reads lengths and strings in RDB format.
 struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -245,8 +246,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A string: plain, or compressed with LZF (the RDB's other two forms hold integers as text, which
-    /// module values never use).
+    /// Reads a string, either plain or compressed with LZF. RDB's other string encodings hold integers; servers do not
+    /// use them for module values.
     fn string(&mut self) -> Result<Vec<u8>, Error> {
         const COMPRESSED: u8 = 0xc3;
         if self.rest.first() != Some(&COMPRESSED) {
@@ -257,7 +258,7 @@ impl Reader<'_> {
         let compressed_len = self.length()?;
         let len = self.length()?;
         let compressed = self.take(compressed_len)?;
-        // LZF at its best makes 264 bytes of 3.
+        // LZF compresses at most 264 bytes to 3.
         if len > compressed_len.saturating_mul(100) {
             return Err(Error::Invalid("not LZF data"));
         }
@@ -267,7 +268,7 @@ impl Reader<'_> {
     }
 }
 
-/// Undoes LZF (Marc Lehmann's format): literal runs, and copies of what was already written.
+/// Decompresses LZF (Marc Lehmann's format): literal runs and copies of previous output.
 fn lzf_expand(mut from: &[u8]) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::new();
     while let Some((&control, rest)) = from.split_first() {
@@ -301,7 +302,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_type_id_is_the_one_servers_write() {
+    fn the_type_id_matches_a_payload_of_a_server() {
         // From golden/dumps: the first ten bytes of a Bloom filter's payload.
         let golden = [0x07, 0x81, 0x30, 0x16, 0xe5, 0xa2, 0x89, 0xbe, 0xf8, 0x04];
         let id = type_id(b"MBbloom--", 4);
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_refused_without_a_panic() {
+    fn invalid_payloads_are_errors() {
         for payload in [&b""[..], b"\x07", &[7; 11], &[0xc3; 40]] {
             assert!(Values::from_dump(payload).is_err());
         }
@@ -326,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(
+        fn written_values_are_read_back(
             integers: Vec<u64>, double: f64, strings: Vec<Vec<u8>>, id: u64,
         ) {
             let mut values = Values::default();

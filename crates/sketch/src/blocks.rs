@@ -1,7 +1,7 @@
 //! The heap blocks of a structure, for memory accounting and defragmentation.
 //!
-//! A structure lists its blocks; the server measures and moves a block. A block is always that of a vector and is
-//! passed as a vector, so that no raw address is needed.
+//! A structure lists its blocks, and the server measures or moves them. Every block is that of a vector and is passed
+//! as a vector, so that no raw addresses are needed.
 
 /// Visits blocks, such as the accounting of the server.
 pub trait BlockVisitor {

@@ -8,18 +8,17 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A block of bytes of fixed length on the heap, zeroed when made.
+/// A heap block of fixed length, initially zero.
 ///
-/// Zeroed memory comes from the allocator's `alloc_zeroed`, so the pages of a large buffer are not
-/// touched before they are used.
+/// Allocated with `alloc_zeroed`, so the system provides the pages of a large buffer only when they are first used.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
-    // Capacity and length are equal: made so by every constructor, and no method changes either.
+    // Capacity and length are equal: every constructor ensures it, and no method changes either.
     bytes: Vec<u8>,
 }
 
 impl Buffer {
-    /// A buffer of `len` zero bytes. Costs no page until it is touched.
+    /// A buffer of `len` zero bytes. The system provides pages when they are first used.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses or the length exceeds the address space.
@@ -33,7 +32,7 @@ impl Buffer {
         // SAFETY: the layout's size is not zero.
         let block = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
         // SAFETY: the block comes from the global allocator with the layout of `len` bytes at
-        // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialised.
+        // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialized.
         let bytes = unsafe { Vec::from_raw_parts(block.as_ptr(), len, len) };
         Ok(Self { bytes })
     }
@@ -48,12 +47,12 @@ impl Buffer {
         Ok(Self { bytes: copy })
     }
 
-    /// Shows `visitor` the block.
+    /// Passes the block to `visitor`.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.bytes);
     }
 
-    /// Lets `mover` put the block elsewhere; the contents stay the same.
+    /// Passes the block to `mover`, which may move it. The contents stay the same.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         mover.relocate(&mut self.bytes);
     }

@@ -42,13 +42,13 @@ pub trait Source {
     /// As [`Source::read_unsigned`].
     fn read_double(&mut self) -> Result<f64, FormatError>;
 
-    /// The next value, a string of bytes.
+    /// The next value, a byte string.
     ///
     /// # Errors
     /// As [`Source::read_unsigned`]. Takes at most as much memory as the stream has bytes.
     fn read_bytes(&mut self) -> Result<Buffer, FormatError>;
 
-    /// The next value, a signed integer, which has the same form as an unsigned one.
+    /// The next value, a signed integer, which has the same encoding as an unsigned one.
     ///
     /// # Errors
     /// As [`Source::read_unsigned`].
@@ -65,13 +65,13 @@ pub trait Sink {
     fn write_signed(&mut self, value: i64) {
         self.write_unsigned(value.cast_unsigned());
     }
-    /// Appends a double, bit for bit.
+    /// Appends a double without changing its bits.
     fn write_double(&mut self, value: f64);
-    /// Appends a string of bytes.
+    /// Appends a byte string.
     fn write_bytes(&mut self, value: &[u8]);
 }
 
-/// Reads packed little-endian fields off the front of a byte slice.
+/// Reads packed little-endian fields from the front of a byte slice.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     rest: &'a [u8],

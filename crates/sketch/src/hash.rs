@@ -8,7 +8,7 @@ const R64: u32 = 47;
 const M32: u32 = 0x5bd1_e995;
 const R32: u32 = 24;
 
-/// MurmurHash64A of `item` with `seed`: 64 bits, words read as little-endian.
+/// MurmurHash64A of `item` with `seed`: 64 bits, blocks read as little-endian.
 ///
 /// Cost: one pass over the item, eight bytes per step.
 #[inline]

@@ -16,7 +16,7 @@ const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 /// RedisBloom's data has.
 ///
 /// The algorithm is that of Arm's Optimized Routines (`log.c`, 2018): x = 2^k z; a table has 1/c and ln c
-/// for a c near z; ln x = k ln 2 + ln c + ln(1 + r) with r = z/c - 1, and a polynomial for ln(1 + r).
+/// for a number c near z; ln x = k ln 2 + ln c + ln(1 + r) with r = z/c - 1, and a polynomial for ln(1 + r).
 /// The error is below 0.52 units in the last place, so for up to one number in a thousand the result is
 /// not the nearest double. Which products are fused with a sum decides the last bit: it is as in glibc's machine code.
 #[must_use]
@@ -81,7 +81,7 @@ fn ln_near_1(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// How many inputs the checksum is taken of; `make test-math` has 100 million.
+    /// Environment variable with the number of inputs of the checksum; `make test-math` sets it to 100 million.
     const INPUTS: &str = "ROUGHLY_MATH_INPUTS";
 
     /// Inputs of all kinds: error rates, decimal and tightened error rates, all doubles between 0 and 1, all positive
@@ -122,7 +122,7 @@ mod tests {
         match std::env::var(INPUTS).as_deref() {
             Err(_) => (1_000_000, 8_106_470_455_059_989_133),
             Ok("100000000") => (100_000_000, 17_548_507_210_259_509_410),
-            Ok(count) => panic!("{INPUTS} is {count}: there is a checksum of 100000000 only"),
+            Ok(count) => panic!("{INPUTS} is {count}: only 100000000 has a recorded checksum"),
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(checksum(inputs().take(count), ln), wanted);
     }
 
-    /// On other machines the C library has other results.
+    /// On other machines the results of the C library differ.
     #[test]
     #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
     fn the_recorded_results_are_those_of_glibc_with_fma() {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn ln_of_chosen_numbers_is_that_of_glibc_with_fma() {
-        // Without FMA, 0.008194, 0.09792 and 0.113854 have another last bit.
+        // Without FMA, the last bit differs for 0.008194, 0.09792 and 0.113854.
         let recorded: &[(f64, u64)] = &[
             (0.5, 0xbfe6_2e42_fefa_39ef),
             (0.25, 0xbff6_2e42_fefa_39ef),

@@ -49,7 +49,7 @@ impl fmt::Debug for Budget<'_> {
     }
 }
 
-/// An empty vector with room for `len` elements.
+/// An empty vector with capacity for `len` elements.
 ///
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.
@@ -59,7 +59,7 @@ pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(vec)
 }
 
-/// Makes room for exactly `additional` more elements, if there is less.
+/// Reserves capacity for exactly `additional` more elements, unless it is available.
 ///
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.
@@ -85,8 +85,8 @@ pub fn try_push<T>(vec: &mut Vec<T>, element: T) -> Result<(), OutOfMemory> {
 
 /// The capacity of a growing vector with `len` elements: the next power of two, at most `max_len`.
 ///
-/// It depends on these two numbers only, not on how the vector grew. So a copy of a sketch, and the sketch as it is
-/// loaded from a file, take the memory that the original takes.
+/// It depends on these two numbers only, not on how the vector grew, so copies and loaded sketches use as much memory
+/// as the original.
 #[must_use]
 pub fn capacity_for(len: usize, max_len: usize) -> usize {
     match len {
@@ -95,7 +95,8 @@ pub fn capacity_for(len: usize, max_len: usize) -> usize {
     }
 }
 
-/// Makes room for `len` elements in total. The capacity is [`capacity_for`] these lengths if the vector must grow.
+/// Reserves capacity for `len` elements in total. If the vector must grow, the new capacity is that of
+/// [`capacity_for`].
 ///
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.
@@ -106,7 +107,7 @@ pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, max_len: usize) -> Result<()
     reserve_exact(vec, capacity_for(len, max_len) - vec.len())
 }
 
-/// Shrinks the capacity to [`capacity_for`] the present length. Nothing changes if there is no memory for the smaller
+/// Shrinks the capacity to [`capacity_for`] the current length. Nothing changes if there is no memory for the smaller
 /// block.
 pub fn shrink<T>(vec: &mut Vec<T>, max_len: usize) {
     let capacity = capacity_for(vec.len(), max_len);

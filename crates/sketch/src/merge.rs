@@ -1,4 +1,4 @@
-//! What the merges of all families share: sources that are named several times, and a limit of the work.
+//! Merges of all families: repeated sources, and the work limit.
 
 use crate::memory::{OutOfMemory, with_capacity};
 
@@ -9,12 +9,12 @@ pub const MAX_BYTES: u64 = 1 << 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the merge would read {bytes} bytes")]
 pub struct TooMuchWork {
-    /// What it would read.
+    /// Bytes that it would read.
     pub bytes: u64,
 }
 
-/// Whether a merge may read `bytes` bytes of so many operands. A destination and one source may always be
-/// merged, whatever their size: a larger merge can be split into such.
+/// Checks that a merge of this many operands may read `bytes` bytes. A destination and one source may always be
+/// merged, whatever their size, because a larger merge can be split into such merges.
 ///
 /// # Errors
 /// [`TooMuchWork`] if there are more than two operands and more than `max_bytes` to read.
@@ -25,12 +25,12 @@ pub fn check_work(operands: usize, bytes: u64, max_bytes: u64) -> Result<(), Too
     Ok(())
 }
 
-/// Which of several operands are the same.
+/// The distinct operands among several.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// Of each distinct operand the number of its first occurrence, in their order.
+    /// For each distinct operand, the index of its first occurrence, in order.
     pub firsts: Vec<usize>,
-    /// Of each operand its number among the distinct ones.
+    /// For each operand, its index among the distinct ones.
     pub numbers: Vec<usize>,
 }
 

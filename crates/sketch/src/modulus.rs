@@ -9,7 +9,7 @@
 /// divisions do not, and vectors have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulus<T> {
-    /// 0 stands for a divisor above the greatest number, which changes none.
+    /// 0 represents a divisor above the largest number, which leaves all numbers unchanged.
     divisor: T,
     inverse: T,
 }
@@ -39,7 +39,7 @@ macro_rules! modulus {
                 let product = <$wide>::from(x) * <$wide>::from(self.inverse);
                 let quotient = (product >> <$word>::BITS) as $word;
                 let rest = x.wrapping_sub(quotient.wrapping_mul(self.divisor));
-                // Below the divisor the difference wraps to something large.
+                // If it is below the divisor, the difference wraps to a large number.
                 rest.min(rest.wrapping_sub(self.divisor))
             }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers at which a remainder is easily wrong: multiples of the divisor and their neighbors.
+    /// Numbers for which remainders are error-prone: multiples of the divisor and their neighbors.
     fn numbers_near_multiples(divisor: u64) -> impl Iterator<Item = u64> {
         [
             0,

@@ -4,7 +4,7 @@
 
 /// Prefetches the cache line of `bytes[index]`, for reading or writing.
 ///
-/// Does nothing for an index after the end, and on processors without such a hint. It helps only if the memory is
+/// Does nothing for an index beyond the end, and on processors without such a hint. It helps only if the memory is
 /// larger than the caches; see the "Speed" sections of the spec pages.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], index: usize) {
@@ -29,8 +29,8 @@ pub fn prefetch(bytes: &[u8], index: usize) {
     let _ = address;
 }
 
-/// Runs `work` compiled for AVX2 and BMI if the processor has them, otherwise as it is. Only code that is inlined into
-/// `work` is compiled so. Cost: a test of three flags, and two copies of the code of `work`.
+/// Runs `work` compiled for AVX2 and BMI if the processor has them, otherwise the normal code. This applies only to
+/// code that is inlined into `work`. Cost: a test of three flags, and a second copy of the code.
 #[inline]
 pub fn with_wide_vectors<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! [`Stored`]: everything that a sketch can do with bytes.
+//! [`Stored`]: conversion of sketches to and from bytes.
 
 use crate::blocks::Blocks;
 use crate::format::chunks::{self, ChunkError, Place};

@@ -1,14 +1,14 @@
 //! The limit on the hashing that one command may do in a sketch with many rows.
 //!
-//! Work is counted in bytes hashed. An item is hashed once per [`LANES`] rows: a single item of 512 MiB in a sketch of
-//! a million rows would take a day.
+//! Work is counted in bytes hashed. An item is hashed once per [`LANES`] rows, so a single large item in a sketch of
+//! a million rows could block the server for hours.
 
 use crate::rows::LANES;
 
 /// Sketches of up to this many rows have no limit: an item needs at most five passes.
 pub const MAX_ROWS_WITHOUT_LIMIT: u64 = 32;
 
-/// The work that one command may do: 4 GiB, which takes seconds.
+/// The work that one command may do: hashing 4 GiB.
 const MAX_WORK: u64 = 1 << 32;
 
 /// The work of a pass besides the item's bytes: eight cells of memory.

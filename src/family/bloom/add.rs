@@ -73,8 +73,8 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<'a> {
     let items = call.len() - first;
     let filters = chain.filters().len();
-    // The array ends at the first item that a full non-scaling filter refuses. Its length is left open only where
-    // that can happen, because an array of unknown length costs the server more.
+    // The array ends at the first item that a full non-scaling filter refuses. The array has an unknown length only
+    // in that case, because such an array costs the server more.
     let may_end_early = !chain.is_scaling() && (items as u64) > chain.remaining_capacity();
     if may_end_early {
         call.reply_open_array();

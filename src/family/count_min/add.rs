@@ -50,7 +50,8 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         call.reply_array(1);
         record(call, by, sketch.increment(call.arg(2).bytes(), by));
     } else {
-        // All increments are checked before the first item is counted. Parsing them twice costs less than a list.
+        // All increments are checked before the first item is counted. Parsing them twice is cheaper than storing
+        // them.
         let increments = call.args_from(3).step_by(2).map(Argument::integer);
         if increments.clone().any(|by| by.is_none()) {
             return Err(NOT_INTEGER.into());

@@ -10,12 +10,12 @@ use roughly_sketch::memory::Budget;
 use std::cell::Cell;
 use std::ffi::CStr;
 
-/// The filter has as many sub-filters as it may have.
+/// The error of a filter that has the maximum number of sub-filters.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
-/// Sub-filters that one command may add; further items are refused like items without memory. Each item is looked
-/// up in all sub-filters, and `cf-max-expansions` is checked once per command: without this limit, 500 KB of equal
-/// items keep the server busy for minutes. Legitimate growth is far below it.
+/// Maximum number of sub-filters that one command may add; further items are refused like items without memory. Each
+/// item is looked up in all sub-filters, and `cf-max-expansions` is checked only once per command. Without this
+/// limit, one command with many equal items would block the server for minutes.
 const MAX_GROWTHS: u32 = 4096;
 
 /// Whether an item is added that seems to be in the filter already.
@@ -34,7 +34,7 @@ enum Insertion {
     Exists,
     /// The filter is full and does not grow.
     Full,
-    /// Memory to grow was refused.
+    /// The memory for growth was refused.
     OutOfMemory,
 }
 
@@ -49,8 +49,8 @@ impl Insertion {
     }
 }
 
-/// Whether the filter may take no more items. The limit does not apply to commands of a primary or an AOF, whose
-/// sender may have had another limit.
+/// Whether the filter has the maximum number of sub-filters. The limit does not apply to commands from a primary or
+/// an AOF, because the sender may have had another limit.
 fn is_at_limit(call: &Call<'_>, filter: &CuckooFilter) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }

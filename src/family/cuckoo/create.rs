@@ -76,7 +76,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
 fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let mut options = Options::new(call, 3);
     let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
-    // All are looked up before one is parsed: a missing value is reported before an invalid one.
+    // All options are looked up before any is parsed, so that a missing value is reported before an invalid one.
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
@@ -188,7 +188,7 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
             Some(b'c') if index == call.len() => return Err(Error::WrongArity),
             Some(b'c') => {
                 let capacity = call.arg(index).integer().ok_or(c"Bad capacity")?;
-                // The primary may have smaller buckets.
+                // The primary may have a smaller bucket size.
                 let bucket_size = match call.must_obey() {
                     true => *BUCKET_SIZES.start(),
                     false => reserve.parameters.bucket_size.into(),

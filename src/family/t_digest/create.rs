@@ -8,7 +8,7 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use std::ffi::CStr;
 
-/// The default compression. Not a setting, so that the command means the same on every server.
+/// The default compression. It is not a setting, so that the command has the same effect on every server.
 const DEFAULT_COMPRESSION: i64 = 100;
 
 const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
@@ -29,7 +29,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else if call.arg(2).is("COMPRESSION") {
         compression(call.arg(3))?
     } else if call.arg(3).is("COMPRESSION") {
-        // The keyword has no number after it.
+        // The keyword has no value.
         return Err(BAD_COMPRESSION.into());
     } else {
         return Err(WRONG_KEYWORD.into());

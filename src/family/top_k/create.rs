@@ -15,7 +15,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if !matches!(key.get(), Slot::Missing) {
         return Err(c"TopK: key already exists".into());
     }
-    // An invalid number is parsed as one that is out of range, for which the sketch has an error.
+    // An invalid number becomes 0, which is out of range, so that the sketch returns the error.
     let number = |argument| {
         let number = call.arg(argument).integer();
         number.map_or(0, |number| u64::try_from(number).unwrap_or(0))

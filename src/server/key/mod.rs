@@ -24,7 +24,7 @@ use std::ops::Range;
 /// What a key holds.
 #[derive(Debug)]
 pub enum Slot<V> {
-    /// Nothing.
+    /// The key is missing.
     Missing,
     /// A value of another type.
     WrongType,

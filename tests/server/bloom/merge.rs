@@ -100,7 +100,7 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
     assert_answers(
         &mut connection,
         &[
-            // A source may be given twice, and be the destination.
+            // A source may occur twice, and it may be the destination.
             ("BF.MERGE new 3 a b a", "+OK"),
             ("EXPIRE a 1000", ":1"),
             ("BF.MERGE a 2 c a", "+OK"),
@@ -113,14 +113,14 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
         let found = connection.call(&asked);
         let found = found.items().expect("answers");
         assert!(found.iter().all(|answer| answer.integer() == Some(1)));
-        // No count is below the largest nor above the sum; 160 items of one are among the other's.
+        // The count is at least the largest and at most the sum; 160 items are in both.
         let items = connection.call(&format!("BF.CARD {key}")).integer();
         let items = items.expect("a number");
         assert!(
             (wanted - 20..=wanted + 60).contains(&items),
             "{key}: {items}"
         );
-        // The same filters as the longest source's.
+        // The result has as many filters as the longest source.
         let filters = format!("BF.INFO {key} FILTERS");
         assert_eq!(
             connection.call(&filters),
@@ -172,7 +172,7 @@ fn only_merges_with_effect_are_notified() {
         let key = channel.rsplit(':').next().expect("a key").to_owned();
         events.push(format!("{key} {}", text(3)));
     }
-    // Servers from Redis 7.2 on tell of new keys too.
+    // Redis 7.2 and above also publish an event for a new key.
     events.retain(|event| !event.ends_with(" new"));
     assert_eq!(events, ["a bf.merge", "new bf.merge", "end set"]);
 }

@@ -1,4 +1,4 @@
-//! A client that finds the node of a key, as client libraries do.
+//! A cluster client that finds the node of a key like client libraries do.
 
 use super::nodes::{Nodes, TIMEOUT, slot};
 use crate::support::resp::{Connection, Protocol, Reply};
@@ -8,15 +8,15 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections to the nodes, and what was learned about slots.
+/// Connections to the nodes and the known owners of slots.
 #[derive(Debug)]
 pub struct Client {
     ports: Vec<u16>,
     connections: HashMap<u16, Connection>,
     slots: HashMap<u16, u16>,
-    /// Where to ask when nothing is known.
+    /// Port of the node to ask if the owner is unknown.
     next: usize,
-    /// How often a command was sent elsewhere.
+    /// Number of redirections.
     pub redirections: u64,
 }
 
@@ -51,14 +51,14 @@ impl Client {
         reply
     }
 
-    /// Sends a command whose first argument is a key, follows redirections, and waits while
-    /// the cluster has no answer. After a broken connection the command is sent again: it may have
-    /// run before, so that callers who meet dead nodes send only what does the same a second time.
+    /// Sends a command whose first argument is a key, follows redirections, and waits while the cluster is down. If
+    /// the connection breaks, it sends the command again, which may then run twice: callers that expect failures must
+    /// send only idempotent commands.
     pub fn send(&mut self, command: &[Vec<u8>]) -> Reply {
         self.send_from(command).0
     }
 
-    /// As [`Client::send`]; with the port of the node that answered.
+    /// Like [`Client::send`]; also returns the port of the node that replied.
     fn send_from(&mut self, command: &[Vec<u8>]) -> (Reply, u16) {
         let slot = slot(&command[1]);
         let start = Instant::now();
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Sends a write, again and again if need be, until a replica has it too.
+    /// Sends a write until a replica has confirmed it.
     pub fn send_to_both(&mut self, command: &[Vec<u8>]) -> Reply {
         let start = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! A cluster on this machine: primaries that share the slots, and a replica of each.
+//! A local cluster: several primaries, each with one replica.
 
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, free_port};
@@ -6,15 +6,14 @@ use crc::{CRC_16_XMODEM, Crc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Slots of a cluster.
+/// Number of slots in a cluster.
 pub const SLOTS: u16 = 16384;
-/// How long the nodes may take to agree on something.
+/// Maximum time until the nodes agree on a state.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
-/// Milliseconds without an answer after which a node is taken for dead. A busy machine must not
-/// look like one.
+/// Cluster node timeout in milliseconds, long enough that nodes on a busy machine are not considered failed.
 const NODE_TIMEOUT: &str = "5000";
 
-/// The slot of a key: of its hash tag, where it has one.
+/// The slot of a key, or of its hash tag if it has one.
 pub fn slot(key: &[u8]) -> u16 {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
         let rest = &key[open + 1..];
@@ -24,7 +23,7 @@ pub fn slot(key: &[u8]) -> u16 {
     Crc::<u16>::new(&CRC_16_XMODEM).checksum(tag.unwrap_or(key)) % SLOTS
 }
 
-/// The nodes: first the primaries, then, in the same order, a replica of each.
+/// The nodes: all primaries, then their replicas in the same order.
 #[derive(Debug)]
 pub struct Nodes {
     pub servers: Vec<Server>,
@@ -33,7 +32,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts a cluster and waits until it takes commands.
+    /// Starts a cluster and waits until it accepts commands.
     pub fn start(primaries: usize, with_replicas: bool) -> Self {
         let count = primaries * (1 + usize::from(with_replicas));
         let mut buses = Vec::new();
@@ -80,7 +79,7 @@ impl Nodes {
             (0..count).all(|node| field(node).as_deref() == Some(&known))
         });
         for node in primaries..count {
-            // A node may not know yet that the other is a primary.
+            // A node may not have received yet that the other node is a primary.
             let command = format!("CLUSTER REPLICATE {}", nodes.ids[node - primaries]);
             nodes.wait("a replica", |nodes| {
                 nodes.servers[node].call(&command).is_ok()
@@ -90,14 +89,14 @@ impl Nodes {
         nodes
     }
 
-    /// Sends a command that answers OK.
+    /// Sends a command that must reply OK.
     pub fn ok(&self, node: usize, command: &str) {
         let reply = self.servers[node].call(command);
         assert!(reply.is_ok(), "node {node}: {command}: {reply}");
     }
 
-    /// Assigns a slot on a node. Valkey asks its replicas first, and says so when one is not in step just
-    /// then; it is asked again.
+    /// Assigns a slot on a node. Valkey waits for its replicas first and fails if one of them lags behind; the
+    /// command is then repeated.
     fn set_slot(&self, node: usize, command: &str) {
         let command = format!("CLUSTER SETSLOT {command}");
         self.wait("a replica in step", |nodes| {
@@ -115,7 +114,7 @@ impl Nodes {
         lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.to_owned()))
     }
 
-    /// Waits for a condition.
+    /// Waits until a condition is true.
     pub fn wait(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
@@ -124,7 +123,7 @@ impl Nodes {
         }
     }
 
-    /// Waits until all nodes say that the cluster works and the replicas are in step.
+    /// Waits until all nodes report that the cluster works and all replicas are synchronized.
     pub fn wait_until_ok(&self) {
         self.wait("the cluster", |nodes| {
             let works = |node| nodes.field(node, "cluster_state").as_deref() == Some("ok");
@@ -136,11 +135,10 @@ impl Nodes {
         });
     }
 
-    /// What a node has written down of the others, for a node that shall start again after a kill. Two
-    /// faults of servers would keep it from that. Valkey 8.1 writes the file in place, so that a kill may
-    /// leave half of it. And Valkey 8.0 and 8.1 refuse a file in which a replica stands in another shard than its
-    /// primary, although it writes such files: for a while after REPLICATE it has not heard of the new
-    /// shard. So this waits until the node knows the truth, and gives the whole file with it.
+    /// The nodes.conf of a node, for a restart after a kill. Two defects of servers can prevent this restart. Valkey
+    /// 8.1 overwrites the file in place, so a kill may leave half of it. Valkey 8.0 and 8.1 refuse a file in which a
+    /// replica has another shard than its primary, although they write such files until they have received the new
+    /// shard after REPLICATE. So this function waits until the file is valid, and returns it.
     pub fn known_nodes(&self, node: usize) -> Vec<u8> {
         let file = self.servers[node].dir().join("nodes.conf");
         let mut bytes = Vec::new();
@@ -157,21 +155,21 @@ impl Nodes {
         self.servers[node].info("role").expect("a role")
     }
 
-    /// The nodes that are primaries now.
+    /// The indexes of the current primaries.
     pub fn primaries(&self) -> Vec<usize> {
         let all = 0..self.servers.len();
         all.filter(|node| self.role(*node) == "master").collect()
     }
 
-    /// The other of a pair of primary and replica.
+    /// The other node of a pair of primary and replica.
     pub fn partner(&self, node: usize) -> usize {
         (node + self.primaries) % self.servers.len()
     }
 
-    /// Which primary has a slot, as the primaries themselves see it.
+    /// The owner of a slot according to the primaries.
     pub fn owner(&self, slot: u16) -> usize {
         let owns = |node: &usize| {
-            // The ranges of slots are at the end of a node's line, after eight other fields.
+            // A node's line has eight fields and then the slot ranges.
             let reply = self.servers[*node].call("CLUSTER NODES");
             let text = String::from_utf8_lossy(reply.text().expect("text")).into_owned();
             let line = text
@@ -193,7 +191,7 @@ impl Nodes {
             .unwrap_or_else(|| panic!("nobody has slot {slot}"))
     }
 
-    /// Moves a slot with all its keys, a few keys at a time, as `--cluster reshard` of the client does.
+    /// Migrates a slot with all its keys, a few keys at a time, like `--cluster reshard` of the client.
     pub fn move_slot(&self, slot: u16, to: usize) {
         let from = self.owner(slot);
         assert_ne!(from, to);
@@ -227,7 +225,7 @@ impl Nodes {
     }
 }
 
-/// Whether the text of a `nodes.conf` is whole, and no replica stands in another shard than its primary.
+/// Whether the text of a `nodes.conf` is complete, and every replica has the shard of its primary.
 fn is_consistent(text: &str, count: usize) -> bool {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
     let Some((vars, nodes)) = lines.split_last() else {
@@ -243,7 +241,7 @@ fn is_consistent(text: &str, count: usize) -> bool {
         Some(&"-") => true,
         Some(primary) => shard(primary).is_some_and(|its| Some(its) == shard(words[0])),
     };
-    // The last line ends with an epoch, and a line feed.
+    // The last line ends with an epoch and a line feed.
     let whole = vars.first() == Some(&"vars") && vars.len() == 5 && text.ends_with('\n');
     whole && nodes.len() == count && nodes.iter().all(stands_right)
 }

@@ -1,4 +1,4 @@
-//! Stored count-min sketches on a real server, beyond the recordings: payloads, chunks, the AOF.
+//! Stored count-min sketches on a real server: payloads, chunks and the AOF beyond the recordings.
 
 use crate::count_min::{assert_answers, sketches};
 use crate::families::{Family, dump};
@@ -7,7 +7,7 @@ use crate::support::server::{Options, Server};
 use roughly_dump::{Writer, type_id};
 use std::fs;
 
-/// What RESTORE answers to a payload of these values.
+/// The reply of RESTORE to a payload of these values.
 fn restore(connection: &mut Connection, version: u16, numbers: &[u64], cells: &[u8]) -> Reply {
     let mut payload = Writer::new(type_id(b"CMSk-TYPE", version));
     for &number in numbers {
@@ -35,7 +35,7 @@ fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
         assert!(reply.is_ok(), "{numbers:?}: {reply}");
         let got = connection.call("CMS.INFO k").to_string();
         assert_eq!(got, format!("*[+width :3 +depth :2 {info}"));
-        // It is version 0 that is written.
+        // Version 0 is the version that is written.
         let Reply::Bulk(payload) = dump(&mut connection, "k") else {
             panic!("DUMP");
         };
@@ -134,13 +134,13 @@ fn invalid_chunks_are_refused() {
         ],
     );
     assert_eq!(dump(&mut connection, "k"), before);
-    // A count above the maximum of 8 bytes.
+    // A count above the maximum of an 8-byte cell.
     let reply = connection.send(&[b"CMS.LOADCHUNK", &b"wide"[..], b"9", &[0xff; 8]]);
     assert_eq!(reply.to_string(), "-ERR received bad data");
     assert_eq!(connection.call("CMS.QUERY wide a").to_string(), "*[:0]");
 }
 
-/// All that the AOF's files hold.
+/// The contents of all files of the AOF.
 fn aof(server: &Server) -> String {
     let directory = server.dir().join("appendonlydir");
     let files = fs::read_dir(directory).unwrap();
@@ -150,7 +150,7 @@ fn aof(server: &Server) -> String {
         .collect()
 }
 
-/// A payload above 64 MiB is rewritten in chunks, one below as a whole, in whichever database.
+/// AOF rewrite emits a payload above 64 MiB in chunks and a smaller one as a whole, in any database.
 #[test]
 fn an_aof_rewrite_keeps_small_and_large_sketches() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];

@@ -1,5 +1,5 @@
-//! The environment in which the blocks of a page run: a server, a second one and a cluster if needed, and a client
-//! program that connects to them under the ports that the page names.
+//! The environment in which the blocks of a page run: a server, a second server and a cluster if needed, and a client
+//! program that connects to them under the ports on the page.
 
 use super::page::Block;
 use crate::cluster::nodes::Nodes;
@@ -10,14 +10,14 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 use tempfile::TempDir;
 
-/// Ports that pages name: of the server, of a second one, of a cluster's first node.
+/// Ports on the pages: of the server, of a second server, and of a cluster's first node.
 const PORTS: [&str; 3] = ["6379", "6380", "7000"];
-/// Where pages say that the module is.
+/// Path of the module on the pages.
 const MODULE: &str = "/path/to/libroughly.so";
-/// Debian's Python, which its package of the Redis client belongs to.
+/// Debian's Python, which has the packaged Redis client.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// The servers of a page, each started when a block first names it.
+/// The servers of a page; each starts when a block first uses it.
 #[derive(Debug, Default)]
 pub struct Environment {
     single: Option<Server>,
@@ -27,7 +27,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Runs a block; the error is the difference between its output and the page.
+    /// Runs a block. The error is the difference between its output and the page.
     pub fn run(&mut self, block: &Block) -> Result<(), String> {
         let text = block.lines.join("\n");
         match block.language.as_str() {
@@ -65,7 +65,7 @@ impl Environment {
         }
     }
 
-    /// Runs the commands of a block in the client, which must print the lines below them.
+    /// Runs the commands of a block in the client, and compares the output with the lines below them.
     fn type_in(&mut self, block: &Block, options: &[&str]) -> Result<(), String> {
         let (typed, shown): (Vec<_>, Vec<_>) = block
             .lines
@@ -81,13 +81,13 @@ impl Environment {
         compare(&shown.join("\n"), came.trim_end())
     }
 
-    /// Whether the page's server is a Redis of at least version 8, where settings have no prefix.
+    /// Whether the page's server is Redis 8 or above, where settings have no prefix.
     fn is_redis_8(&mut self) -> bool {
         let server = self.single.get_or_insert_with(Server::start);
         server.version().is_redis_at_least(8, 0)
     }
 
-    /// The port on which the server runs that a page knows under another.
+    /// The real port of the server that has this port on the page.
     fn port(&mut self, named: &str) -> u16 {
         match named {
             "6379" => self.single.get_or_insert_with(Server::start).port(),
@@ -100,7 +100,7 @@ impl Environment {
         }
     }
 
-    /// A text with the real ports and the module's real place.
+    /// Replaces the ports and the module path of the page by the real ones.
     fn with_ports(&mut self, text: &str) -> String {
         let mut text = text.replace(MODULE, &module_path().display().to_string());
         for named in PORTS {
@@ -129,7 +129,7 @@ impl Environment {
     }
 }
 
-/// Runs a program with a text as its input; what it printed, or, if it failed, its errors.
+/// Runs a program with this input. Returns its output, or its error messages if it failed.
 fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     let mut process = command
         .stdin(Stdio::piped())
@@ -138,7 +138,7 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
         .spawn()
         .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let mut stdin = process.stdin.take().expect("an input");
-    // A program that ends early closes its input; its status and output tell.
+    // A program that ends early closes its input; its status and output are then checked.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = process.wait_with_output().expect("an output");
@@ -165,7 +165,7 @@ fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), Stri
     Ok(())
 }
 
-/// A line of a script that ends with a comment after two spaces prints that comment.
+/// A line of a script that ends with a comment after two spaces must print that comment.
 fn promised(block: &Block, printed: &str) -> Result<(), String> {
     let mut rest = printed.lines();
     for line in &block.lines {
@@ -188,7 +188,7 @@ fn compare(written: &str, came: &str) -> Result<(), String> {
     Err(format!("written:\n{written}\ncame:\n{came}\n"))
 }
 
-/// Starts a server with a configuration file that holds this text, until it answers.
+/// Starts a server with a configuration file of this content and waits until it replies.
 fn starts_with(text: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("extra.conf");

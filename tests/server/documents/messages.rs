@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
-/// Texts with blanks that are no errors but names of fields in replies.
+/// Texts with spaces that are not errors but names of reply fields.
 const FIELDS: [&str; 14] = [
     "Number of filters",
     "Number of items inserted",
@@ -23,10 +23,10 @@ const FIELDS: [&str; 14] = [
     "Memory usage",
     "Not found",
 ];
-/// Of these, one is an error all the same: CF.DEL's.
+/// One of these is also an error: that of CF.DEL.
 const NOT_A_FIELD: &str = "Not found";
 
-/// The sources in a directory and those below it, or the one of that name.
+/// The source files in a directory and its subdirectories, or the file with that name.
 fn sources(place: &Path) -> Vec<(PathBuf, String)> {
     let mut paths = vec![place.to_owned()];
     if place.is_dir() {
@@ -42,7 +42,7 @@ fn sources(place: &Path) -> Vec<(PathBuf, String)> {
         } else if path.extension().is_some_and(|kind| kind == "rs") {
             let text = fs::read_to_string(&path).expect("a source");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            // Continued lines of a text are one line; comments are no texts.
+            // Joins the lines of a continued string and removes comments.
             let code = code.replace("\\\n", "");
             let lines = code
                 .lines()
@@ -60,7 +60,7 @@ fn literals<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str>
         .filter_map(|rest| rest.split('"').next())
 }
 
-/// All literals of C strings.
+/// All C string literals.
 fn c_strings(code: &str) -> impl Iterator<Item = &str> {
     let pieces: Vec<_> = code.split('"').collect();
     let marked = |before: &str| {
@@ -75,7 +75,7 @@ fn c_strings(code: &str) -> impl Iterator<Item = &str> {
     strings.into_iter()
 }
 
-/// The errors that the commands of a family answer.
+/// The error replies of a family's commands.
 fn errors(places: &[&str]) -> Vec<String> {
     let mut found: Vec<_> = places
         .iter()
@@ -133,7 +133,7 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// What the page writes for the parts of a text that are filled in.
+/// How the page writes the placeholders of a text.
 fn is_on(page: &str, text: &str) -> bool {
     let parts = text.split(['{', '}', '\\']).step_by(2);
     let parts = parts.map(|part| part.trim_matches([' ', '`', '"']));

@@ -56,7 +56,7 @@ impl Page {
         Self::parse(path.to_owned(), &text)
     }
 
-    /// The text below a heading, up to the next one of the same or a higher level.
+    /// The text below a heading, up to the next heading of the same or a higher level.
     pub fn section(&self, heading: &str) -> Option<&str> {
         let level = heading.split(' ').next()?.len();
         let start = self.text.find(&format!("\n{heading}\n"))? + heading.len() + 2;
@@ -67,7 +67,7 @@ impl Page {
         Some(&rest[..end.unwrap_or(rest.len())])
     }
 
-    /// The names under which headings are linked to.
+    /// The anchors of the headings.
     pub fn headings(&self) -> impl Iterator<Item = String> {
         let lines = self.text.lines().filter(|line| line.starts_with('#'));
         lines.map(|line| {
@@ -79,7 +79,7 @@ impl Page {
         })
     }
 
-    /// Targets of links that are not on the network.
+    /// Targets of links within the repository.
     pub fn links(&self) -> impl Iterator<Item = &str> {
         let targets = self.text.split("](").skip(1);
         targets

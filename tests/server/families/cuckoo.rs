@@ -9,7 +9,7 @@ use crate::workload::{with_item, with_items, words};
 
 const CREATE: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
 const COPY_OF_FULL: &[&str] = &["COPY full copy"];
-/// An insertion into `full` adds a sub-filter to its eleven.
+/// The next insertion into `full`, which has eleven sub-filters, adds one.
 const ONE_MORE: &[(&str, i64)] = &[("Number of filters", 12)];
 
 pub const FAMILY: Family = Family {
@@ -211,7 +211,7 @@ pub const FAMILY: Family = Family {
             row("CF.EXISTS cf 1", ""),
             row("CF.MEXISTS cf 0..1000", "1,000 items"),
             row("CF.COUNT cf 1", ""),
-            // From the middle on, up to the second compaction: the longest of 1,000 states that were tried.
+            // From the middle on, up to the second compaction: the slowest of 1,000 tested states.
             row(
                 "CF.DEL copy 6398760",
                 "the deletion that sets a compaction off",
@@ -223,7 +223,7 @@ pub const FAMILY: Family = Family {
             row("CF.DEBUG cf", ""),
             row("CF.SCANDUMP cf 1", "a sub-filter"),
             row("CF.LOADCHUNK cf chunk:cf", "a sub-filter"),
-            // Of the same states.
+            // Of the same states as above.
             row("CF.COMPACT copy", "of which 17 % were deleted")
                 .before(&["COPY cf copy", "each:CF.DEL copy 3325000..4973760"])
                 .key("cf"),

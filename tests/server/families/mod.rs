@@ -1,8 +1,8 @@
-//! The families of the module: everything that the tests need to know of each, one file per family.
+//! The families of the module: what the tests need for each of them, one file per family.
 //!
-//! A new family is one more file here and one more line in [`FAMILIES`].
+//! A new family needs a new file and a line in [`FAMILIES`].
 //!
-//! Commands are arguments between spaces. `KEY` is the key, `SOURCE` another key of the same type.
+//! Arguments of commands are separated by spaces. `KEY` is the key, `SOURCE` another key of the same type.
 
 mod bloom;
 mod count_min;
@@ -29,7 +29,7 @@ pub struct Family {
     pub type_name: &'static str,
     /// The newest encoding version of the type.
     pub encoding_version: u16,
-    /// Prefix of the commands without the period, in lower case. The tests name keys and files after it.
+    /// Prefix of the commands in lower case, without the period. Tests also use it in names of keys and files.
     pub prefix: &'static str,
     /// ACL category.
     pub category: &'static str,
@@ -37,14 +37,14 @@ pub struct Family {
     pub info_prefix: &'static str,
     /// Page of the documentation.
     pub page: &'static str,
-    /// Source files and directories whose errors the page explains.
+    /// Source files and directories whose errors the page must explain.
     pub sources: &'static [&'static str],
 
-    /// Commands that read, without the prefix.
+    /// Names of the read commands, without the prefix.
     pub read_commands: &'static [&'static str],
-    /// Commands that write.
+    /// The write commands.
     pub write_commands: &'static [Write],
-    /// Version of RedisBloom that introduced the commands, unless [`Family::since_exceptions`] has another.
+    /// Version of RedisBloom that introduced the commands, except for those in [`Family::since_exceptions`].
     pub since: &'static str,
     /// Commands that a later version of RedisBloom introduced.
     pub since_exceptions: &'static [(&'static str, &'static str)],
@@ -53,11 +53,11 @@ pub struct Family {
     /// Settings of the family.
     pub settings: &'static [Setting],
 
-    /// Creates a key of several items where there is none.
+    /// Creates a missing key with several items.
     pub build: &'static [&'static str],
     /// Read-only commands whose replies show the value.
     pub reads: &'static [&'static str],
-    /// A write that changes the value every time, with its keyspace event. `NEW` is an item that `build` does not add.
+    /// A write that always changes the value, with its keyspace event. `NEW` is an item that `build` does not add.
     pub change: (&'static str, &'static str),
     /// Write commands that change nothing after `build`.
     pub idle: &'static [&'static str],
@@ -66,37 +66,37 @@ pub struct Family {
     /// Creates a key of at least 128 MiB: the command and how many chunks of 16 MiB fill it. `None` for a type without
     /// a reservation.
     pub reserve_huge: Option<(&'static str, usize)>,
-    /// Creates a key of some 40 MiB once [`Fill`] has filled it.
+    /// Creates a key of about 40 MiB that [`Fill`] fills.
     pub reserve_large: &'static str,
-    /// How a key created by [`Family::reserve_large`] is filled.
+    /// How to fill a key that [`Family::reserve_large`] created.
     pub fill: Fill,
 
     /// Every way to create a key, except for LOADCHUNK.
     pub creations: &'static [&'static str],
     /// Every way to make a key grow.
     pub growths: &'static [Growth],
-    /// How the family merges keys, where it does.
+    /// MERGE of the family, if it exists.
     pub merge: Option<Merge>,
     /// Kinds of values in the stored form: `integer`, `double`, `bytes`.
     pub stored_kinds: &'static [&'static str],
     /// SCANDUMP returns no chunks for a value without items.
     pub has_no_chunks_when_empty: bool,
-    /// How values compare with those recorded of RedisBloom. `None` if RedisBloom does not have the type.
+    /// How stored values compare with those recorded from RedisBloom. `None` if RedisBloom does not have the type.
     pub recorded: Option<Comparison>,
     /// Keys whose memory usage is measured.
     pub memory: Memory,
 
     /// Random commands.
     pub random: RandomCommands,
-    /// Commands for the soak test: K and L are keys, I items, N small numbers, X large ones.
+    /// Commands for the soak test: K and L are keys, I an item, N a small number, X a large one.
     pub soak: &'static [&'static str],
-    /// How a key stores a set of numbers. `None` for top-k, which forgets by design.
+    /// Commands that store a set of numbers. `None` for top-k, which does not keep all items.
     pub numbers: Option<NumberSet>,
-    /// Every command on a key K, whatever the key contains.
+    /// Every command with a key K, whatever the key contains.
     pub uses: &'static [&'static str],
-    /// Commands on a key K with a size `*`.
+    /// Commands with a key K and a size `*`.
     pub sizes: &'static [&'static str],
-    /// A command on SOURCE that a handler of another module runs, and its reply in RESP2.
+    /// A command on SOURCE for a handler of another module, and its reply in RESP2.
     pub handler: (&'static str, &'static str),
     /// Keys and commands of the table of worst cases.
     pub worst_cases: WorstCases,
@@ -105,13 +105,13 @@ pub struct Family {
     pub defrag: Defrag,
 }
 
-/// A command that writes.
+/// A write command.
 pub struct Write {
     /// Name without the prefix.
     pub name: &'static str,
     /// The flags of its (first) key.
     pub flags: &'static str,
-    /// A command of the server that reads and writes its key in the same way.
+    /// A built-in command that reads and writes its key in the same way.
     pub like: &'static str,
     /// Arguments after the key.
     pub arguments: &'static str,
@@ -135,15 +135,15 @@ const INSERT: &str = "[+RW +insert]";
 const UPDATE: &str = "[+RW +update]";
 const ACCESS_UPDATE: &str = "[+RW +access +update]";
 const DELETE: &str = "[+RW +delete]";
-/// The flags of the key of a command that reads.
+/// The flags of the key of a read command.
 pub const READ: &str = "[+RO +access]";
 
 /// A setting.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// Name without the prefix that some servers put before it.
+    /// Name without the prefix of some servers.
     pub name: &'static str,
-    /// The value that it has by default.
+    /// Default value.
     pub default: &'static str,
     /// Another valid value.
     pub other: &'static str,
@@ -166,11 +166,11 @@ pub const fn setting(
     }
 }
 
-/// How a large key is filled.
+/// How to fill a large key.
 pub enum Fill {
     /// With random chunks. The function makes the bytes valid.
     Chunks(fn(&mut [u8])),
-    /// With a command that random numbers are appended to.
+    /// With a command to which random numbers are appended.
     Numbers(&'static str),
 }
 
@@ -178,22 +178,22 @@ pub enum Fill {
 pub struct Growth {
     /// Creates the key.
     pub create: &'static [&'static str],
-    /// The command. Its last argument stands for new items, `ITEMS` or `PAIRS`, each time.
+    /// The command. Its last argument, `ITEMS` or `PAIRS`, is replaced by new items each time.
     pub command: &'static str,
     /// Items per command.
     pub items: usize,
-    /// What the command replies for an item that is refused.
+    /// How the reply reports a refused item.
     pub refusal: Refusal,
 }
 
-/// How a command reports an item that is refused.
+/// How a reply reports a refused item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The reply to the command is the error.
+    /// The reply is the error.
     Command,
-    /// The error is the item's element of the reply.
+    /// The item's element of the reply is the error.
     Element,
-    /// -1 is the item's element of the reply.
+    /// The item's element of the reply is -1.
     MinusOne,
 }
 
@@ -219,10 +219,10 @@ pub struct Merge {
     pub missing_source: &'static str,
 }
 
-/// How the stored form of a value compares with the one recorded of RedisBloom.
+/// How the stored form of a value compares with that recorded from RedisBloom.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Equal, and equal after the same commands.
+    /// Equal when loaded, and equal when created by the same commands.
     Exact,
     /// Equal, except that RedisBloom stores a pointer where Roughly stores the random state.
     ExactExceptPointers,
@@ -242,18 +242,18 @@ pub struct Memory {
     pub change: Option<&'static str>,
 }
 
-/// How MEMORY USAGE after loading compares with that before.
+/// How MEMORY USAGE after loading compares with that before loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usage {
-    /// The same: the memory is a function of the state.
+    /// Equal: the memory is a function of the state.
     Equal,
-    /// At most the same: the key has memory that is not part of its state (answers that reads keep, the buffer of the
-    /// item that a top-k removed last).
+    /// At most equal: the key has memory that is not part of its state (the compressed form that queries keep, the
+    /// buffer of the item that a top-k sketch expelled last).
     AtMost,
 }
 
-/// Commands that create a key. A range `FIRST..END` as the last argument stands for these numbers; with `each:` before
-/// the command, it runs once for each of them.
+/// Commands that create a key. A range `FIRST..END` as the last argument is replaced by these numbers. With the
+/// prefix `each:`, the command runs once per number.
 pub struct MemoryCase {
     pub usage: Usage,
     pub commands: Vec<String>,
@@ -292,7 +292,7 @@ pub struct NumberSet {
     pub add: &'static str,
     /// Replies with a positive integer for a number that was added.
     pub test: &'static str,
-    /// Reports how many were added: an integer, or pairs of which one has this name.
+    /// Reports the number of added items: an integer, or the field with this name.
     pub count: (&'static str, &'static str),
 }
 
@@ -317,7 +317,7 @@ impl NumberSet {
         create.map(move |template| Self::command(template, key, 0))
     }
 
-    /// How many numbers the key has.
+    /// The number of items in the key.
     pub fn counted(&self, connection: &mut Connection, key: &str) -> u64 {
         let (command, field) = self.count;
         let reply = connection.send(&Self::command(command, key, 0));
@@ -327,13 +327,13 @@ impl NumberSet {
     }
 }
 
-/// The part of a family in the table of worst cases. See `worst_case_table.rs` for the arguments of commands.
+/// The part of a family in the table of worst cases; `worst_case_table.rs` describes the arguments of commands.
 pub struct WorstCases {
-    /// How the table describes the keys.
+    /// Description of the keys in the table.
     pub keys: &'static [(&'static str, &'static str)],
     /// Creates and fills the keys.
     pub setup: &'static [&'static str],
-    /// Creates keys that are then filled with [`Fill`].
+    /// Creates keys that [`Fill`] then fills.
     pub filled: &'static [&'static str],
     /// The rows.
     pub rows: &'static [Row],
@@ -341,15 +341,15 @@ pub struct WorstCases {
 
 /// A row of the table of worst cases.
 pub struct Row {
-    /// Commands that run before and are not measured.
+    /// Commands that run before the measurement.
     pub before: &'static [&'static str],
-    /// The command.
+    /// The measured command.
     pub command: &'static str,
-    /// What the table has after the description of the key.
+    /// Text after the description of the key.
     pub note: &'static str,
-    /// The key that the table describes, if it is not the one in the command.
+    /// The key in the table, if it is not the key of the command.
     pub key: Option<&'static str>,
-    /// Fields of INFO of the key `copy` that the command must leave.
+    /// Fields of INFO of the key `copy` that the command must produce.
     pub leaves: &'static [(&'static str, i64)],
 }
 
@@ -380,8 +380,8 @@ impl Row {
     }
 }
 
-/// Keys for active defragmentation, each with a number: of different sizes, with blocks of less than 14 KiB, which the
-/// allocator puts into slabs.
+/// Keys for active defragmentation, with a number each: of different sizes, with blocks of less than 14 KiB, which
+/// the allocator puts into slabs.
 #[allow(dead_code)] // Only tests/defrag.rs reads it.
 pub struct Defrag {
     /// Creates a key.
@@ -420,7 +420,8 @@ pub fn dump(connection: &mut Connection, key: &str) -> Reply {
 }
 
 impl Family {
-    /// The family of a command or of a key that [`crate::workload::Workload`] or a test named after the prefix.
+    /// The family of a command, of a key that [`crate::workload::Workload`] created, or of a test named after the
+    /// prefix.
     ///
     /// # Panics
     /// If there is none.
@@ -459,7 +460,7 @@ impl Family {
         run_on(connection, key, self.build);
     }
 
-    /// All that can be seen of the value: its reads, its DUMP without the footer, its digest.
+    /// The visible state of the value: replies of its reads, its DUMP without the footer, its digest.
     pub fn view(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
         let mut view = run_on(connection, key, self.reads);
         view.push(dump(connection, key));
@@ -467,7 +468,7 @@ impl Family {
         view
     }
 
-    /// Changes the value; every `new` makes a different change.
+    /// Changes the value; different values of `new` make different changes.
     pub fn change(&self, connection: &mut Connection, key: &str, new: &str) {
         run_on(connection, key, &[&self.change.0.replace("NEW", new)]);
     }
@@ -527,7 +528,7 @@ impl Family {
         chunks.len()
     }
 
-    /// Creates a key with this command and fills it with random bits, as far as the type takes them.
+    /// Creates a key with this command and fills it with random bits as far as the type accepts them.
     pub fn create_filled(
         &self,
         connection: &mut Connection,
@@ -562,7 +563,8 @@ impl Family {
     }
 }
 
-/// Categories, settings and commands. Types are compared by `type_reports_the_type_name`.
+/// The server's categories, settings and commands match these tables. `type_reports_the_type_name` compares the
+/// types.
 #[test]
 fn the_families_are_those_of_the_module() {
     let module = roughly::MODULE.families.iter();
@@ -595,7 +597,7 @@ fn the_families_are_those_of_the_module() {
     assert_eq!(listed, module);
 }
 
-/// The damaged and hostile values of `hostile/` go through every command.
+/// The damaged and extreme values in `hostile/` are passed to every command.
 #[test]
 fn every_command_is_used_by_the_hostile_tests() {
     for family in FAMILIES {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::workload::words;
 
-/// Merges a digest with itself, so that it has 64 times its samples.
+/// Merges a digest with itself until it has 64 times its samples.
 const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
      KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
      KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY \
@@ -15,7 +15,7 @@ const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
 const ADD: &str = "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71";
 const CREATE: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
 
-/// A row about a read that sorts the samples first.
+/// A row for a read that first sorts the samples.
 const fn first_read(command: &'static str) -> Row {
     on_copy(row(command, "1,000 items, the first read after a write"))
 }
@@ -61,7 +61,7 @@ pub const FAMILY: Family = Family {
     build: &[
         "TDIGEST.CREATE KEY COMPRESSION 20",
         ADD,
-        // Joins neighbors. A second merge joins none.
+        // Merges neighboring nodes. A second merge has no effect.
         "TDIGEST.MERGE KEY 1 KEY OVERRIDE",
     ],
     reads: &[
@@ -107,7 +107,7 @@ pub const FAMILY: Family = Family {
     recorded: Some(Comparison::Close),
     memory: Memory {
         after_build: Usage::Equal,
-        // Reads keep their answers.
+        // Reads create the compressed form, which is kept.
         after_reads: Usage::AtMost,
         cases: memory_cases,
         change: Some("each:TDIGEST.ADD KEY 9000..9100"),
@@ -118,7 +118,7 @@ pub const FAMILY: Family = Family {
             let compression = random.pick(&["100", "10", "37"]);
             words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
         },
-        // Digests are reset more often than they are merged: otherwise their weights would reach the maximum, 2^63.
+        // Digests are reset more often than merged; otherwise the total weight would reach its maximum, 2^63.
         write: |random, key, other| match random.below(20) {
             0 => words(&format!("TDIGEST.MERGE {key} 1 {other}")),
             1 => words(&format!(
@@ -149,7 +149,7 @@ pub const FAMILY: Family = Family {
         "TDIGEST.INFO K",
     ],
     numbers: Some(NumberSet {
-        // The smallest number has rank 0, all above it have a higher rank.
+        // The smallest number has rank 0, and all above it have a higher rank.
         create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
         add: "TDIGEST.ADD KEY N",
         test: "TDIGEST.RANK KEY N",
@@ -193,7 +193,7 @@ pub const FAMILY: Family = Family {
         keys: &[("td", "600,000 samples, compression 100,000")],
         setup: &[
             "TDIGEST.CREATE td COMPRESSION 100000",
-            // Not in order, not sorted by a read yet, and nine fewer than make the digest compress itself.
+            // The samples are unordered, not sorted by a read yet, and nine fewer than trigger a compression.
             "TDIGEST.ADD td shuffled:0..600000",
         ],
         filled: &[],
@@ -236,7 +236,7 @@ pub const FAMILY: Family = Family {
             vec![
                 format!("TDIGEST.CREATE {key}"),
                 format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
-                // Keeps its answers in blocks of their own.
+                // Keeps the compressed form in separate blocks.
                 format!("TDIGEST.QUANTILE {key} 0.5"),
             ]
         },
@@ -278,7 +278,7 @@ fn memory_cases() -> Vec<MemoryCase> {
             equal(&["TDIGEST.CREATE KEY", add, "TDIGEST.RESET KEY"]),
         ]);
     }
-    // Centroids and samples of the same mean.
+    // Centroids and samples with equal means.
     cases.push(equal(&[
         "TDIGEST.CREATE KEY COMPRESSION 5",
         "each:TDIGEST.ADD KEY 7 7 -0.0 0 7 3 0..40",

@@ -29,7 +29,7 @@ pub const FAMILY: Family = Family {
     added_commands: &["scandump", "loadchunk"],
     settings: &[],
 
-    // So small that items share buckets, which decay at random.
+    // So small that items share buckets, which decay randomly.
     build: &[
         "TOPK.RESERVE KEY 5 3 2 0.9",
         "TOPK.ADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
@@ -121,9 +121,9 @@ pub const FAMILY: Family = Family {
         filled: &[],
         rows: &[
             row("TOPK.RESERVE new 100000 13421772 10 0.9", "1 GiB"),
-            // All counts in the list are 1, so that each item enters it.
+            // All counts in the list are 1, so each item enters it.
             row("TOPK.ADD topk 90000000..90001000", "1,000 items"),
-            // Each takes buckets from others and sinks to the end of the heap.
+            // Each item takes buckets from others and is sifted to the end of the heap.
             row(
                 "TOPK.INCRBY topk 91000000..91001000=100000",
                 "1,000 items by 100,000",
@@ -153,7 +153,7 @@ fn memory_cases() -> Vec<MemoryCase> {
     for k in [1, 3, 4, 6, 50, 5000] {
         let create = format!("TOPK.RESERVE KEY {k} 200 4 0.9");
         for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
-            // The second time the items are present: they need no memory. A full list keeps a buffer for the next
+            // The second time, the items are present and need no memory. A full list keeps a buffer for the next
             // item.
             let usage = if items < k {
                 Usage::Equal

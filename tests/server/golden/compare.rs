@@ -1,8 +1,8 @@
-//! When a reply is the same as a recorded one.
+//! Compares replies with recorded ones.
 //!
-//! Type and value must agree, with three exceptions: fields whose value is about our own memory may
-//! have any value of their type; doubles, which servers print differently (in RESP2 as bulk strings),
-//! may differ by 1e-9 of their size; and the footer of a DUMP is the server's, not ours.
+//! Type and value must be equal, with three exceptions. Fields about memory usage may have any value of their type.
+//! Doubles, which servers format differently (in RESP2 as bulk strings), may differ by a relative error of 1e-9. The
+//! footer of a DUMP depends on the server.
 
 use super::recorded::bytes;
 use crate::support::resp::Reply;
@@ -10,12 +10,12 @@ use roughly_dump::{Value as Stored, Values};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// By how much doubles may differ, relative to their size.
+/// The tolerated relative error of doubles.
 const TOLERANCE: f64 = 1e-9;
 /// Bytes at the end of a DUMP: RDB version and checksum.
 const FOOTER_BYTES: usize = 10;
 
-/// Fields of INFO commands that speak of memory.
+/// Fields of INFO commands about memory.
 fn may_differ(command: &str, field: &[u8]) -> bool {
     match command {
         "BF.INFO" | "CF.INFO" => field == b"Size",
@@ -43,9 +43,9 @@ fn answers_doubles(command: &str) -> bool {
     )
 }
 
-/// Whether the reply to a command (its name in capitals, its other arguments) is the recorded one.
+/// Whether the reply to a command (name in upper case, other arguments) equals the recorded reply.
 pub fn is_same(recorded: &Value, got: &Reply, command: &str, arguments: &[Vec<u8>]) -> bool {
-    // BF.INFO key SIZE has no name beside the value in RESP2.
+    // In RESP2, BF.INFO key SIZE replies a value without a name.
     if command == "BF.INFO"
         && arguments.len() == 2
         && arguments[1].eq_ignore_ascii_case(b"size")
@@ -58,7 +58,7 @@ pub fn is_same(recorded: &Value, got: &Reply, command: &str, arguments: &[Vec<u8
     is_same_value(recorded, got, command)
 }
 
-/// Whether two replies are of one type.
+/// Whether two replies have the same type.
 pub fn is_same_type(recorded: &Value, got: &Reply) -> bool {
     let expected = recorded[0].as_str().expect("a type");
     matches!(
@@ -79,7 +79,7 @@ pub fn is_same_type(recorded: &Value, got: &Reply) -> bool {
     ) || matches!(got, Reply::Null(form) if expected == "null" && recorded[1] == form.to_string())
 }
 
-/// Whether two replies are of one type, and of one length where they are containers.
+/// Whether two replies have the same type and, for aggregates, the same length.
 pub fn is_same_shape(recorded: &Value, got: &Reply) -> bool {
     let len = match got {
         Reply::Map(pairs) => Some(pairs.len()),
@@ -178,8 +178,8 @@ fn is_same_dump_loosely(recorded: &Value, got: &[u8]) -> bool {
         })
 }
 
-/// Zeroes what RedisBloom's top-k leaves of its process in a dump: the second string is the heap, 24
-/// bytes an entry, and bytes 8 to 15 of each are a stale pointer.
+/// Zeroes the bytes of the process that RedisBloom's top-k leaves in a dump: the second string is the heap, 24 bytes
+/// per entry, and bytes 8 to 15 of each entry are a stale pointer.
 pub fn clear_pointers(top_k: &mut Values) {
     let strings = top_k.values.iter_mut().filter_map(|value| match value {
         Stored::Bytes(bytes) => Some(bytes),
@@ -208,9 +208,9 @@ fn is_same_number(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Whether two doubles differ by no more than the tolerance.
+/// Whether two doubles differ by at most the tolerance.
 pub fn is_close(one: f64, other: f64) -> bool {
-    // Equality serves the infinities, whose difference is no number.
+    // Infinities are equal, but their difference is nan.
     #[allow(clippy::float_cmp)]
     let is_equal = one == other || one.is_nan() && other.is_nan();
     is_equal
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_may_differ_and_its_type_may_not() {
+    fn fields_about_memory_may_differ_in_value_but_not_in_type() {
         let recorded = json!([
             "arr",
             [["str", "Size"], ["int", 1], ["str", "Capacity"], ["int", 2]]

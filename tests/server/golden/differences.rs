@@ -1,48 +1,47 @@
-//! Single replies that differ from the recording on purpose, each with its reason.
+//! Intended differences of single replies from the recording, each with its reason.
 //!
-//! An entry is as narrow as it can be, and one that lets nothing through in a transcript it names is a
-//! failure: the list cannot outlive its reasons. Differences that spread through what keys hold are in
-//! [`super::wanted`].
+//! Every entry must match at least once in each transcript that it names; otherwise the test fails, so that the list
+//! has no outdated entries. Differences that change the value of a key are in [`super::expected`].
 
 use super::recorded::show;
 use crate::support::resp::{Protocol, Reply, Text};
 use crate::support::server::Version;
 
-/// A wanted difference. In patterns `*` stands for any text.
+/// An intended difference. In patterns `*` stands for any text.
 #[derive(Debug)]
 pub struct Difference {
-    /// Why it is wanted.
+    /// The reason.
     pub reason: &'static str,
-    /// The transcripts it occurs in.
+    /// The transcripts with the difference.
     pub transcripts: &'static [&'static str],
-    /// On which servers, and over which protocol, it occurs.
+    /// The servers and the protocol with the difference.
     occurs: fn(Version, Protocol) -> bool,
-    /// Patterns of the commands, their words separated by spaces.
+    /// Patterns of the commands, with arguments separated by spaces.
     commands: &'static [&'static str],
     change: Change,
-    /// What it means for the key that the command names first.
+    /// The consequence for the first key of the command.
     effect: Effect,
 }
 
-/// How our reply differs; replies are in the notation of [`Reply`]'s text.
+/// How Roughly's reply differs. Replies are in the notation of [`Reply`]'s text.
 #[derive(Debug)]
 enum Change {
-    /// Patterns of the recorded reply and of ours.
+    /// Patterns of the recorded reply and of Roughly's.
     Whole(&'static str, &'static str),
-    /// A part of the recorded reply (a pattern), and what we have in its place; the rest is the same.
+    /// A pattern for a part of the recorded reply, and its replacement in Roughly's; the rest is equal.
     Part(&'static str, &'static str),
 }
 
-/// What a difference means for the rest of the run.
+/// The consequence of a difference for the rest of the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: only the reply differs.
+    /// None: only the reply differs.
     ReplyOnly,
-    /// RedisBloom has the key now and we do not: later replies may be that it is not found.
+    /// The key exists in RedisBloom but not in Roughly: later replies may report a missing key.
     KeyIsMissing,
-    /// We have the key now and RedisBloom does not: it is deleted, and all is the same again.
+    /// The key exists in Roughly but not in RedisBloom: the test deletes it.
     KeyIsExtra,
-    /// The key holds something else than RedisBloom's: of later replies only the type is compared.
+    /// The value of the key differs from RedisBloom's: only the types of later replies are compared.
     KeyDiffers,
 }
 
@@ -53,7 +52,7 @@ fn everywhere(_: Version, _: Protocol) -> bool {
     true
 }
 
-/// Redis 7.0 has no way to give a module's command its categories.
+/// Redis 7.0 has no API for the categories of a module's commands.
 fn without_categories(server: Version, _: Protocol) -> bool {
     !server.is_valkey() && !server.is_redis_at_least(7, 2)
 }
@@ -359,7 +358,7 @@ pub const DIFFERENCES: &[Difference] = &[
         change: Whole("-Capacity must be in the range *", "+OK"),
         effect: KeyIsExtra,
     },
-    // What servers differ in
+    // Differences between servers
     Difference {
         reason: "on this server the list of subcommands is an array, not a set",
         transcripts: COMMAND_INFO,
@@ -430,7 +429,7 @@ pub const DIFFERENCES: &[Difference] = &[
         ),
         effect: ReplyOnly,
     },
-    // Digests of numbers near the ends of the range
+    // Digests of numbers near the limits of doubles
     Difference {
         reason: "no answer is nan because a difference of samples is not finite",
         transcripts: QUIRKS,
@@ -469,7 +468,7 @@ pub const DIFFERENCES: &[Difference] = &[
         change: Whole("*nan", "*6.2370009672*e+291"),
         effect: ReplyOnly,
     },
-    // What RedisBloom 8 changed in Bloom filters after 2.8
+    // Changes of Bloom filters in RedisBloom 8 since 2.8
     Difference {
         reason: "a command with too few words is refused when it is queued, which ends the transaction",
         transcripts: &["2.8/mixed-102"],
@@ -683,7 +682,7 @@ pub const DIFFERENCES: &[Difference] = &[
         change: Whole("+OK", "-Couldn't create filter!"),
         effect: KeyIsMissing,
     },
-    // What RedisBloom 8 changed in cuckoo filters after 2.8
+    // Changes of cuckoo filters in RedisBloom 8 since 2.8
     Difference {
         reason: "a header's expansion above 32768 is refused",
         transcripts: ERRORS_2_8,
@@ -796,7 +795,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// The differences that may occur in one run, and those that have not yet.
+/// The differences that may occur in one transcript, and those that have not occurred yet.
 #[derive(Debug)]
 pub struct Listed {
     listed: Vec<&'static Difference>,
@@ -804,7 +803,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Those of a transcript on a server, over a protocol.
+    /// The differences of a transcript on this server with this protocol.
     pub fn of(transcript: &str, server: Version, protocol: Protocol) -> Self {
         let listed: Vec<_> = DIFFERENCES
             .iter()
@@ -817,8 +816,8 @@ impl Listed {
         }
     }
 
-    /// What the listed difference between a recorded reply and ours means, if it is one. (The replies
-    /// may be equal, and only the keys behind them differ.)
+    /// The consequence of the listed difference between a recorded reply and Roughly's, if there is one. The replies
+    /// may be equal while the values of the keys differ.
     pub fn explain(
         &mut self,
         command: &[Vec<u8>],
@@ -841,7 +840,7 @@ impl Listed {
             self.meet(whole);
             return Some(whole.effect);
         }
-        // Several parts of one reply may differ.
+        // Several parts of a reply may differ.
         let mut changed = recorded;
         let mut met = Vec::new();
         for difference in candidates {
@@ -858,7 +857,7 @@ impl Listed {
         })
     }
 
-    /// The reasons of those that have not occurred.
+    /// The reasons of the differences that have not occurred.
     pub fn unmet(&self) -> Vec<&'static str> {
         self.unmet
             .iter()
@@ -872,7 +871,7 @@ impl Listed {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -884,8 +883,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     })
 }
 
-/// The text with the first part that fits a pattern replaced. `*` stands for as little as it can, and
-/// may occur once.
+/// Replaces the first part of the text that matches a pattern. `*` matches as little as possible and may occur once.
 fn replace(text: &str, pattern: &str, with: &str) -> Option<String> {
     let (head, tail) = pattern.split_once('*').unwrap_or((pattern, ""));
     let start = text.find(head)?;
@@ -910,7 +908,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_replaced_once_and_whole() {
+    fn a_part_is_replaced_completely_and_only_once() {
         assert_eq!(replace("a[+RO]b", "[+RO]", "[+RW]").unwrap(), "a[+RW]b");
         assert_eq!(replace("a[+@x +@y] []", "[+@*]", "[]").unwrap(), "a[] []");
         assert_eq!(replace("[+x]", "[+@*]", "[]"), None);
@@ -929,7 +927,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_covers_only_what_it_says() {
+    fn a_difference_allows_only_its_patterns() {
         let mut copy = listed(&DIFFERENCES[0]);
         let refusal = "ERR not supported for this module key";
         let one = || Reply::Integer(1);

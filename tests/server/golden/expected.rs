@@ -1,10 +1,10 @@
-//! Keys whose later replies differ from the recording on purpose.
+//! Tracks keys whose later replies differ from the recording on purpose.
 //!
-//! Two of the wanted differences change what a key holds, so that everything read from it later may
-//! differ too: reading a t-digest compresses RedisBloom's and leaves ours as it is, and count-min
-//! sketches follow RedisBloom 8.12 where the recorded 8.10 and 2.8 do otherwise. So do some of the
-//! single differences in [`super::differences`]. Such keys are followed here, through renames, copies, dumps and merges, and of their
-//! replies only the type is compared.
+//! Two intended differences change the value of a key, so that all later replies about it may differ. A read of a
+//! t-digest compresses the digest in RedisBloom but not in Roughly. Count-min sketches behave like RedisBloom 8.12,
+//! while the recordings are of 8.10 and 2.8. Some of the differences in [`super::differences`] also change values.
+//! This module tracks such keys through renames, copies, dumps and merges, and compares only the types of replies
+//! about them.
 
 use super::compare::{is_same_shape, is_same_type};
 use super::differences::Effect;
@@ -12,30 +12,30 @@ use crate::support::resp::Reply;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// What a key is known to be.
+/// The known state of a key.
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
-    /// A t-digest that was read: RedisBloom compressed it at that moment, we did not.
+    /// A t-digest that was read: RedisBloom compressed it at that moment, Roughly did not.
     is_read: bool,
-    /// Its content differs from RedisBloom's.
+    /// Its value differs from RedisBloom's.
     is_off: bool,
 }
 
-/// The keys of one run.
+/// The keys of one transcript.
 #[derive(Debug, Default)]
 pub struct Wanted {
     read: HashSet<Vec<u8>>,
     off: HashSet<Vec<u8>>,
-    /// Keys that RedisBloom has and we do not.
+    /// Keys that exist in RedisBloom but not in Roughly.
     missing: HashSet<Vec<u8>>,
-    /// Of each DUMP and SCANDUMP, by the command's number: the state of the key.
+    /// The state of the key at each DUMP and SCANDUMP, by the number of the command.
     dumped: HashMap<usize, State>,
-    /// The transcript never writes to a digest that was read, so that merges agree.
+    /// The transcript never writes to a digest after it was read, so merges are equal.
     merges_agree: bool,
 }
 
 impl Wanted {
-    /// For a transcript of this family.
+    /// Starts a transcript of this family.
     pub fn new(family: &str) -> Self {
         Self {
             merges_agree: family == "tdfresh",
@@ -43,7 +43,7 @@ impl Wanted {
         }
     }
 
-    /// Follows a key that a listed difference changed.
+    /// Tracks a key that a listed difference changed.
     pub fn follow(&mut self, key: &[u8], effect: Effect) {
         match effect {
             Effect::ReplyOnly | Effect::KeyIsExtra => {}
@@ -52,9 +52,9 @@ impl Wanted {
         }
     }
 
-    /// Whether a difference in this reply is wanted. To be called for every command, in order.
+    /// Whether a difference in this reply is intended. Must be called for every command in order.
     ///
-    /// `number` is the command's place in the transcript, `references` the commands whose replies are
+    /// `number` is the position of the command in the transcript; `references` are the commands whose replies are
     /// among its arguments.
     pub fn allows(
         &mut self,
@@ -125,7 +125,7 @@ impl Wanted {
                 self.dumped.insert(number, state);
                 self.is_follow_up(&key, recorded, got)
             }
-            // Each chunk of a dump may be the one that differs.
+            // Any chunk of a dump may be the one that differs.
             "BF.LOADCHUNK" | "CF.LOADCHUNK" => {
                 let mut sources = references
                     .iter()
@@ -140,7 +140,7 @@ impl Wanted {
                 self.off.insert(key);
                 true
             }
-            // RedisBloom applied what 8.12 refuses, or the other way round.
+            // RedisBloom applied what 8.12 refuses, or the reverse.
             "CMS.INCRBY"
                 if mentions(recorded, "INCRBY overflow")
                     || mentions(recorded, "cannot be negative") =>
@@ -152,7 +152,7 @@ impl Wanted {
             "CMS.INFO" if matches!(got, Reply::Array(_) | Reply::Map(_)) => {
                 state.is_off || is_beginning(recorded, got)
             }
-            // The counts of nodes tell whether the digest was compressed.
+            // The numbers of nodes show whether the digest was compressed.
             "TDIGEST.INFO" if state.is_read || state.is_off => is_same_shape(recorded, got),
             _ => {
                 if command == "TDIGEST.ADD" && state.is_read {
@@ -166,7 +166,7 @@ impl Wanted {
         }
     }
 
-    /// Whether the reply is one that a key followed here may give.
+    /// Whether the reply is possible for a tracked key.
     fn is_follow_up(&self, key: &[u8], recorded: &Value, got: &Reply) -> bool {
         self.off.contains(key) && is_same_type(recorded, got)
             || self.missing.contains(key) && *got == Reply::Error(b"ERR not found".to_vec())
@@ -183,12 +183,12 @@ impl Wanted {
         if !self.merges_agree || arguments.iter().any(differs) {
             self.off.insert(key.to_vec());
         }
-        // RedisBloom compresses what it merges from.
+        // RedisBloom compresses the sources of a merge.
         self.read.extend(arguments.iter().cloned());
         self.off.contains(key) && is_same_type(recorded, got)
     }
 
-    /// Whether a script asks for the INFO of a digest that was read.
+    /// Whether a script requests the INFO of a digest that was read.
     fn is_info_of_read_digest(&self, arguments: &[Vec<u8>]) -> bool {
         let asks = arguments
             .first()
@@ -237,13 +237,13 @@ fn reads_digest(command: &str) -> bool {
     )
 }
 
-/// Whether a script has a command in it that makes RedisBloom compress a digest.
+/// Whether a script contains a command that makes RedisBloom compress a digest.
 fn script_reads_digest(script: &[u8]) -> bool {
     let script = String::from_utf8_lossy(script);
     script.split('\'').any(reads_digest)
 }
 
-/// The keys of EVAL's arguments: script, number of keys, keys.
+/// The keys of EVAL, whose arguments are the script, the number of keys, and the keys.
 fn script_keys(arguments: &[Vec<u8>]) -> &[Vec<u8>] {
     let count = arguments
         .get(1)
@@ -257,7 +257,7 @@ fn mentions(recorded: &Value, text: &str) -> bool {
     recorded.to_string().contains(text)
 }
 
-/// Whether the reply begins with the recorded one and goes on.
+/// Whether the reply starts with the recorded one and has further elements.
 fn is_beginning(recorded: &Value, got: &Reply) -> bool {
     let Some(items) = recorded[1].as_array() else {
         return false;
@@ -288,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Whether an answer of the same type is let through, and one of another type.
+        /// Whether a reply of the same type is accepted, and one of another type.
         fn step(&mut self, command: &str, references: &[usize], recorded: &Value) -> [bool; 2] {
             let mut words = command.split(' ');
             let name = words.next().unwrap();

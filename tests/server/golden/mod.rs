@@ -1,8 +1,8 @@
-//! Recordings of RedisBloom, and how our replies are held against them.
+//! Recordings of RedisBloom, and their comparison with Roughly's replies.
 //!
-//! `tests/golden/README.md` says what the files hold. [`recorded`] reads them, [`compare`] says which
-//! replies are the same, [`wanted`] follows the keys whose later replies differ on purpose, and
-//! [`differences`] lists the single replies that do.
+//! `tests/golden/README.md` describes the files. [`recorded`] reads them, [`compare`] compares replies, [`expected`]
+//! tracks keys whose later replies differ on purpose, and [`differences`] lists intended differences of single
+//! replies.
 
 pub mod compare;
 pub mod differences;

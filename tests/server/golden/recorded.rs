@@ -10,12 +10,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Where the recordings are.
+/// The directory of the recordings.
 pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// A command and what RedisBloom answered.
+/// A command and RedisBloom's replies.
 #[derive(Debug)]
 pub struct Step {
     /// The arguments in their JSON form; see [`argument`].
@@ -25,7 +25,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// From `{"cmd": .., "r2": .., "r3": ..}`.
+    /// Parses `{"cmd": .., "r2": .., "r3": ..}`.
     pub fn new(step: &Value) -> Self {
         Self {
             command: step["cmd"].as_array().expect("a command").clone(),
@@ -34,7 +34,7 @@ impl Step {
         }
     }
 
-    /// The name of the command, in capitals.
+    /// The name of the command in upper case.
     pub fn name(&self) -> String {
         self.command[0].as_str().unwrap_or("").to_uppercase()
     }
@@ -47,13 +47,13 @@ impl Step {
         }
     }
 
-    /// The numbers of the commands whose replies the arguments are made of.
+    /// The numbers of the commands whose replies are used in the arguments.
     pub fn references(&self) -> impl Iterator<Item = usize> {
         self.command.iter().filter_map(reference)
     }
 }
 
-/// The family and the steps of a transcript, named as `8.10/bf-101`.
+/// The family and the steps of a transcript with a name such as `8.10/bf-101`.
 pub fn transcript(name: &str) -> (String, Vec<Step>) {
     let path = directory()
         .join("transcripts")
@@ -72,7 +72,7 @@ pub fn transcript(name: &str) -> (String, Vec<Step>) {
     (family, steps)
 }
 
-/// The bytes of a text: a string, or `{"b64": ..}`.
+/// The bytes of a string or of `{"b64": ..}`.
 pub fn bytes(text: &Value) -> Vec<u8> {
     match text.as_str() {
         Some(text) => text.as_bytes().to_vec(),
@@ -82,7 +82,7 @@ pub fn bytes(text: &Value) -> Vec<u8> {
     }
 }
 
-/// The number of the command that an argument refers to, if it does.
+/// The number of the command that an argument refers to, if any.
 fn reference(argument: &Value) -> Option<usize> {
     let command = argument.get("ref")?[0]
         .as_u64()
@@ -90,8 +90,8 @@ fn reference(argument: &Value) -> Option<usize> {
     Some(usize::try_from(command).expect("a command's number"))
 }
 
-/// The bytes of an argument: a text, `{"rep": [unit, length]}` or `{"ref": [command, path..]}`, the
-/// latter taken from the replies of this run.
+/// The bytes of an argument: a string, `{"rep": [unit, length]}`, or `{"ref": [command, path..]}`, which is taken
+/// from the replies of this run.
 pub fn argument(argument: &Value, replies: &HashMap<usize, Reply>) -> Vec<u8> {
     if let Some(repeat) = argument.get("rep") {
         let len = repeat[1].as_u64().expect("a length");
@@ -114,7 +114,7 @@ pub fn argument(argument: &Value, replies: &HashMap<usize, Reply>) -> Vec<u8> {
     }
 }
 
-/// A recorded reply in the notation of [`Reply`]'s own text.
+/// A recorded reply in the notation of [`Reply`]'s text.
 pub fn show(recorded: &Value) -> String {
     let value = &recorded[1];
     let joined = |items: &Value| {

@@ -1,4 +1,4 @@
-//! Numbers at the edges, in commands, payloads and headers, and a server without memory.
+//! Extreme numbers in commands, payloads and headers, and a server without memory.
 
 use super::use_key;
 use crate::families::FAMILIES;
@@ -8,7 +8,7 @@ use crate::support::server::{Options, Server};
 use roughly_dump::{Value, Values};
 use std::time::{Duration, Instant};
 
-/// Numbers at the edges of what sizes may be.
+/// Numbers near the limits of sizes.
 const EDGES: [&str; 10] = [
     "0",
     "1",
@@ -22,10 +22,10 @@ const EDGES: [&str; 10] = [
     "inf",
 ];
 
-/// Values of a payload that have sizes and parameters among them; what follows is items.
+/// Number of leading values of a payload that are mutated: sizes and parameters; the values after them are items.
 const FRONT: usize = 40;
 
-/// With any one number replaced, a payload that is accepted creates a key in proportion to its length.
+/// With any number replaced, an accepted payload creates a key whose size is in proportion to the payload.
 #[test]
 fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     let server = Options::new()
@@ -75,8 +75,8 @@ fn extreme_numbers_in_payloads_are_refused_or_harmless() {
     }
 }
 
-/// A header may request as much memory as the server allows. Each number of it is replaced, four and
-/// eight bytes wide.
+/// A header may request as much memory as the server allows. The test replaces every number in it, with a width of
+/// four and of eight bytes.
 #[test]
 fn extreme_numbers_in_headers_are_refused_or_harmless() {
     let server = Options::new()
@@ -109,7 +109,7 @@ fn extreme_numbers_in_headers_are_refused_or_harmless() {
     }
 }
 
-/// Every size of every command at every edge: the memory taken stays within `max_bytes`.
+/// Every size of every command with every extreme number: the memory stays within `max_bytes`.
 fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -117,7 +117,7 @@ fn edge_numbers(server: &Server, max_bytes: i64) {
             for edge in EDGES {
                 assert!(connection.call("FLUSHALL SYNC").is_ok());
                 let command = command.replace('*', edge);
-                // On a missing key, on an existing one, and again on the result.
+                // On a missing key, on an existing key, and on the result.
                 connection.call(&command);
                 let taken = server.info_number("used_memory");
                 assert!(taken <= max_bytes, "{command} takes {taken}");
@@ -137,28 +137,28 @@ fn extreme_sizes_stay_within_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
-    // Less than a mebibyte is not checked, and the server has buffers of its own.
+    // Requests below 1 MiB are not checked, and the server has its own buffers.
     edge_numbers(&server, 72 << 20);
-    // Nothing but address space was taken, and that was given back.
+    // The command reserved only address space and freed it again.
     assert!(server.info_number("used_memory_rss") < 256 << 20);
 }
 
 #[test]
 fn extreme_sizes_are_refused_when_the_system_has_no_memory() {
-    // Without maxmemory only the system refuses.
+    // Without maxmemory only the system refuses memory.
     let server = Options::new().address_space(1 << 30).start();
     edge_numbers(&server, 1 << 30);
 }
 
-/// The server does not survive a refusal when it makes the payload of a DUMP, which takes as much memory as
-/// the key again, and as much once more for the reply.
+/// The server crashes if the memory for the payload of a DUMP is refused. The payload takes as much memory as the
+/// key, and the reply the same again.
 #[test]
 fn used_memory_counts_against_maxmemory() {
     let server = Options::new()
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    // 32 buckets of 2 slots; each further sub-filter has 256 times as many: 16 KiB, 4 MiB, 1 GiB.
+    // 32 buckets of 2 slots; each next sub-filter has 256 times as many: 16 KiB, 4 MiB, 1 GiB.
     assert!(connection.call("CF.RESERVE grows 64 EXPANSION 256").is_ok());
     assert!(connection.call("BF.RESERVE half 0.01 30000000").is_ok());
     let reply = connection.call("BF.RESERVE other 0.01 30000000");
@@ -167,8 +167,8 @@ fn used_memory_counts_against_maxmemory() {
         connection.send(&[&["CF.INSERT", "grows", "ITEMS"][..], &["same"; 100]].concat());
     }
     assert!(server.info_number("used_memory") < 66 << 20);
-    // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB, of which no growth to 62 MiB follows: from a header of
-    // 38 bytes and some items a key would come whose DUMP is more than the server can have.
+    // 30 MiB in sub-filters of 2, 4, 8 and 16 MiB that must not grow to 62 MiB: otherwise a header of 38 bytes and
+    // some items would create a key whose DUMP exceeds the memory of the server.
     assert!(connection.call("FLUSHALL SYNC").is_ok());
     let mut header = Vec::new();
     for number in [0u64, 1 << 20, 0, 4] {
@@ -181,7 +181,7 @@ fn used_memory_counts_against_maxmemory() {
     assert!(server.info_number("used_memory") < 40 << 20);
     assert!(matches!(connection.call("DUMP loaded"), Reply::Bulk(_)));
     assert!(connection.call("FLUSHALL SYNC").is_ok());
-    // Where the server evicts, it makes room by itself.
+    // With eviction, the server frees memory itself.
     assert!(
         connection
             .call("CONFIG SET maxmemory-policy allkeys-lru")
@@ -214,8 +214,8 @@ fn a_server_at_maxmemory_replies_to_every_command() {
     }
 }
 
-/// A refused payload and a capped error rate are logged, but not as often as a client sends them: lines of a
-/// hundred bytes would fill the disk.
+/// A refused payload and a capped error rate are logged, but with rate limiting, so that clients cannot fill the
+/// disk.
 #[test]
 fn log_lines_about_refused_input_have_a_maximum_rate() {
     let server = Server::start();
@@ -244,7 +244,7 @@ fn log_lines_about_refused_input_have_a_maximum_rate() {
             .filter(|line| line.contains("<bf>"))
     };
     assert!((1..=most).contains(&ours().count()), "{}", ours().count());
-    // A later line has the number of suppressed lines.
+    // A later line reports the number of suppressed lines.
     std::thread::sleep(Duration::from_secs(1));
     connection.call("BF.RESERVE late 0.5 10");
     assert!(server.log().contains("similar lines were suppressed"));

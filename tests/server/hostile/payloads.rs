@@ -1,4 +1,4 @@
-//! Payloads and chunks that are damaged, in a wrong order or of a wrong size.
+//! Damaged payloads, and chunks in a wrong order or of a wrong size.
 
 use super::use_key;
 use crate::families::FAMILIES;
@@ -53,7 +53,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
         family.build(&mut connection, "built");
         let all = family.chunks(&mut connection, "built");
         let (header, rest) = all.split_first().expect("a header");
-        // Chunks without their header, and a header at another place.
+        // Chunks without their header, and a header at another position.
         for (iterator, chunk) in rest {
             let reply = family.load(&mut connection, "K", iterator, chunk);
             assert!(matches!(reply, Reply::Error(_)), "{reply}");
@@ -63,7 +63,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
             assert!(matches!(reply, Reply::Error(_)), "{reply}");
         }
         assert_eq!(connection.call("EXISTS K"), Reply::Integer(0));
-        // The last first, twice each, with use in between.
+        // In reverse order, twice each, with commands in between.
         assert!(family.load(&mut connection, "K", "1", &header.1).is_ok());
         for (iterator, chunk) in rest.iter().rev() {
             use_key(&mut connection, family);
@@ -71,10 +71,10 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
             family.load(&mut connection, "K", iterator, chunk);
         }
         use_key(&mut connection, family);
-        // The header once more: as a chunk it has no place, or it is one of many.
+        // The header again: as a chunk it is invalid, or it is one of many.
         family.load(&mut connection, "K", "1", &header.1);
         use_key(&mut connection, family);
-        // Other sizes and places.
+        // Other sizes and positions.
         for (iterator, chunk) in rest {
             let long = [&chunk[..], &chunk[..]].concat();
             for data in [&b""[..], &chunk[..chunk.len() / 2], &long] {
@@ -84,7 +84,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
             }
             use_key(&mut connection, family);
         }
-        // In order, into a fresh key, they make the same again.
+        // In order, into a new key, they create the same value.
         connection.call("DEL K copy");
         for (iterator, chunk) in &all {
             assert!(family.load(&mut connection, "K", iterator, chunk).is_ok());
@@ -132,7 +132,7 @@ fn damaged_headers_are_refused_or_harmless() {
     }
 }
 
-/// RedisBloom never gives a NONSCALING chain a second filter, and none of its recorded ones has two.
+/// RedisBloom never adds a second filter to a NONSCALING chain, and no recorded chain has two.
 #[test]
 fn a_nonscaling_chain_of_several_filters_is_refused() {
     let server = Server::start();
@@ -161,7 +161,7 @@ fn a_nonscaling_chain_of_several_filters_is_refused() {
         (true, "+OK", "+OK"),
     ] {
         if scaling {
-            // The same chain without the option: both forms are sound but for it.
+            // The same chain without the option: both are valid except for it.
             two[12] &= !8;
             let Value::Integer(options) = values.values[2] else {
                 panic!("no options");

@@ -1,4 +1,4 @@
-//! RDB and append-only files as a server with RedisBloom writes them, assembled from recorded payloads.
+//! RDB and append-only files as a server with RedisBloom writes them, built from recorded payloads.
 
 use crate::support::resp::request;
 use crate::workload::Command;
@@ -6,10 +6,10 @@ use crc::{CRC_64_REDIS, Crc};
 use std::fs;
 use std::path::Path;
 
-/// Bytes at the end of a DUMP that an RDB file does not have.
+/// Size of the part of a DUMP payload that an RDB file does not contain.
 const FOOTER_BYTES: usize = 10;
 
-/// A key, its DUMP, and when it expires, in milliseconds since 1970.
+/// A key, its DUMP payload, and its expiration time in milliseconds since 1970.
 pub type Entry<'a> = (&'a str, &'a [u8], Option<u64>);
 
 fn string(file: &mut Vec<u8>, text: &[u8]) {
@@ -20,8 +20,8 @@ fn string(file: &mut Vec<u8>, text: &[u8]) {
     file.extend_from_slice(text);
 }
 
-/// An RDB file: a header, some fields about the server, the databases, the CRC64 of all that. A module's
-/// value has the same bytes as in its DUMP: the type byte, then, after the key's name, the value.
+/// An RDB file: a header, fields about the server, the databases, and a CRC64. The value of a module type has the
+/// same bytes as in its DUMP payload: the type byte, then, after the key's name, the value.
 pub fn rdb(databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
     let mut file = b"REDIS0009".to_vec();
     for (name, value) in [("redis-ver", "6.2.14"), ("redis-bits", "64")] {
@@ -47,7 +47,7 @@ pub fn rdb(databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
     file
 }
 
-/// Commands as an append-only file has them.
+/// Commands in the format of an append-only file.
 pub fn commands(commands: &[Command]) -> Vec<u8> {
     commands
         .iter()

@@ -8,13 +8,13 @@ use std::thread::{self, JoinHandle};
 #[derive(Debug)]
 pub struct Primary {
     pub port: u16,
-    /// How many bytes of commands it sends: the final offset of the replica.
+    /// Size of the command stream in bytes: the final offset of the replica.
     pub offset: usize,
     thread: JoinHandle<()>,
 }
 
 impl Primary {
-    /// Waits for a replica, to which it gives this RDB file and these commands.
+    /// Waits for a replica and sends it this RDB file and these commands.
     pub fn start(rdb: Vec<u8>, commands: Vec<u8>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -22,7 +22,7 @@ impl Primary {
         let thread = thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a replica");
             let mut replica = Connection::accepted(stream);
-            // The end of the connection is the end of it all.
+            // Ends when the replica closes the connection.
             while let Ok(request) = replica.read() {
                 let words: Vec<_> = request
                     .items()
@@ -55,7 +55,7 @@ impl Primary {
         }
     }
 
-    /// Waits for the replica to hang up.
+    /// Waits until the replica has closed the connection.
     pub fn join(self) {
         self.thread.join().expect("the primary");
     }

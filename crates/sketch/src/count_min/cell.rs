@@ -65,7 +65,7 @@ pub(super) trait Cell {
     /// The count in a cell.
     fn count(cell: Self::Bytes) -> u64;
 
-    /// The cell with this count. Of a count above [`Cell::MAX_COUNT`] the lower bits are kept.
+    /// The cell with this count. If the count exceeds [`Cell::MAX_COUNT`], only the lower bits are kept.
     fn with_count(count: u64) -> Self::Bytes;
 }
 

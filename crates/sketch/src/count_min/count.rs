@@ -8,7 +8,7 @@ use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::prefetch::{prefetch, with_wide_vectors};
 use crate::rows::{LANES, Rows};
 
-/// Items whose cells are located ahead. Their cells exceed the memory requests that a core has in flight.
+/// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;
 
 /// Rows whose columns are computed in one pass over the item. Sketches with more rows, which need a failure probability
@@ -313,8 +313,8 @@ impl Sums {
     }
 }
 
-/// Adds to the cells at `places`. Of a sum that is out of the range of a cell the lower bits are stored; the caller
-/// must then call [`undo`].
+/// Adds to the cells at `places`. If a sum is out of the range of a cell, its lower bits are stored, and the caller
+/// must call [`undo`].
 ///
 /// Most increments fit, so that adding first and checking afterwards needs one pass instead of two.
 #[inline]

@@ -53,10 +53,10 @@ impl CountMin {
 
     /// Replaces every cell and the total by Σ weight × source. Returns whether anything changed.
     ///
-    /// The sums are computed from the first source to the last in signed 64-bit integers. No product or partial sum may
-    /// overflow, and the results must be in the range of a cell and of the total. The sketch's own counts only
-    /// contribute if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. Cost: two passes over all
-    /// cells of the distinct sources; three if a weight or the cells are large.
+    /// The sums are computed from the first source to the last in signed 64-bit integers. No product or partial sum
+    /// may overflow, and the results must be in the range of a cell and of the total. The sketch's own counts
+    /// contribute only if it is a source. `max_bytes` limits the bytes read, see [`check_work`]. Cost: two passes
+    /// over all cells of the distinct sources; three if a weight or the cells are large.
     ///
     /// # Errors
     /// Those of [`CountMin::check_source`], [`CountMinError::MergeOverflow`], [`CountMinError::TooMuchWork`],

@@ -94,7 +94,7 @@ pub struct CountMin {
 impl CountMin {
     /// An empty sketch of `depth` rows of `width` cells.
     ///
-    /// `budget` is asked once, for the bytes of all cells. The operating system supplies pages when they are first
+    /// Requests the bytes of all cells from `budget` at once. The operating system provides pages when they are first
     /// used.
     ///
     /// # Errors

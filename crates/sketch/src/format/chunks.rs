@@ -28,7 +28,7 @@ pub enum ChunkError {
     /// The chunk would reach beyond the end of the array it starts in.
     #[error("the chunk reaches beyond its array")]
     TooLong,
-    /// The array must not contain such bytes. The text gives the reason.
+    /// The array must not contain these bytes; the text is the reason.
     #[error("{0}")]
     Invalid(&'static str),
 }

@@ -97,7 +97,7 @@ impl Compressed {
         self.at_index(q * self.weight as f64)
     }
 
-    /// [`Compressed::quantile`] for look-ups by rank: an index below 1 is the minimum.
+    /// [`Compressed::quantile`] for lookups by rank: an index below 1 is the minimum.
     fn quantile_of_rank(&self, q: f64) -> f64 {
         let index = q * self.weight as f64;
         if self.means.len() > 1 && index < 1.0 {

@@ -98,12 +98,12 @@ impl Samples {
         self.values.capacity() * size_of::<f64>()
     }
 
-    /// Shows `visitor` the block.
+    /// Passes the block to `visitor`.
     pub(super) fn visit(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.values);
     }
 
-    /// Lets `mover` move the block.
+    /// Passes the block to `mover`, which may move it.
     pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
         mover.relocate(&mut self.values);
     }

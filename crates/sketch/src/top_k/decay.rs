@@ -7,7 +7,7 @@ use crate::math;
 /// Probabilities below 2^-64 count as 0: even in 2^32 trials the difference shows with a probability of 2^-32.
 const MIN_PROBABILITY: f64 = 1.0 / (1u128 << 64) as f64;
 
-/// A decay is fast if an increment takes at most this many decrements per bucket: a few microseconds.
+/// A decay is fast if an increment takes at most this many decrements per bucket.
 const MAX_FAST_DECREMENTS: u64 = 1000;
 
 /// The result of an increment for a bucket with another fingerprint.
@@ -128,7 +128,7 @@ impl Decay {
     ) -> (u32, u32) {
         let is_own = (owner == fingerprint) | (count == 0);
         let may_decay = !is_own & (count < self.stable_count);
-        // Of a count that cannot decay the probability is not used.
+        // The probability is not used if the count cannot decay.
         let probability = self.probability(if may_decay { count } else { 0 });
         let is_decremented = may_decay & (random.next_f64_if(may_decay) < probability);
         let left = count.wrapping_sub(u32::from(is_decremented));

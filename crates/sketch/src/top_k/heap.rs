@@ -1,4 +1,4 @@
-//! The k items with the largest counts: a min-heap in an array, with look-up by item.
+//! The k items with the largest counts: a min-heap in an array, with lookup by item.
 //!
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
@@ -21,9 +21,8 @@ use std::hash::{BuildHasher, RandomState};
 /// Up to this many bytes, the memory of an expelled item is kept for the next item.
 const MAX_SPARE_BYTES: usize = 4096;
 
-/// Heaps of up to this many elements use fingerprints as tags. Fingerprints are not keyed: an attacker can choose items
-/// with equal fingerprints, all of which a look-up compares. For this many that takes microseconds. Larger heaps use a
-/// hash with a secret key.
+/// Heaps of up to this many elements use fingerprints as tags. Fingerprints are not keyed: an attacker can choose
+/// items with equal fingerprints, and a lookup then compares all of them. Larger heaps use a hash with a secret key.
 const MAX_FINGERPRINT_TAGS: u32 = 4096;
 
 /// An item of the heap.
@@ -53,8 +52,8 @@ pub(super) struct Element<'a> {
     pub item: &'a [u8],
 }
 
-/// The most bytes of slots and index per item. The capacity of both tables doubles; after that the index is at least a
-/// quarter full.
+/// Maximum bytes of slots and index per item. The capacity of both tables doubles; afterwards at least a quarter of
+/// the index is occupied.
 pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<Slot>() + 4 * PAIR_BYTES as usize;
 
 /// The heap; see the module documentation.
@@ -85,7 +84,7 @@ impl Heap {
         })
     }
 
-    /// A copy in memory of its own.
+    /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut slots = Vec::new();
         reserve_for(&mut slots, self.slots.len(), self.len())?;
@@ -129,8 +128,8 @@ impl Heap {
         self.elements.get(0).0
     }
 
-    /// The position of the item in the heap. Cost: a hash look-up, which for items that were chosen to collide compares
-    /// at most [`MAX_FINGERPRINT_TAGS`] items.
+    /// The position of the item in the heap. Cost: a hash lookup, which compares at most [`MAX_FINGERPRINT_TAGS`]
+    /// items, even if items were chosen to collide.
     #[inline]
     pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<usize> {
         let is_item = |slot: u32| self.slots[slot as usize].item() == item;
@@ -175,8 +174,8 @@ impl Heap {
         (self.slots[slot_plus_1 as usize - 1].item(), count)
     }
 
-    /// Allocates the memory that [`Heap::replace_root`] needs for an item of `item_len` bytes that is not in the heap.
-    /// `budget` is asked before each block; `changes` records the freed and allocated blocks.
+    /// Allocates the memory that [`Heap::replace_root`] needs for an item of `item_len` bytes that is not in the
+    /// heap. Requests each block from `budget`; `changes` records the freed and allocated blocks.
     #[inline]
     pub fn reserve(
         &mut self,

@@ -12,7 +12,7 @@ use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::prefetch;
 
-/// Entries of the smallest table: one cache line.
+/// Entries of the smallest table, which fills one cache line.
 const MIN_ENTRIES: u64 = 8;
 
 /// A table of (tag, slot + 1); the second number is 0 in a vacant entry. At most half of the entries are occupied, so
@@ -24,7 +24,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// A copy in memory of its own.
+    /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
             entries: self.entries.try_clone()?,
@@ -32,8 +32,8 @@ impl Index {
         })
     }
 
-    /// Reserves one more entry. Cost: moves every entry when the table doubles. `budget` is asked for the new table;
-    /// `changes` records both tables.
+    /// Reserves one more entry. Requests the bytes of a new table from `budget`; `changes` records both tables. Cost:
+    /// moves every entry when the table doubles.
     #[inline]
     pub fn reserve_one(
         &mut self,
@@ -65,7 +65,7 @@ impl Index {
         self.resize(entries, budget, changes)
     }
 
-    /// Resizes the table as if it had grown to `occupied` entries. At most so many entries are occupied.
+    /// Resizes the table as if it had grown to `occupied` entries. At most this many entries may be occupied.
     pub fn resize_for(&mut self, occupied: usize) -> Result<(), OutOfMemory> {
         let entries = match occupied {
             0 => 0,
@@ -167,12 +167,12 @@ impl Index {
         self.entries.bytes().len()
     }
 
-    /// Shows `visitor` the block, if there is one.
+    /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.entries.visit(visitor);
     }
 
-    /// Lets `mover` move the block.
+    /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.entries.relocate(mover);
     }

@@ -8,7 +8,7 @@
 //!
 //! - `item_hash`: fingerprints and buckets of an item
 //! - `decay` and `random`: decay of a bucket; the random numbers are part of the state
-//! - `heap` and `index`: the k items in the heap order of RedisBloom, and their look-up by hash
+//! - `heap` and `index`: the k items in the heap order of RedisBloom, and their lookup by hash
 //! - [`stored`]: the stored forms
 //!
 //! Counts saturate at 2^32 - 1.
@@ -43,7 +43,7 @@ pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
 
 /// The largest increment of an item that TOPK.INCRBY accepts.
 pub const MAX_INCREMENT: u32 = 100_000;
-/// The work of a decrement, in bytes hashed.
+/// The work of a decrement, as an equivalent number of hashed bytes.
 const DECREMENT_WORK: u64 = 16;
 
 /// Items to hash ahead of the first addition ([`TopK::hash`]), so that their buckets are prefetched.
@@ -94,10 +94,10 @@ impl TopK {
     /// An empty sketch of the `k` most frequent items with `depth` rows of `width` buckets (all in
     /// [1, 2^32 - 1]) and a decay in (0, 1].
     ///
-    /// Allocates 8 bytes per bucket and 8 per heap element (the operating system supplies pages when they are first
-    /// used), and 24 more per element, for saving, if k is above 43,690. Each item that enters the heap takes its bytes
-    /// and one more, 32 for its slot and 16 to 32 for its index entry. `budget` is asked once, for 8 bytes per bucket
-    /// and 32 per element.
+    /// Allocates 8 bytes per bucket and 8 per heap element (the operating system provides pages when they are first
+    /// used), and 24 more per element, for saving, if k is above 43,690. Each item that enters the heap takes its
+    /// bytes and one more, 32 for its slot and 16 to 32 for its index entry. Requests 8 bytes per bucket and 32 per
+    /// element from `budget` at once.
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order.
@@ -210,7 +210,7 @@ impl TopK {
     }
 
     /// The most bytes by which the memory of the sketch grows if the item, with its hash ([`TopK::hash`]), is added.
-    /// Cost: at most one hash look-up.
+    /// Cost: at most one hash lookup.
     #[must_use]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
         if self.heap.has_vacant_root() && self.heap.find(item, hash.fingerprint).is_some() {
@@ -233,7 +233,7 @@ impl TopK {
     /// block before it is allocated; `changes` records the blocks that are freed and allocated.
     ///
     /// Cost: one bucket per row and, beyond seven rows, one pass over the item per eight rows. If the item is among the
-    /// top k: a hash look-up, and a sift through at most log2(k) elements. In a bucket that decays: one random number
+    /// top k: a hash lookup, and a sift through at most log2(k) elements. In a bucket that decays: one random number
     /// per decrement, for any increment.
     ///
     /// # Errors
@@ -246,7 +246,7 @@ impl TopK {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        // While the root is vacant, every item that is not in the heap enters it. The look-up precedes the reservation,
+        // While the root is vacant, every item that is not in the heap enters it. The lookup precedes the reservation,
         // so that an item of the heap reserves no memory.
         let has_vacant_root = self.heap.has_vacant_root();
         let mut position = None;
@@ -334,7 +334,7 @@ impl TopK {
         counted
     }
 
-    /// Whether the item is among the top k. Cost: one pass over the item and a hash look-up.
+    /// Whether the item is among the top k. Cost: one pass over the item and a hash lookup.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> bool {
         self.heap.find(item, fingerprint_of(item)).is_some()

@@ -15,7 +15,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// `len` pairs of zeros. The operating system supplies pages when they are first used.
+    /// `len` pairs of zeros. The operating system provides pages when they are first used.
     pub fn zeroed(len: u64) -> Result<Self, OutOfMemory> {
         let bytes = len
             .checked_mul(PAIR_BYTES)
@@ -23,7 +23,7 @@ impl Pairs {
         Buffer::zeroed(bytes).map(Self::from)
     }
 
-    /// A copy in memory of its own.
+    /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Buffer::copy_of(&self.bytes).map(Self::from)
     }
@@ -62,12 +62,12 @@ impl Pairs {
         &mut self.bytes
     }
 
-    /// Shows `visitor` the block, if there is one.
+    /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.bytes.visit(visitor);
     }
 
-    /// Lets `mover` move the block.
+    /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.bytes.relocate(mover);
     }

@@ -13,7 +13,7 @@ pub(super) type Record = [u8; RECORD_BYTES];
 /// Heaps of up to this many elements share their memory.
 pub(super) const MAX_SHARED: usize = (1 << 20) / RECORD_BYTES;
 
-/// The shared memory. The operating system supplies its pages when they are first used.
+/// The shared memory. The operating system provides its pages when they are first used.
 static SHARED: Mutex<[Record; MAX_SHARED]> = Mutex::new([[0; RECORD_BYTES]; MAX_SHARED]);
 
 /// The records of a heap. Their contents are only meaningful during a save.
@@ -59,12 +59,12 @@ impl Records {
         }
     }
 
-    /// Shows `visitor` the block, if there is one.
+    /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
         self.own.borrow().visit(visitor);
     }
 
-    /// Lets `mover` move the block.
+    /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.own.get_mut().relocate(mover);
     }

@@ -1,8 +1,8 @@
 //! An index of empty slots over up to 64 sub-filters.
 //!
-//! The index is small (one bit per bucket and sub-filter: a sixteenth of the slots' bytes at bucket size 2), so that
-//! it mostly fits in the second-level cache. Look-ups have no unpredictable branch: the sub-filter is found by counting
-//! trailing zeros, and fingerprints without an empty slot are skipped without a branch.
+//! The index has one bit per bucket and sub-filter, a sixteenth of the slots' bytes at bucket size 2, so it usually
+//! fits in the second-level cache. Lookups have no unpredictable branch: trailing zeros give the sub-filter, and
+//! fingerprints without an empty slot are skipped without a branch.
 
 use super::free_slots::BLOCK_SLOTS;
 use crate::cuckoo::bucket;

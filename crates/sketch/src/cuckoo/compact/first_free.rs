@@ -5,8 +5,8 @@ use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
-/// For each bucket the number of the oldest sub-filter that may have an empty slot in it. All sub-filters have the
-/// same size, as more than 56 always have: a larger expansion reaches 2^55 buckets before.
+/// For each bucket, the number of the oldest sub-filter that may have an empty slot in it. All sub-filters have the
+/// same size. This is always so for more than 56 of them, because a larger expansion reaches 2^55 buckets earlier.
 ///
 /// Each number only rises, because sub-filters only fill up. A compaction tests each bucket at most once more than
 /// fingerprints look it up.

@@ -4,7 +4,7 @@
 //!
 //! - [`probe`] tests the buckets of one older sub-filter after another. It needs no preparation, so it is the
 //!   fastest for few fingerprints or few older sub-filters. Its cost is fingerprints times older sub-filters.
-//! - [`Bitmap`] has one bit per bucket for each of up to 64 older sub-filters. A look-up tests all of them at once.
+//! - [`Bitmap`] has one bit per bucket for each of up to 64 older sub-filters. A lookup tests all of them at once.
 //! - [`FirstFree`] has one number per bucket, for more than 64 older sub-filters. Its total cost is linear in the
 //!   slots, where probing is quadratic in the sub-filters.
 //!

@@ -189,7 +189,7 @@ fn heavy_end_centroids_are_interpolated_to_minimum_and_maximum() {
     let compressed = pairs.compressed().unwrap();
     let quantiles = [0.1, 0.25, 0.5, 0.75].map(|q| compressed.quantile(q));
     assert_eq!(quantiles, [0.0, 2.0, 5.0, 10.0]);
-    // Only look-ups by rank return the minimum below the first sample.
+    // Only lookups by rank return the minimum below the first sample.
     let odd = digest_with(1.0, 3.0, &[(2.0, 1), (3.0, 1)]);
     let compressed = odd.compressed().unwrap();
     assert_eq!(
