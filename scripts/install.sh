@@ -11,7 +11,7 @@
 #       valgrind the memory checker
 #       browser  Chromium, which the test of docs/sizing.html asks for its figures
 #       examples the Redis client for Python that the examples in docs/ use
-#       clients  the clients of tests/clients, under target/clients, and the Python and Node they need
+#       clients  the clients of tests/clients, under target/clients, the Python and Node they need, and Go with a client
 #       zig      the linker of the packages, under target/zig
 #       chroot   debootstrap, which makes the systems that packages are tried on
 #
@@ -184,6 +184,7 @@ python_packages() {
 }
 
 need_clients() {
+    local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
     python_packages target/clients/python tests/clients/python/requirements.txt
     on_path node || install "Node is missing" nodejs
@@ -194,6 +195,10 @@ need_clients() {
         cp tests/clients/node/package.json "$lock" "$node"
         (cd "$node" && npm ci --silent --no-fund --no-audit)
         cp "$lock" "$node/installed.json"
+    fi
+    # Debian's client for Go is a directory of sources.
+    if ! on_path go || [ ! -d "$go_client" ]; then
+        install "Go or its Redis client is missing" golang-go golang-github-gomodule-redigo-dev
     fi
 }
 

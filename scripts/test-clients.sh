@@ -14,10 +14,14 @@ if [ -z "${ROUGHLY_SERVER:-}" ]; then
 fi
 echo "test-clients: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
-cargo build --quiet --locked --manifest-path tests/clients/rust/Cargo.toml --target-dir "$clients/rust"
+for manifest in tests/clients/rust examples/rust; do
+    cargo build --quiet --locked --manifest-path "$manifest/Cargo.toml" --target-dir "$clients/rust"
+done
+# With the client that is a Debian package, instead of the module that go.mod names.
+GO111MODULE=off GOPATH=/usr/share/gocode go build -o "$clients/recipes-go" examples/go/recipes.go
 # Node looks for packages beside the files that want them.
 cp tests/clients/node/*.mjs "$clients/node"
-cp examples/node/example.mjs "$clients/node"
+cp examples/node/*.mjs "$clients/node"
 
 # example LANGUAGE COMMAND...: its output is shown only where it is not as promised.
 example() {
@@ -32,6 +36,17 @@ example() {
     echo "  example in $what"
 }
 
+# recipes LANGUAGE COMMAND...: the output must be examples/recipes.txt.
+recipes() {
+    local what=$1
+    shift
+    if ! "$@" | diff examples/recipes.txt -; then
+        echo "recipes in $what: NOT AS EXPECTED"
+        return 1
+    fi
+    echo "  recipes in $what"
+}
+
 # walk_all: with a server on ROUGHLY_PORT, and ended by the first that fails.
 walk_all() {
     "$clients/python/bin/python" tests/clients/python/walk.py \
@@ -40,9 +55,12 @@ walk_all() {
         && "$clients/rust/debug/walk" \
         && example Python "$clients/python/bin/python" examples/python/example.py \
         && example Node node "$clients/node/example.mjs" \
-        && example Rust "$clients/rust/debug/example"
+        && example Rust "$clients/rust/debug/example" \
+        && recipes Node node "$clients/node/recipes.mjs" \
+        && recipes Go "$clients/recipes-go" \
+        && recipes Rust "$clients/rust/debug/recipes"
 }
-export -f walk_all example
+export -f walk_all example recipes
 export clients
 
 passed=() failed=() missing=()

@@ -3,7 +3,8 @@
 //! The first word of a fenced block is its kind. `redis` blocks are input of the command line
 //! client (`redis resp3` with RESP3, `redis redis-8` on a Redis of at least version 8 only) and its output is
 //! compared; `sh` and `python` blocks are run, must succeed, and print what comments behind two blanks say;
-//! `make` blocks name targets of the Makefile; `conf` blocks start a server. `text` is not run, nor is
+//! `make` blocks name targets of the Makefile; `conf` blocks start a server; `javascript`, `go`, `java` and
+//! `rust` blocks are parts of files of examples/, which scripts/test-clients.sh runs. `text` is not run, nor is
 //! `console`, which is for what changes the reader's machine (of its lines with make the targets are looked up).
 //! The blocks of a page share one server, in order.
 
@@ -62,6 +63,12 @@ fn a_wrong_example_is_found() {
             "```conf\nloadmodule /path/to/libroughly.so no-such 1\n```",
             true,
         ),
+        (
+            "```rust\nuse redis::{Connection, RedisResult, cmd, pipe};\n```",
+            false,
+        ),
+        ("```rust\nuse redis::Nothing;\n```", true),
+        ("```java\nstatic final int DAYS = 7;\n```", false),
         ("```\n> BF.ADD a x\n(integer) 1\n```", true),
     ] {
         let found = faults(&Page::parse("example.md".into(), text));
