@@ -22,7 +22,7 @@ test: ## run all tests on the installed server; install a server if there is non
 test-matrix: ## run the server tests on every supported Redis and Valkey that Debian has
 	@scripts/test-matrix.sh
 
-test-clients: ## call every command through Python, Node and Rust clients, and run the examples
+test-clients: ## call every command through Python, Node and Rust clients, and run the examples (also Go)
 	@scripts/test-clients.sh
 
 test-kills: ## kill a server KILLS (200) times during writes, with SEED (8); report lost writes

@@ -15,7 +15,7 @@
 #   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
 #   site     the generator of the documentation site, under target/site-tools
 #   examples the Python client for Redis that the examples in docs/ use
-#   clients  the clients of tests/clients, under target/clients, and Python and Node
+#   clients  the clients of tests/clients, under target/clients, Python and Node, and Go with a Redis client
 #   zig      the linker of the packages, under target/zig
 #   chroot   debootstrap, which creates the systems for testing packages
 #
@@ -196,6 +196,7 @@ python_packages() {
 }
 
 need_clients() {
+    local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
     python_packages target/clients/python tests/clients/python/requirements.txt
     on_path node || install "Node is missing" nodejs
@@ -206,6 +207,10 @@ need_clients() {
         cp tests/clients/node/package.json "$lock" "$node"
         (cd "$node" && npm ci --silent --no-fund --no-audit)
         cp "$lock" "$node/installed.json"
+    fi
+    # Debian's client for Go is a directory of sources.
+    if ! on_path go || [ ! -d "$go_client" ]; then
+        install "Go or its Redis client is missing" golang-go golang-github-gomodule-redigo-dev
     fi
 }
 

@@ -14,6 +14,9 @@ step cargo clippy --all-targets --test sizing --test defrag -- -D warnings
 step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
 step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir target/clients/rust -- \
     -D warnings
+step cargo fmt --check --manifest-path examples/rust/Cargo.toml
+step cargo clippy --manifest-path examples/rust/Cargo.toml --target-dir target/clients/rust -- \
+    -D warnings
 RUSTDOCFLAGS="-D warnings" step cargo doc --no-deps
 step target/lint/bin/cargo-deny --locked check licenses bans sources
 # The advisory database is on a Git host, which a build machine may be unable to reach.

@@ -21,10 +21,14 @@ if [ -z "${ROUGHLY_SERVER:-}" ]; then
 fi
 echo "test-clients: building the module (cargo build --release --lib)" >&2
 cargo build --release --lib
-cargo build --quiet --locked --manifest-path tests/clients/rust/Cargo.toml --target-dir "$clients/rust"
+for manifest in tests/clients/rust examples/rust; do
+    cargo build --quiet --locked --manifest-path "$manifest/Cargo.toml" --target-dir "$clients/rust"
+done
+# Builds with the client from the Debian package instead of the module that go.mod names.
+GO111MODULE=off GOPATH=/usr/share/gocode go build -o "$clients/recipes-go" examples/go/recipes.go
 # Node looks up packages in the directory of the importing file.
 cp tests/clients/node/*.mjs "$clients/node"
-cp examples/node/example.mjs "$clients/node"
+cp examples/node/*.mjs "$clients/node"
 
 # example LANGUAGE COMMAND...: runs an example; prints its output only if it is wrong.
 example() {
@@ -39,6 +43,17 @@ example() {
     echo "  example in $what"
 }
 
+# recipes LANGUAGE COMMAND...: runs the recipes; the output must equal examples/recipes.txt.
+recipes() {
+    local what=$1
+    shift
+    if ! "$@" | diff examples/recipes.txt -; then
+        echo "recipes in $what: FAILED"
+        return 1
+    fi
+    echo "  recipes in $what"
+}
+
 # walk_all: runs all clients on the server at port ROUGHLY_PORT; stops at the first failure.
 walk_all() {
     "$clients/python/bin/python" tests/clients/python/walk.py \
@@ -47,9 +62,12 @@ walk_all() {
         && "$clients/rust/debug/walk" \
         && example Python "$clients/python/bin/python" examples/python/example.py \
         && example Node node "$clients/node/example.mjs" \
-        && example Rust "$clients/rust/debug/example"
+        && example Rust "$clients/rust/debug/example" \
+        && recipes Node node "$clients/node/recipes.mjs" \
+        && recipes Go "$clients/recipes-go" \
+        && recipes Rust "$clients/rust/debug/recipes"
 }
-export -f walk_all example
+export -f walk_all example recipes
 export clients
 
 passed=() failed=() missing=()

@@ -4,8 +4,9 @@
 //! uses RESP3; `redis redis-8` runs only on Redis 8 and above), and their output is compared. `sh` and `python`
 //! blocks run, must succeed, and must print the comments that follow two spaces. `make` blocks name targets of the
 //! Makefile. `conf` blocks start a server. `text` blocks do not run, nor do `console` blocks, which change the
-//! reader's machine; the targets in their lines with `make` are looked up. The blocks of a page share one server and
-//! run in order.
+//! reader's machine; the targets in their lines with `make` are looked up. `javascript`,
+//! `go`, `java` and `rust` blocks must be part of a file in examples/, which scripts/test-clients.sh runs. The blocks of
+//! a page share one server and run in order.
 
 mod commands;
 mod environment;
@@ -80,6 +81,12 @@ fn a_wrong_example_is_found() {
             "```conf\nloadmodule /path/to/libroughly.so no-such 1\n```",
             true,
         ),
+        (
+            "```rust\nuse redis::{Connection, RedisResult, cmd, pipe};\n```",
+            false,
+        ),
+        ("```rust\nuse redis::Nothing;\n```", true),
+        ("```java\nstatic final int DAYS = 7;\n```", false),
         ("```\n> BF.ADD a x\n(integer) 1\n```", true),
     ] {
         let found = faults(&Page::parse("example.md".into(), text));

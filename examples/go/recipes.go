@@ -1,0 +1,253 @@
+// The core of each recipe of docs/recipes, with redigo.
+//
+//	cd examples/go
+//	go mod tidy
+//	go run .
+//
+// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes the keys that it uses:
+// run it on a server without other data. It prints the lines of examples/recipes.txt.
+package main
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// newMessages returns the IDs that were not processed before: deduplicating a stream consumer.
+func newMessages(conn redis.Conn, ids []string) ([]string, error) {
+	isNew, err := redis.Ints(conn.Do("BF.MADD", redis.Args{"orders:seen"}.AddFlat(ids)...))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for i, id := range ids {
+		if isNew[i] == 1 {
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}
+
+const days = 7
+
+func crawledKey(day time.Time) string {
+	return "crawled:" + day.Format("2006-01-02")
+}
+
+// due returns the URLs that were not crawled today or on the six days before.
+func due(conn redis.Conn, urls []string, today time.Time) ([]string, error) {
+	for age := 0; age < days; age++ {
+		key := crawledKey(today.AddDate(0, 0, -age))
+		conn.Send("BF.MEXISTS", redis.Args{key}.AddFlat(urls)...)
+	}
+	conn.Flush()
+	crawled := make([]bool, len(urls))
+	for age := 0; age < days; age++ {
+		seen, err := redis.Ints(conn.Receive())
+		if err != nil {
+			return nil, err
+		}
+		for i := range urls {
+			crawled[i] = crawled[i] || seen[i] == 1
+		}
+	}
+	var found []string
+	for i, url := range urls {
+		if !crawled[i] {
+			found = append(found, url)
+		}
+	}
+	return found, nil
+}
+
+// markCrawled adds URLs to today's filter and creates it first if it does not exist.
+func markCrawled(conn redis.Conn, urls []string, today time.Time) error {
+	key := crawledKey(today)
+	insert := redis.Args{key, "CAPACITY", 10000, "ERROR", 0.001, "ITEMS"}
+	conn.Send("MULTI")
+	conn.Send("BF.INSERT", insert.AddFlat(urls)...)
+	conn.Send("EXPIRE", key, (days+1)*86400)
+	_, err := conn.Do("EXEC")
+	return err
+}
+
+// countPages counts requests.
+func countPages(conn redis.Conn, hour string, pages []string) error {
+	_, err := conn.Do("TOPK.ADD", redis.Args{"pages:" + hour}.AddFlat(pages)...)
+	return err
+}
+
+type pageCount struct {
+	Page  string
+	Count int64
+}
+
+// topPages returns the most requested pages of an hour with their counts.
+func topPages(conn redis.Conn, hour string) ([]pageCount, error) {
+	values, err := redis.Values(conn.Do("TOPK.LIST", "pages:"+hour, "WITHCOUNT"))
+	if err != nil {
+		return nil, err
+	}
+	var top []pageCount
+	err = redis.ScanSlice(values, &top)
+	return top, err
+}
+
+// recordLatencies adds latencies to the digest of a pod.
+func recordLatencies(conn redis.Conn, pod string, milliseconds []float64) error {
+	key := "latency:{checkout}:" + pod
+	_, err := conn.Do("TDIGEST.ADD", redis.Args{key}.AddFlat(milliseconds)...)
+	return err
+}
+
+// percentiles merges the digests of the pods and returns quantiles of the result.
+func percentiles(conn redis.Conn, pods []string, quantiles []float64) ([]float64, error) {
+	merge := redis.Args{"latency:{checkout}", len(pods)}
+	for _, pod := range pods {
+		merge = merge.Add("latency:{checkout}:" + pod)
+	}
+	if _, err := conn.Do("TDIGEST.MERGE", merge.Add("OVERRIDE")...); err != nil {
+		return nil, err
+	}
+	args := redis.Args{"latency:{checkout}"}.AddFlat(quantiles)
+	return redis.Float64s(conn.Do("TDIGEST.QUANTILE", args...))
+}
+
+// isBreached returns whether the SHA-1 of a password is in the filter.
+func isBreached(conn redis.Conn, password string) (bool, error) {
+	digest := fmt.Sprintf("%X", sha1.Sum([]byte(password)))
+	return redis.Bool(conn.Do("BF.EXISTS", "breached", digest))
+}
+
+const limitPerUser = 3
+
+// mayShow returns whether an ad may be shown to a user once more, and counts it if so.
+func mayShow(conn redis.Conn, day, ad, user string) (bool, error) {
+	key, item := "shown:"+day, ad+":"+user
+	counts, err := redis.Ints(conn.Do("CMS.QUERY", key, item))
+	if err != nil || counts[0] >= limitPerUser {
+		return false, err
+	}
+	counts, err = redis.Ints(conn.Do("CMS.INCRBY", key, item, 1))
+	return err == nil && counts[0] <= limitPerUser, err
+}
+
+// mayExist returns false only if the filter is loaded and the ID is not in it.
+func mayExist(conn redis.Conn, id string) (bool, error) {
+	found, err := redis.Ints(conn.Do("BF.MEXISTS", "{products}:ids", id, "loaded"))
+	if err != nil {
+		return true, err
+	}
+	exists, loaded := found[0] == 1, found[1] == 1
+	return exists || !loaded, nil
+}
+
+const limitPerMinute = 100
+
+// isAllowed counts a request of a client in an exact counter and compares it with the limit.
+func isAllowed(conn redis.Conn, name string, minute int) (bool, error) {
+	key := fmt.Sprintf("requests:%s:%d", name, minute)
+	conn.Send("MULTI")
+	conn.Send("INCR", key)
+	conn.Send("EXPIRE", key, 120)
+	counts, err := redis.Ints(conn.Do("EXEC"))
+	return err == nil && counts[0] <= limitPerMinute, err
+}
+
+func main() {
+	port := os.Getenv("ROUGHLY_PORT")
+	if port == "" {
+		port = "6379"
+	}
+	conn, err := redis.Dial("tcp", "127.0.0.1:"+port)
+	check(err)
+	defer conn.Close()
+	do := func(command string, args ...any) {
+		_, err := conn.Do(command, args...)
+		check(err)
+	}
+	today := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	do("DEL", "orders:seen", crawledKey(today), "pages:2026-11-22T10", "latency:{checkout}:pod-1",
+		"latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22", "{products}:ids",
+		"requests:client-1:1")
+
+	do("BF.RESERVE", "orders:seen", 0.001, 20000)
+	orders, err := newMessages(conn, []string{"order-1", "order-2", "order-1"})
+	check(err)
+	fmt.Println("new orders:", strings.Join(orders, " "))
+
+	check(markCrawled(conn, []string{"https://example.com/a"}, today))
+	urls := []string{"https://example.com/a", "https://example.com/b"}
+	for _, when := range []struct {
+		name string
+		age  int
+	}{{"today", 0}, {"after six days", 6}, {"after seven days", 7}} {
+		found, err := due(conn, urls, today.AddDate(0, 0, when.age))
+		check(err)
+		fmt.Printf("due %s: %d\n", when.name, len(found))
+	}
+
+	do("TOPK.RESERVE", "pages:2026-11-22T10", 10, 80, 5, 0.9)
+	check(countPages(conn, "2026-11-22T10", []string{"/home", "/news", "/home", "/home", "/news"}))
+	top, err := topPages(conn, "2026-11-22T10")
+	check(err)
+	fmt.Printf("top pages: %s %d, %s %d\n", top[0].Page, top[0].Count, top[1].Page, top[1].Count)
+
+	for _, pod := range []string{"pod-1", "pod-2"} {
+		do("TDIGEST.CREATE", "latency:{checkout}:"+pod, "COMPRESSION", 200)
+	}
+	check(recordLatencies(conn, "pod-1", []float64{10, 20, 30}))
+	check(recordLatencies(conn, "pod-2", []float64{40, 50}))
+	quantiles, err := percentiles(conn, []string{"pod-1", "pod-2"}, []float64{0.5, 0.99})
+	check(err)
+	fmt.Printf("latency: p50 %.0f ms, p99 %.0f ms\n", quantiles[0], quantiles[1])
+
+	do("BF.RESERVE", "breached", 0.001, 20000, "NONSCALING")
+	do("BF.ADD", "breached", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8")
+	for _, password := range []string{"password", "correct horse battery staple"} {
+		breached, err := isBreached(conn, password)
+		check(err)
+		fmt.Println("breached:", breached)
+	}
+
+	do("CMS.INITBYDIM", "shown:2026-11-22", 6000, 7, "CELL_SIZE", 1)
+	shown := 0
+	for request := 0; request < 5; request++ {
+		may, err := mayShow(conn, "2026-11-22", "ad-1", "user-1")
+		check(err)
+		if may {
+			shown++
+		}
+	}
+	fmt.Printf("ads shown: %d of 5\n", shown)
+
+	may, err := mayExist(conn, "absent")
+	check(err)
+	fmt.Println("may exist before the load:", may)
+	do("BF.INSERT", "{products}:ids", "CAPACITY", 10000, "ERROR", 0.01, "ITEMS", "product-1", "loaded")
+	may, err = mayExist(conn, "absent")
+	check(err)
+	fmt.Println("may exist after the load:", may)
+
+	allowed := 0
+	for request := 0; request < 150; request++ {
+		is, err := isAllowed(conn, "client-1", 1)
+		check(err)
+		if is {
+			allowed++
+		}
+	}
+	fmt.Printf("requests allowed: %d of 150\n", allowed)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

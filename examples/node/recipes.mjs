@@ -1,0 +1,149 @@
+// The core of each recipe of docs/recipes, with node-redis.
+//
+//     cd examples/node
+//     npm install
+//     node recipes.mjs
+//
+// The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes the keys that it uses:
+// run it on a server without other data. It prints the lines of examples/recipes.txt.
+
+import { createHash } from 'node:crypto';
+import { createClient } from 'redis';
+
+// Deduplicating a stream consumer: returns the IDs that were not processed before.
+async function newMessages(client, ids) {
+  const isNew = await client.bf.mAdd('orders:seen', ids);
+  return ids.filter((_, i) => isNew[i]);
+}
+
+// Crawler: returns the URLs that were not crawled today or on the six days before.
+const DAYS = 7;
+const DAY = 86_400_000;
+const crawledKey = (day) => `crawled:${day.toISOString().slice(0, 10)}`;
+
+async function due(client, urls, today) {
+  const keys = Array.from({ length: DAYS }, (_, age) => crawledKey(new Date(today - age * DAY)));
+  const replies = await Promise.all(keys.map((key) => client.bf.mExists(key, urls)));
+  return urls.filter((_, i) => !replies.some((seen) => seen[i]));
+}
+
+async function markCrawled(client, urls, today) {
+  await client
+    .multi()
+    .bf.insert(crawledKey(today), urls, { CAPACITY: 10_000, ERROR: 0.001 })
+    .expire(crawledKey(today), ((DAYS + 1) * DAY) / 1000)
+    .exec();
+}
+
+// Heavy hitters: counts requests, and returns the most requested pages of an hour with their counts.
+async function countPages(client, hour, pages) {
+  await client.topK.add(`pages:${hour}`, pages);
+}
+
+async function topPages(client, hour) {
+  return client.topK.listWithCount(`pages:${hour}`);
+}
+
+// Latency percentiles: one digest per pod, merged when somebody asks.
+async function recordLatencies(client, pod, milliseconds) {
+  await client.tDigest.add(`latency:{checkout}:${pod}`, milliseconds);
+}
+
+async function percentiles(client, pods, quantiles) {
+  const sources = pods.map((pod) => `latency:{checkout}:${pod}`);
+  await client.tDigest.merge('latency:{checkout}', sources, { OVERRIDE: true });
+  return client.tDigest.quantile('latency:{checkout}', quantiles);
+}
+
+// Breached passwords: whether the SHA-1 of a password is in the filter.
+async function isBreached(client, password) {
+  const digest = createHash('sha1').update(password).digest('hex').toUpperCase();
+  return Boolean(await client.bf.exists('breached', digest));
+}
+
+// Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
+const CAP = 3;
+
+async function mayShow(client, day, ad, user) {
+  const [count] = await client.cms.query(`shown:${day}`, `${ad}:${user}`);
+  if (count >= CAP) return false;
+  const [shown] = await client.cms.incrBy(`shown:${day}`, { item: `${ad}:${user}`, incrementBy: 1 });
+  return shown <= CAP;
+}
+
+// Cache penetration: false only if the filter is loaded and the ID is not in it.
+async function mayExist(client, id) {
+  const [exists, loaded] = await client.bf.mExists('{products}:ids', [id, 'loaded']);
+  return Boolean(exists || !loaded);
+}
+
+// Rate limit: an exact counter per client and minute.
+const LIMIT = 100;
+
+async function isAllowed(client, name, minute) {
+  const key = `requests:${name}:${minute}`;
+  const [count] = await client.multi().incr(key).expire(key, 120).exec();
+  return count <= LIMIT;
+}
+
+const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
+const client = await createClient({ url }).connect();
+const today = new Date('2026-11-22T00:00:00Z');
+await client.del([
+  'orders:seen',
+  crawledKey(today),
+  'pages:2026-11-22T10',
+  'latency:{checkout}:pod-1',
+  'latency:{checkout}:pod-2',
+  'latency:{checkout}',
+  'breached',
+  'shown:2026-11-22',
+  '{products}:ids',
+  'requests:client-1:1',
+]);
+
+await client.bf.reserve('orders:seen', 0.001, 20_000);
+const orders = await newMessages(client, ['order-1', 'order-2', 'order-1']);
+console.log(`new orders: ${orders.join(' ')}`);
+
+await markCrawled(client, ['https://example.com/a'], today);
+const pages = ['https://example.com/a', 'https://example.com/b'];
+console.log(`due today: ${(await due(client, pages, today)).length}`);
+console.log(`due after six days: ${(await due(client, pages, new Date(+today + 6 * DAY))).length}`);
+console.log(`due after seven days: ${(await due(client, pages, new Date(+today + 7 * DAY))).length}`);
+
+await client.topK.reserve('pages:2026-11-22T10', 10, { width: 80, depth: 5, decay: 0.9 });
+await countPages(client, '2026-11-22T10', ['/home', '/news', '/home', '/home', '/news']);
+const top = await topPages(client, '2026-11-22T10');
+console.log(`top pages: ${top.map(({ item, count }) => `${item} ${count}`).join(', ')}`);
+
+for (const pod of ['pod-1', 'pod-2']) {
+  await client.tDigest.create(`latency:{checkout}:${pod}`, { COMPRESSION: 200 });
+}
+await recordLatencies(client, 'pod-1', [10, 20, 30]);
+await recordLatencies(client, 'pod-2', [40, 50]);
+const [half, slow] = await percentiles(client, ['pod-1', 'pod-2'], [0.5, 0.99]);
+console.log(`latency: p50 ${half} ms, p99 ${slow} ms`);
+
+await client.bf.reserve('breached', 0.001, 20_000, { NONSCALING: true });
+await client.bf.add('breached', '5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8');
+console.log(`breached: ${await isBreached(client, 'password')}`);
+console.log(`breached: ${await isBreached(client, 'correct horse battery staple')}`);
+
+await client.sendCommand('CMS.INITBYDIM shown:2026-11-22 6000 7 CELL_SIZE 1'.split(' '));
+let shown = 0;
+for (let request = 0; request < 5; request++) {
+  if (await mayShow(client, '2026-11-22', 'ad-1', 'user-1')) shown++;
+}
+console.log(`ads shown: ${shown} of 5`);
+
+console.log(`may exist before the load: ${await mayExist(client, 'absent')}`);
+await client.bf.insert('{products}:ids', ['product-1', 'loaded'], { CAPACITY: 10_000, ERROR: 0.01 });
+console.log(`may exist after the load: ${await mayExist(client, 'absent')}`);
+
+let allowed = 0;
+for (let request = 0; request < 150; request++) {
+  if (await isAllowed(client, 'client-1', 1)) allowed++;
+}
+console.log(`requests allowed: ${allowed} of 150`);
+client.destroy();
