@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes docs/abilities.md of what the tests recorded in target/abilities, where test-matrix and test-defrag
-# leave a file for each server.
+# Writes docs/abilities.md from the records of the tests in target/abilities. test-matrix and test-defrag write one
+# file per server there.
 #
-#   scripts/abilities.sh          writes the table; fails where a cell is empty
-#   scripts/abilities.sh check    only looks for empty cells of the servers that were tested
+#   scripts/abilities.sh          writes the table; fails if an ability of a type was not recorded
+#   scripts/abilities.sh check    checks the servers that were tested, and writes nothing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 records=target/abilities
 types="MBbloom-- MBbloomCF CMSk-TYPE TopK-TYPE TDIS-TYPE"
 status=0
 
-# recorded SERVER ABILITY: the types that have it there, in the order above.
+# recorded SERVER ABILITY: the types that have the ability on the server, in the order above.
 recorded() {
     local type
     for type in $types; do
@@ -20,7 +20,7 @@ recorded() {
     done
 }
 
-# cell SERVER ABILITY: what the table says.
+# cell SERVER ABILITY: the text of the cell.
 cell() {
     local found
     found=$(recorded "$1" "$2")
@@ -33,7 +33,7 @@ cell() {
     fi
 }
 
-# table LIST SERVER...: a table of the abilities in a file on servers.
+# table LIST SERVER...: a table of the abilities that the file LIST names, on these servers.
 table() {
     local list=$1 server ability meaning
     shift
@@ -68,22 +68,28 @@ fi
     cat << 'HEAD'
 # What each type can do
 
-Made by `make abilities` of what the tests recorded on each server; do not edit. "All five" are the types `MBbloom--`,
-`MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`. The tests are in `tests/server`; each records an ability of a type when all
-of it was checked.
+Every type of the module has every ability in this table on every supported server that the tests run on. "All five" are the types
+`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`.
 
 HEAD
     table tests/support/abilities.tsv "${servers[@]}"
     cat << 'DEFRAG'
 
-Redis 7.0 puts commands of modules into no category but `@all`, Redis up to 7.2 and Valkey 7.2 know no categories of modules: there
-`ACL, categories` is about those that there are.
+ACL categories depend on the server. Redis 7.0 puts the commands of modules into no category except `@all`. Redis up to 7.2 and
+Valkey 7.2 have no categories of modules. The row `ACL, categories` covers the categories that the server has.
 
-Active defragmentation needs a server that is linked with the jemalloc of its own; Debian's are not. `make test-defrag` builds one
-(Redis 7.0):
+Active defragmentation requires a server that is linked with its bundled jemalloc. Debian's servers are not. `make test-defrag`
+builds one (Redis 7.0):
 
 DEFRAG
     table tests/support/abilities-defrag.tsv redis-defrag
+    cat << 'METHOD'
+
+## Method
+
+The tests in `tests/server` check each ability. A test records an ability of a type after all its checks have passed.
+`make abilities` writes this page from the records. Do not edit it.
+METHOD
 } > "$records/abilities.md"
 [ "$status" -eq 0 ] || exit "$status"
 mv "$records/abilities.md" docs/abilities.md
