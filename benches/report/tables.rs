@@ -111,8 +111,10 @@ fn machine(results: &Results) -> String {
     table
 }
 
-/// The rows of the summary: an operation, its case with one item, and its case with many and how many.
-const SUMMARY: [(&str, &str, Option<(&str, f64)>); 12] = [
+/// An operation, its case with one item, and its case with many items and their number.
+type SummaryRow = (&'static str, &'static str, Option<(&'static str, f64)>);
+
+const SUMMARY: [SummaryRow; 12] = [
     (
         "Bloom filter: add",
         "BF.ADD, 10M",

@@ -214,7 +214,7 @@ pub const FAMILY: Family = Family {
             // From the middle on, up to the second compaction: the longest of 1,000 states that were tried.
             row(
                 "CF.DEL copy 6398760",
-                "the deletion that sets a compaction off",
+                "the deletion that starts a compaction",
             )
             .before(&["COPY cf copy", "each:CF.DEL copy 4750000..6398760"])
             .key("cf")
