@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Writes docs/abilities.md from the records of the tests in target/abilities. test-matrix and test-defrag write one
-# file per server there.
+# Writes docs/abilities.md, the table of what each type supports on each server.
 #
-#   scripts/abilities.sh          writes the table; fails if an ability of a type was not recorded
-#   scripts/abilities.sh check    checks the servers that were tested, and writes nothing
+#   scripts/abilities.sh          writes the page; fails if a cell is incomplete
+#   scripts/abilities.sh check    writes nothing; fails if a cell of a tested server is incomplete
+#
+# The input is one file per server in target/abilities, which scripts/test-matrix.sh and
+# scripts/test-defrag.sh write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 records=target/abilities
 types="MBbloom-- MBbloomCF CMSk-TYPE TopK-TYPE TDIS-TYPE"
 status=0
 
-# recorded SERVER ABILITY: the types that have the ability on the server, in the order above.
+# recorded SERVER ABILITY: prints the types that support the ability on the server, in the order of $types.
 recorded() {
     local type
     for type in $types; do
@@ -20,20 +22,20 @@ recorded() {
     done
 }
 
-# cell SERVER ABILITY: the text of the cell.
+# cell SERVER ABILITY: prints the text of a cell.
 cell() {
     local found
     found=$(recorded "$1" "$2")
     if [ "$found" = "$types " ]; then
         echo "all five"
     else
-        echo "abilities: $2 on $1 was recorded for: ${found:-no type}" >&2
+        echo "abilities: $2 on $1 is recorded for these types only: ${found:-none}" >&2
         status=1
         echo "${found:-none}"
     fi
 }
 
-# table LIST SERVER...: a table of the abilities that the file LIST names, on these servers.
+# table LIST SERVER...: prints a table of the abilities in the file LIST, with a column for each server.
 table() {
     local list=$1 server ability meaning
     shift
@@ -45,7 +47,7 @@ table() {
     while IFS=$'\t' read -r ability meaning; do
         printf '| %s |' "$ability"
         for server in "$@"; do
-            # Not in a subshell, so that the status is kept.
+            # A subshell would lose the change of $status.
             cell "$server" "$ability" > "$records/cell"
             printf ' %s |' "$(cat "$records/cell")"
         done
@@ -68,28 +70,22 @@ fi
     cat << 'HEAD'
 # What each type can do
 
-Every type of the module has every ability in this table on every supported server that the tests run on. "All five" are the types
-`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`.
+`make abilities` writes this page from what the tests recorded on each server; do not edit it. "All five" are the types
+`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`. The tests are in `tests/server`. A test records an ability of a
+type after all of its checks have passed.
 
 HEAD
     table tests/support/abilities.tsv "${servers[@]}"
     cat << 'DEFRAG'
 
-ACL categories depend on the server. Redis 7.0 puts the commands of modules into no category except `@all`. Redis up to 7.2 and
-Valkey 7.2 have no categories of modules. The row `ACL, categories` covers the categories that the server has.
+Redis 7.0 puts module commands into the category `@all` only. Redis up to 7.2 and Valkey 7.2 do not support categories that modules
+define. On these servers, the tests of `ACL, categories` check only the categories that the server supports.
 
-Active defragmentation requires a server that is linked with its bundled jemalloc. Debian's servers are not. `make test-defrag`
-builds one (Redis 7.0):
+Active defragmentation needs a server that is linked with the jemalloc in the server's sources. Debian's servers are linked with
+the system's jemalloc. `make test-defrag` builds a suitable server (Redis 7.0):
 
 DEFRAG
     table tests/support/abilities-defrag.tsv redis-defrag
-    cat << 'METHOD'
-
-## Method
-
-The tests in `tests/server` check each ability. A test records an ability of a type after all its checks have passed.
-`make abilities` writes this page from the records. Do not edit it.
-METHOD
 } > "$records/abilities.md"
 [ "$status" -eq 0 ] || exit "$status"
 mv "$records/abilities.md" docs/abilities.md
