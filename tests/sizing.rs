@@ -14,7 +14,7 @@ use roughly_sketch::top_k::TopK;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use support::resp::Connection;
+use support::resp::{Connection, Reply};
 use support::server::Server;
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
@@ -24,10 +24,14 @@ const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 struct Shown {
     figures: BTreeMap<String, f64>,
     command: String,
-    /// Points of the first curve, from the table below the plot.
+    /// Points of the first curve, from the table below the chart.
     points: Vec<(f64, f64)>,
-    /// The error message; empty if the input is valid.
-    error: String,
+    /// Numbers of items, and the memory of a set, a Bloom filter and a cuckoo filter.
+    comparison: Vec<(f64, Vec<f64>)>,
+    /// The message in place of a result, or an empty text.
+    refusal: String,
+    /// The errors beside fields.
+    errors: BTreeMap<String, String>,
 }
 
 impl Shown {
@@ -89,7 +93,23 @@ fn open_page(values: &str) -> Shown {
             points.push((x, y));
         }
     }
+    let rows = dom.split("<tr data-items=\"").skip(1).map(|row| {
+        let (items, rest) = row.split_once('"').expect("a value");
+        let cells = rest.split("</tr>").next().unwrap_or_default();
+        let cells = cells.split("data-bytes=\"").skip(1);
+        // No number: more items than one key can hold.
+        let memory = cells.map(|cell| cell.split('"').next().and_then(|n| n.parse().ok()));
+        let memory = memory.map(|bytes| bytes.unwrap_or(f64::NAN));
+        (number(items), memory.collect())
+    });
+    let errors = dom.split("<small id=\"").skip(1).filter_map(|small| {
+        let (id, rest) = small.split_once("-error\" class=\"error\">")?;
+        let text = rest.split("</small>").next()?;
+        (!id.contains('"')).then(|| (id.to_owned(), text.to_owned()))
+    });
     Shown {
+        comparison: rows.collect(),
+        errors: errors.collect(),
         figures: figures
             .split("<dd id=\"")
             .skip(1)
@@ -334,7 +354,7 @@ fn fill(
         let mut request: Vec<String> = command.iter().map(ToString::to_string).collect();
         request.extend(chunk.iter().flat_map(|&item| arguments(item)));
         let reply = connection.send(&request);
-        assert!(reply.items().is_some() || reply.is_ok(), "{reply}");
+        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
     }
 }
 
@@ -522,25 +542,177 @@ fn t_digests_use_at_most_the_memory_on_the_page() {
     }
 }
 
+/// The next lower number with three significant digits.
+fn next_lower(rate: f64) -> String {
+    let text = format!("{rate:.2e}");
+    let (mantissa, exponent) = text.split_once('e').expect("an exponent");
+    let mantissa = (mantissa.parse::<f64>().expect("a number") * 100.0).round() as u32;
+    let exponent: i32 = exponent.parse().expect("a number");
+    match mantissa {
+        100 => format!("999e{}", exponent - 3),
+        mantissa => format!("{}e{}", mantissa - 1, exponent - 2),
+    }
+}
+
 #[test]
-fn invalid_numbers_show_an_error_with_the_valid_range() {
-    for (values, error) in [
+fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
+    for (family, values, mib) in [
+        ("bloom", "capacity=50000000&expansion=2", 200.0),
+        ("bloom", "capacity=50000000&expansion=0", 200.0),
+        ("bloom", "capacity=1000000&expansion=1", 1.5),
+        ("bloom", "capacity=1000&expansion=2", 0.002),
+        ("bloom", "capacity=1073741824&expansion=2", 1024.0),
+        ("cms", "probability=0.01&cell=4&total=1000", 10.0),
+        ("cms", "probability=0.001&cell=8&total=1000", 0.01),
+        ("cms", "probability=0.9&cell=1&total=1000", 0.3),
+    ] {
+        let limit = mib * f64::from(1 << 20);
+        let found = ask(&format!("family={family}&find=limit&mib={mib}&{values}"));
+        let rate = found.figure("error");
+        assert!(found.figure("memory") <= limit, "{found:?}");
+        // The same result as in the other direction.
+        let same = ask(&format!("family={family}&error={rate}&{values}"));
+        assert_eq!(same.command, found.command);
+        close(
+            same.figure("memory"),
+            found.figure("memory"),
+            &found.command,
+        );
+        let next = next_lower(rate);
+        let next = ask(&format!("family={family}&error={next}&{values}"));
+        assert!(
+            next.figure("memory") > limit,
+            "{}: {} fits as well",
+            found.command,
+            next.command
+        );
+    }
+}
+
+#[test]
+fn the_number_of_items_for_a_memory_limit_is_the_largest_that_fits() {
+    for (bucket, expansion, mib) in [(4, 1, 10.0), (2, 1, 3.1), (1, 0, 0.01), (255, 2, 100.0)] {
+        let limit = mib * f64::from(1 << 20);
+        let values = format!("bucket={bucket}&expansion={expansion}");
+        let found = ask(&format!("family=cuckoo&find=limit&mib={mib}&{values}"));
+        let items = found.figure("items");
+        assert!(found.figure("memory") <= limit, "{found:?}");
+        let same = ask(&format!("family=cuckoo&capacity={items}&{values}"));
+        assert_eq!(same.command, found.command);
+        let more = items + 1.0;
+        let more = ask(&format!("family=cuckoo&capacity={more}&{values}"));
+        assert!(
+            more.figure("memory") > limit,
+            "{} has room for more",
+            found.command
+        );
+    }
+}
+
+#[test]
+fn keys_for_a_memory_limit_stay_within_it_on_a_server() {
+    for (values, fill_command) in [
+        ("family=bloom&capacity=100000&expansion=2", "BF.MADD"),
+        ("family=cms&probability=0.01&cell=4&total=1000", "CMS.QUERY"),
+    ] {
+        let found = ask(&format!("{values}&find=limit&mib=0.25"));
+        let (_server, mut connection) = created(&found);
+        fill(&mut connection, &[fill_command, "key"], 100_000, |item| {
+            vec![item.to_string()]
+        });
+        let usage = memory_usage(&mut connection);
+        assert!(
+            usage <= 0.25 * f64::from(1 << 20) + 100.0,
+            "{}: {usage}",
+            found.command
+        );
+        same_memory(usage, &found);
+    }
+}
+
+#[test]
+fn a_memory_limit_that_is_too_low_is_refused_with_the_lowest_possible() {
+    for values in [
+        "family=bloom&capacity=1000000&expansion=2",
+        "family=cuckoo&bucket=255&expansion=1",
+        "family=cms&probability=0.000001&cell=8",
+    ] {
+        let refused = ask(&format!("{values}&find=limit&mib=0.0001"));
+        let error = &refused.errors["mib"];
+        let lowest = error
+            .strip_prefix("Too little memory. Enter at least ")
+            .and_then(|rest| rest.strip_suffix('.'))
+            .unwrap_or_else(|| panic!("{error}"));
+        let found = ask(&format!("{values}&find=limit&mib={lowest}"));
+        assert!(found.errors.is_empty(), "{found:?}");
+        assert!(!found.command.is_empty(), "{found:?}");
+    }
+}
+
+/// The comparison shows the results of the families, and a set takes the memory that a server allocates for it.
+#[test]
+fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
+    let shown = ask("family=bloom&capacity=20000&error=0.001");
+    let items: Vec<_> = shown.comparison.iter().map(|row| row.0).collect();
+    assert_eq!(items, [1e3, 1e4, 2e4, 1e5, 1e6, 1e7, 1e8]);
+    for (items, memory) in &shown.comparison[..4] {
+        let bloom = ask(&format!("family=bloom&capacity={items}&error=0.001"));
+        let cuckoo = ask(&format!("family=cuckoo&capacity={items}&bucket=4"));
+        close(bloom.figure("memory"), memory[1], "Bloom");
+        close(cuckoo.figure("memory"), memory[2], "cuckoo");
+        let server = Server::start();
+        let before = server.info_number("used_memory");
+        let mut connection = server.resp2();
+        let item = |number| vec![format!("{number:020}")];
+        fill(&mut connection, &["SADD", "key"], *items as u64, item);
+        // Look-ups finish the incremental rehashing of the set.
+        fill(&mut connection, &["SMISMEMBER", "key"], *items as u64, item);
+        let used = (server.info_number("used_memory") - before) as f64;
+        // Buffers of connections and of the server count as well.
+        let is_near = (-0.03 * used..=0.03 * used + 100_000.0).contains(&(used - memory[0]));
+        assert!(
+            is_near,
+            "a set of {items} items takes {used} bytes, the page has {}",
+            memory[0]
+        );
+    }
+    assert!(ask("family=topk").comparison.is_empty());
+}
+
+#[test]
+fn invalid_values_are_refused_beside_their_fields() {
+    for (values, field, error) in [
         (
             "family=bloom&capacity=0",
-            "Capacity: a whole number from 1 to 1,073,741,824.",
+            "capacity",
+            "Enter a whole number from 1 to 1,073,741,824.",
         ),
         (
             "family=bloom&error=1",
-            "Error rate: a number between 0 and 1, both excluded.",
+            "error",
+            "Enter a number greater than 0 and less than 1.",
         ),
-        ("family=cms&cell=3", "Cell size: one of 1, 2, 4, 8."),
+        (
+            "family=bloom&find=limit&mib=0",
+            "mib",
+            "Enter a number from 0.0001 to 1,048,576.",
+        ),
+        ("family=cms&cell=3", "cell", "Select a value."),
+        (
+            "family=cms&probability=0.99999999",
+            "probability",
+            "Enter a probability that is further from 0 and 1.",
+        ),
         (
             "family=tdigest&compression=many",
-            "Compression: a whole number from 1 to 357,913,939.",
+            "compression",
+            "Enter a whole number from 1 to 357,913,939.",
         ),
     ] {
-        let shown = open_page(values);
-        assert_eq!(shown.error, error);
+        let shown = ask(values);
+        assert_eq!(shown.refusal, "Correct the marked values.");
+        let errors: Vec<_> = shown.errors.iter().collect();
+        assert_eq!(errors, [(&field.to_owned(), &error.to_owned())]);
         assert!(
             shown.command.is_empty() && shown.figures.is_empty(),
             "{shown:?}"

@@ -149,24 +149,31 @@ fn filters_of(plan: &Plan) -> Vec<Value> {
         measure("Bloom, fastbloom", plan, items, || {
             FastBloom::new(bits, items)
         }),
-        measure("Bloom, LevelDB's", plan, items, || {
-            LevelDb::new(bits, items)
-        }),
-        measure("Cuckoo, Roughly, 2 slots, 20 kicks", plan, stored, || {
-            Cuckoo::new(slots, 2, 20)
-        }),
-        measure("Cuckoo, Roughly, 4 slots, 500 kicks", plan, stored, || {
-            Cuckoo::new(slots, 4, 500)
-        }),
+        measure("Bloom, LevelDB", plan, items, || LevelDb::new(bits, items)),
+        measure(
+            "Cuckoo, Roughly, 2 slots, 20 evictions",
+            plan,
+            stored,
+            || Cuckoo::new(slots, 2, 20),
+        ),
+        measure(
+            "Cuckoo, Roughly, 4 slots, 500 evictions",
+            plan,
+            stored,
+            || Cuckoo::new(slots, 4, 500),
+        ),
         measure(
             "Cuckoo, Roughly, 4 slots, blocks of 16",
             plan,
             stored,
             || CuckooBlocks(Cuckoo::new(slots, 4, 500)),
         ),
-        measure("Cuckoo, plain, 4 slots, 500 kicks", plan, stored, || {
-            PlainCuckoo::new(slots)
-        }),
+        measure(
+            "Cuckoo, plain, 4 slots, 500 evictions",
+            plan,
+            stored,
+            || PlainCuckoo::new(slots),
+        ),
         measure("Cuckoo, scalable_cuckoo_filter", plan, stored, || {
             Scalable::new(stored)
         }),

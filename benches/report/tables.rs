@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub fn all(results: &Results) -> Vec<(&'static str, String)> {
     vec![
         ("machine", machine(results)),
-        ("goals", goals(&results.server["cases"])),
+        ("summary", summary(&results.server["cases"])),
         ("cases", cases(&results.server["cases"])),
         ("instructions", instructions(&results.instructions)),
         ("pauses", pauses(&results.server["pauses"])),
@@ -46,7 +46,7 @@ fn grouped(number: f64) -> String {
     grouped
 }
 
-/// A multiple with as many digits as it is good for.
+/// A multiple, with at most two decimals.
 fn multiple(of: f64) -> String {
     match of {
         10.0.. => format!("{of:.1}"),
@@ -84,8 +84,11 @@ fn machine(results: &Results) -> String {
     );
     row("caches", text(&machine["caches"]));
     row("memory", text(&machine["memory"]));
-    row("huge pages", text(&machine["transparent_huge_pages"]));
-    row("system", text(&machine["kernel"]));
+    row(
+        "transparent huge pages",
+        text(&machine["transparent_huge_pages"]),
+    );
+    row("operating system", text(&machine["kernel"]));
     row("compiler", text(&machine["compiler"]));
     row(
         "server",
@@ -95,61 +98,101 @@ fn machine(results: &Results) -> String {
             text(&results.server["allocator"])
         ),
     );
-    row("load average, server bench", &loads[0]);
-    row("load average, references", &loads[1]);
-    row("load average, curves of the sketches", &loads[2]);
+    row("load average, server benchmark", &loads[0]);
+    row("load average, comparison", &loads[1]);
+    row("load average, curves", &loads[2]);
     row(
         "`EXISTS nokey`",
         &format!(
-            "{least:.0} to {most:.0} ns: the smallest of {} rounds, beside each case",
+            "{least:.0} to {most:.0} ns (fastest of {} rounds, measured for each case)",
             results.server["rounds"]
         ),
     );
     table
 }
 
-fn goals(cases: &Value) -> String {
-    let line = |case: &Value| {
-        let (got, goal) = (number(&case["multiple"]), number(&case["goal"]));
-        let share = server_share(case, cases).map_or(String::new(), |share| {
-            format!("; {} of it finds no key", multiple(share))
+/// An operation, its case with one item, and its case with many items and their number.
+type SummaryRow = (&'static str, &'static str, Option<(&'static str, f64)>);
+
+const SUMMARY: [SummaryRow; 12] = [
+    (
+        "Bloom filter: add",
+        "BF.ADD, 10M",
+        Some(("BF.MADD x100, 10M", 100.0)),
+    ),
+    (
+        "Bloom filter: test",
+        "BF.EXISTS, 10M",
+        Some(("BF.MEXISTS x100, 200M cold", 100.0)),
+    ),
+    (
+        "Cuckoo filter: add",
+        "CF.ADD, 10M",
+        Some(("CF.INSERT x100, 200M cold, pre-faulted", 100.0)),
+    ),
+    (
+        "Cuckoo filter: test",
+        "CF.EXISTS, 10M",
+        Some(("CF.MEXISTS x100, 200M cold", 100.0)),
+    ),
+    (
+        "Count-min sketch: increment",
+        "CMS.INCRBY, 0.001/0.01",
+        Some(("CMS.INCRBY x50, 1e-5/0.001", 50.0)),
+    ),
+    (
+        "Count-min sketch: query",
+        "CMS.QUERY, 0.001/0.01",
+        Some(("CMS.QUERY x50, 1e-5/0.001", 50.0)),
+    ),
+    ("Top-k: add", "TOPK.ADD, k 1,000", None),
+    ("Top-k: query", "TOPK.QUERY, k 1,000", None),
+    (
+        "t-digest: add",
+        "TDIGEST.ADD, c 100",
+        Some(("TDIGEST.ADD x100, c 1,000", 100.0)),
+    ),
+    ("t-digest: quantile", "TDIGEST.QUANTILE, c 1,000", None),
+    (
+        "Set with 1,000,000 members: test",
+        "SISMEMBER, 1,000,000 members",
+        Some(("SMISMEMBER x100, 1,000,000 members", 100.0)),
+    ),
+    (
+        "Missing key: test",
+        "EXISTS, no such key",
+        Some(("EXISTS x100, no such keys", 100.0)),
+    ),
+];
+
+fn summary(cases: &Value) -> String {
+    let ns = |name: &str| {
+        let case = items(cases).find(|case| case["name"] == name);
+        number(&case.unwrap_or_else(|| panic!("no case {name}"))["ns"])
+    };
+    let command = |name: &str| name.split(',').next().unwrap_or(name).to_owned();
+    let mut table = String::from(
+        "| operation | one item per command | many items per command |\n|---|---|---|\n",
+    );
+    for (operation, one, many) in SUMMARY {
+        let many = many.map_or(String::new(), |(name, items)| {
+            format!(
+                "{} ns per item (`{} items)",
+                grouped(ns(name) / items),
+                command(name).replace(" x", "`, ")
+            )
         });
-        format!(
-            "- {}: {} for {goal}{share}\n",
-            text(&case["name"]),
-            multiple(got)
-        )
-    };
-    let with_goals = || items(cases).filter(|case| case["goal"].is_number());
-    // Compared as they are shown.
-    let is_met = |case: &&Value| {
-        let shown: f64 = multiple(number(&case["multiple"]))
-            .parse()
-            .expect("a number");
-        shown <= number(&case["goal"])
-    };
-    let met: Vec<_> = with_goals().filter(is_met).map(line).collect();
-    let missed: Vec<_> = with_goals()
-        .filter(|case| !is_met(case))
-        .map(line)
-        .collect();
-    format!(
-        "Met, {} of {}:\n\n{}\nNot met:\n\n{}",
-        met.len(),
-        with_goals().count(),
-        or_none(&met),
-        or_none(&missed)
-    )
-}
-
-fn or_none(lines: &[String]) -> String {
-    match lines {
-        [] => "- none\n".to_owned(),
-        lines => lines.concat(),
+        let _ = writeln!(
+            table,
+            "| {operation} | {} ns (`{}`) | {many} |",
+            grouped(ns(one)),
+            command(one)
+        );
     }
+    table
 }
 
-/// The cost of the server's share of a case, from the cases that it is the sum of.
+/// The call overhead of a case: the sum of the cases that `server_share` lists.
 fn server_share(case: &Value, cases: &Value) -> Option<f64> {
     let parts = case["server_share"]
         .as_array()
@@ -169,20 +212,17 @@ fn server_share(case: &Value, cases: &Value) -> Option<f64> {
 
 fn cases(cases: &Value) -> String {
     let mut table = String::from(
-        "| case | ns | multiple of EXISTS | goal | of that: finds no key | the rest |\n|---|---:|---:|---:|---:|---:|\n",
+        "| case | ns | × EXISTS | call overhead (× EXISTS) | remainder (× EXISTS) |\n|---|---:|---:|---:|---:|\n",
     );
     for case in items(cases) {
         let own = number(&case["multiple"]);
         let share = server_share(case, cases);
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} |",
             text(&case["name"]),
             grouped(number(&case["ns"])),
             multiple(own),
-            case["goal"]
-                .as_f64()
-                .map_or(String::new(), |goal| format!("{goal}")),
             share.map_or(String::new(), multiple),
             share.map_or(String::new(), |share| multiple(own - share)),
         );
@@ -192,7 +232,7 @@ fn cases(cases: &Value) -> String {
 
 fn instructions(results: &Value) -> String {
     let mut table = format!(
-        "{}:\n\n| command | instructions | the module's own | an item | the module's own |\n|---|---:|---:|---:|---:|\n",
+        "{}:\n\n| command | instructions | of these in the module | per item | of these in the module |\n|---|---:|---:|---:|---:|\n",
         text(&results["server"])
     );
     for case in items(&results["cases"]) {
@@ -201,7 +241,7 @@ fn instructions(results: &Value) -> String {
             number(&case["ours"]),
             number(&case["items"]),
         );
-        let an_item = |of: f64| {
+        let per_item = |of: f64| {
             if items > 1.0 {
                 grouped(of / items)
             } else {
@@ -214,15 +254,16 @@ fn instructions(results: &Value) -> String {
             text(&case["name"]),
             grouped(all),
             grouped(ours),
-            an_item(all),
-            an_item(ours),
+            per_item(all),
+            per_item(ours),
         );
     }
     table
 }
 
 fn pauses(pauses: &Value) -> String {
-    let mut table = String::from("| what | least | longest |\n|---|---:|---:|\n");
+    let mut table =
+        String::from("| command | fastest attempt | slowest attempt |\n|---|---:|---:|\n");
     let shown = |us: i64| match us {
         10_000.. => format!("{:.1} ms", us as f64 / 1e3),
         1_000.. => format!("{:.2} ms", us as f64 / 1e3),
@@ -252,11 +293,11 @@ fn references(filters: &Value) -> String {
         let of_size = || items(filters).filter(|row| row["mebibytes"] == size);
         let part = of_size().find_map(|row| row["filled_to"].as_u64().filter(|&part| part > 1));
         let note = part.map_or(String::new(), |part| {
-            format!(", filled to a {part}th: misses and error rates are those of such a filter")
+            format!(", filled to 1/{part} of the capacity")
         });
         let _ = writeln!(
             tables,
-            "{size} MiB{note}:\n\n| filter | ns an insert | a hit | a miss | MiB | items | bits an item | error rate |\n\
+            "{size} MiB{note}:\n\n| filter | ns per insert | ns per hit | ns per miss | MiB | items | bits per item | error rate |\n\
              |---|---:|---:|---:|---:|---:|---:|---:|"
         );
         for row in of_size() {
@@ -281,7 +322,7 @@ fn references(filters: &Value) -> String {
 
 fn digests(digests: &Value) -> String {
     let mut table = String::from(
-        "| digest | compression | centroids | ns a sample | ns a quantile | worst rank error |\n|---|---:|---:|---:|---:|---:|\n",
+        "| digest | compression | centroids | ns per sample | ns per quantile | largest rank error |\n|---|---:|---:|---:|---:|---:|\n",
     );
     for row in items(digests) {
         let _ = writeln!(

@@ -232,7 +232,7 @@ fn bloom() -> Vec<Case> {
         .target(75.0)
         .share(HUNDRED),
         Case::new(
-            "BF.MADD x100, 200M cold, pages there",
+            "BF.MADD x100, 200M cold, pre-faulted",
             BF_200M,
             items("BF.MADD k", MANY, WIDE),
         )
@@ -302,7 +302,7 @@ fn cuckoo() -> Vec<Case> {
         .target(55.0)
         .share(HUNDRED),
         Case::new(
-            "CF.INSERT x100, 200M cold, pages there",
+            "CF.INSERT x100, 200M cold, pre-faulted",
             CF_200M,
             items("CF.INSERT k ITEMS", MANY, WIDE),
         )

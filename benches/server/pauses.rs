@@ -202,12 +202,17 @@ fn reservations_and_frees() -> Vec<Pause> {
         )
         .approached_by(fill_buckets),
         once(
-            "UNLINK of 1 GiB, every page used",
+            "UNLINK of 1 GiB, all pages in use",
             &[GIBIBYTE],
             touched(),
             "UNLINK k",
         ),
-        once("DEL of the same", &[GIBIBYTE], touched(), "DEL k"),
+        once(
+            "DEL of 1 GiB, all pages in use",
+            &[GIBIBYTE],
+            touched(),
+            "DEL k",
+        ),
     ]
 }
 
@@ -223,8 +228,13 @@ fn compactions() -> Vec<Pause> {
             "CF.DEL k last",
         )
         .approached_by(delete_a_tenth),
-        once("CF.COMPACT of the same", setup, grown(), "CF.COMPACT k")
-            .approached_by(delete_a_tenth),
+        once(
+            "CF.COMPACT of a filter of 7M items",
+            setup,
+            grown(),
+            "CF.COMPACT k",
+        )
+        .approached_by(delete_a_tenth),
     ]
 }
 

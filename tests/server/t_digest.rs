@@ -453,8 +453,8 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     }
     for command in ["cdf", "rank", "revrank"] {
         let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
-        let is_said = docs.to_string().contains("counting half of the equal ones");
-        assert!(is_said, "{docs}");
+        let is_documented = docs.to_string().contains("plus half of the samples that are equal");
+        assert!(is_documented, "{docs}");
     }
 }
 

@@ -126,7 +126,7 @@ fn fill(connection: &mut Connection) {
     }
 }
 
-/// The column "on" of the table: the key and the note.
+/// The column "key and arguments" of the table: the key and the note.
 fn on(family: &Family, row: &Row) -> String {
     let name = row.key.or_else(|| row.command.split(' ').nth(1));
     let keys = family.worst_cases.keys;

@@ -214,7 +214,7 @@ pub const FAMILY: Family = Family {
             // From the middle on, up to the second compaction: the slowest of 1,000 tested states.
             row(
                 "CF.DEL copy 6398760",
-                "the deletion that sets a compaction off",
+                "the deletion that starts a compaction",
             )
             .before(&["COPY cf copy", "each:CF.DEL copy 4750000..6398760"])
             .key("cf")

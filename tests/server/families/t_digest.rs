@@ -226,7 +226,7 @@ pub const FAMILY: Family = Family {
             on_copy(row("TDIGEST.LOADCHUNK new chunk:copy", "the whole digest")),
             on_copy(row(
                 "TDIGEST.MERGE merged 383 copy*383",
-                "383 times, the limit",
+                "as source 383 times, the limit",
             )),
             row("TDIGEST.RESET td", ""),
         ],
