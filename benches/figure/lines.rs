@@ -47,10 +47,13 @@ impl LineChart {
         assert!(self.series.len() <= SERIES, "{}", self.title);
         let mut drawing = Drawing::default();
         let below_title = drawing.title(&self.title);
-        // In the order of the ends of the lines, from top to bottom.
+        // In the order of the lines, from top to bottom.
         let mut names: Vec<_> = self.series.iter().enumerate().collect();
-        let end = |series: &Series| series.points.last().map_or(0.0, |point| point.y);
-        names.sort_by(|a, b| end(b.1).total_cmp(&end(a.1)));
+        let mean = |series: &Series| {
+            let values = series.points.iter().map(|point| point.y);
+            values.sum::<f64>() / series.points.len() as f64
+        };
+        names.sort_by(|a, b| mean(b.1).total_cmp(&mean(a.1)));
         let names: Vec<_> = names.iter().map(|(i, s)| (*i, s.name.as_str())).collect();
         let below_legend = drawing.legend(below_title, &names, true);
 

@@ -49,7 +49,7 @@ text{font:17.5px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",sans-serif;
 .s4{fill:#8a6d00;stroke:#8a6d00}
 .s5{fill:#59636e;stroke:#59636e}
 path.line{fill:none;stroke-width:2.5;stroke-linejoin:round}
-.range{stroke-width:2}
+.range{stroke-width:2;opacity:.6}
 @media (prefers-color-scheme:dark){
 text{fill:#e6edf3}
 .quiet{fill:#9aa4af}

@@ -2,7 +2,7 @@
 //!
 //! The results come from target/bench, and are then copied to benches/record/measured. Results that are not in target/bench come from
 //! benches/record/measured, so that the repository has the data of its tables and figures. The comparison with
-//! other modules is always read from benches/record/peers.
+//! other modules is always read from benches/record/peers, the memory of sets and filters from benches/record/memory.json.
 //!
 //! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
@@ -26,6 +26,7 @@ struct Results {
     instructions: Value,
     /// Roughly and RedisBloom, Roughly and valkey-bloom.
     peers: [Value; 2],
+    memory: Value,
 }
 
 fn recorded(name: &str) -> PathBuf {
@@ -73,6 +74,7 @@ fn main() {
         instructions: measured("instructions.json"),
         peers: ["redisbloom-on-redis-8.0.2.json", "valkey-bloom-on-valkey-8.1.1.json"]
             .map(|name| read(&recorded("peers").join(name))),
+        memory: read(&recorded("memory.json")),
     };
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let file = docs.join("performance.md");
@@ -82,7 +84,5 @@ fn main() {
     }
     fs::write(&file, document).expect("docs/performance.md");
     println!("wrote {}", file.display());
-    let figures = docs.join("performance");
-    fs::create_dir_all(&figures).expect("docs/performance");
-    plots::draw(&results, &figures);
+    plots::draw(&results, &docs);
 }

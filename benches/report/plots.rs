@@ -1,4 +1,4 @@
-//! The figures of docs/performance.
+//! The figures of docs/performance, and docs/plots/memory.svg.
 
 use crate::Results;
 use crate::figure::{
@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Writes all figures to a directory.
-pub fn draw(results: &Results, directory: &Path) {
+/// Writes all figures to docs/performance and docs/plots.
+pub fn draw(results: &Results, docs: &Path) {
     let server = &results.server["curves"];
     let growth = &results.growth["curves"];
     let size = "size of the filter, bytes";
@@ -81,8 +81,9 @@ pub fn draw(results: &Results, directory: &Path) {
         ("peers.svg", peers(&results.peers, PeerRows::Selected)),
         ("peers-all.svg", peers(&results.peers, PeerRows::All)),
     ];
-    for (name, figure) in figures {
-        let file = directory.join(name);
+    let figures = figures.map(|(name, figure)| (docs.join("performance").join(name), figure));
+    let memory = (docs.join("plots/memory.svg"), memory(&results.memory));
+    for (file, figure) in figures.into_iter().chain([memory]) {
         fs::write(&file, figure).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         println!("wrote {}", file.display());
     }
@@ -96,20 +97,21 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
 
+fn curve(curve: &Value) -> Series {
+    let points = curve["points"].as_array().expect("points").iter();
+    Series {
+        name: text(&curve["name"]).replace(" x", " ×"),
+        points: points
+            .map(|point| Point::from((number(&point[0]), number(&point[1]))))
+            .collect(),
+    }
+}
+
 /// The curves with a unit.
 fn series(curves: &Value, unit: &str) -> Vec<Series> {
     let curves = curves.as_array().expect("curves").iter();
     let of_unit = curves.filter(|curve| curve["unit"] == unit);
-    let series = of_unit.map(|curve| {
-        let points = curve["points"].as_array().expect("points").iter();
-        Series {
-            name: text(&curve["name"]).replace(" x", " ×"),
-            points: points
-                .map(|point| Point::from((number(&point[0]), number(&point[1]))))
-                .collect(),
-        }
-    });
-    series.collect()
+    of_unit.map(curve).collect()
 }
 
 fn plain(number: f64) -> String {
@@ -316,6 +318,40 @@ fn peers(peers: &[Value; 2], rows: PeerRows) -> String {
             axis: Axis::new("", Scale::Linear, (0.0, 1.12), [0.0, 0.5, 1.0], plain),
             rows: rows.collect(),
         }],
+    }
+    .svg()
+}
+
+/// Memory of a set and of filters, by number of items.
+fn memory(memory: &Value) -> String {
+    let curves = memory["curves"].as_array().expect("curves").iter();
+    // A set of Valkey is too close to one of Redis to tell them apart in the figure.
+    let series = curves
+        .filter(|curve| curve["name"] != "Set of Valkey")
+        .map(curve);
+    let items = (3..=7).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+    let text = |items: f64| match items {
+        _ if items.log10().fract() != 0.0 => String::new(),
+        1_000_000.0.. => format!("{} million", items / 1e6),
+        _ => plain(items),
+    };
+    LineChart {
+        title: "Memory by number of items of 20 bytes".to_owned(),
+        x: Axis::new(
+            "items",
+            Scale::Logarithmic,
+            (1e3, 1e7),
+            items.filter(|items| *items <= 1e7),
+            text,
+        ),
+        y: Axis::new(
+            "memory usage (logarithmic)",
+            Scale::Logarithmic,
+            (1024.0, f64::from(1 << 30)),
+            (0..=5).map(|step| f64::from(1024 << (4 * step))),
+            bytes,
+        ),
+        series: series.collect(),
     }
     .svg()
 }

@@ -108,14 +108,14 @@ pub fn bloom() -> Measured {
                 Scale::Linear,
                 (0.0, 400_000.0),
                 (0..=40).map(|step| f64::from(step) * 10_000.0),
-                |items| every(items, 100_000.0, |items| format!("{},000", items / 1000.0)),
+                |items| every(items, 100_000.0, thousands),
             ),
             y: Axis::new(
                 "false positives, %",
                 Scale::Linear,
-                (0.0, 1.6),
-                [0.0, 0.5, 1.0, 1.5],
-                |rate| format!("{rate:.1}"),
+                (0.0, 1.25),
+                [0.0, 0.25, 0.5, 0.75, 1.0, 1.25],
+                |rate| rate.to_string(),
             ),
             series,
         },
@@ -330,8 +330,8 @@ pub fn top_k() -> Measured {
             y: Axis::new(
                 "found, %",
                 Scale::Linear,
-                (0.0, 105.0),
-                [0.0, 25.0, 50.0, 75.0, 100.0],
+                (84.0, 101.0),
+                [85.0, 90.0, 95.0, 100.0],
                 |share| share.to_string(),
             ),
             series,
@@ -395,7 +395,7 @@ pub fn t_digest() -> Measured {
             y: Axis::new(
                 "rank error, % of the samples (logarithmic)",
                 Scale::Logarithmic,
-                (3e-4, 3.0),
+                (1e-3, 6.0),
                 [0.001, 0.01, 0.1, 1.0],
                 |error| error.to_string(),
             ),
@@ -464,7 +464,9 @@ pub fn t_digest_tail() -> LineChart {
             ticks: ABOVE
                 .map(|above| {
                     let per_cent = 100.0 - f64::from(above) / 1000.0;
-                    (place(above), per_cent.to_string())
+                    let is_power = place(above).fract() == 0.0;
+                    let text = if is_power { per_cent.to_string() } else { String::new() };
+                    (place(above), text)
                 })
                 .to_vec(),
         },
