@@ -85,7 +85,11 @@ impl LineChart {
                 0..=MAX_MARKERS => 1,
                 many => many / 8,
             };
-            for (x, y) in points.iter().skip(step / 2 * usize::from(step > 1)).step_by(step) {
+            for (x, y) in points
+                .iter()
+                .skip(step / 2 * usize::from(step > 1))
+                .step_by(step)
+            {
                 drawing.marker(i, *x, *y);
             }
         }
@@ -105,7 +109,9 @@ impl LineChart {
             drawing.line("grid", (left, y), (right, y));
             drawing.text("end", left - 8.0, y + 6.0, text);
         }
-        let labeled = self.x.labeled((left, right), |text| text_width(text) + 12.0);
+        let labeled = self
+            .x
+            .labeled((left, right), |text| text_width(text) + 12.0);
         for (i, (value, text)) in self.x.ticks.iter().enumerate() {
             let x = self.x.position(*value, left, right);
             if labeled.contains(&i) {

@@ -149,12 +149,12 @@ impl Drawing {
     /// A marker in the color and the shape of a series.
     fn marker(&mut self, series: usize, x: f64, y: f64) {
         let path = match series {
-            1 => "m-4-4h8v8h-8z",           // square
-            2 => "m0-5.4l5.2 9h-10.4z",     // triangle
-            3 => "m0-5.8l5.2 5.8l-5.2 5.8l-5.2-5.8z", // diamond
-            4 => "m0 5.4l5.2-9h-10.4z",     // triangle, point down
+            1 => "m-4-4h8v8h-8z",                                           // square
+            2 => "m0-5.4l5.2 9h-10.4z",                                     // triangle
+            3 => "m0-5.8l5.2 5.8l-5.2 5.8l-5.2-5.8z",                       // diamond
+            4 => "m0 5.4l5.2-9h-10.4z",                                     // triangle, point down
             5 => "m-5-3l2-2l3 3l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3z", // cross
-            _ => "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z", // circle
+            _ => "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",            // circle
         };
         self.element(format_args!(
             "<path class=\"s{series}\" d=\"M{x:.1} {y:.1}{path}\"/>"

@@ -35,8 +35,8 @@ fn recorded(name: &str) -> PathBuf {
 }
 
 fn read(file: &Path) -> Value {
-    let text = fs::read_to_string(file)
-        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -72,8 +72,11 @@ fn main() {
         references: measured("references.json"),
         growth: measured("growth.json"),
         instructions: measured("instructions.json"),
-        peers: ["redisbloom-on-redis-8.0.2.json", "valkey-bloom-on-valkey-8.1.1.json"]
-            .map(|name| read(&recorded("peers").join(name))),
+        peers: [
+            "redisbloom-on-redis-8.0.2.json",
+            "valkey-bloom-on-valkey-8.1.1.json",
+        ]
+        .map(|name| read(&recorded("peers").join(name))),
         memory: read(&recorded("memory.json")),
     };
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");

@@ -1,9 +1,7 @@
 //! The figures of docs/performance, and docs/plots/memory.svg.
 
 use crate::Results;
-use crate::figure::{
-    Axis, DotChart, Dots, LineChart, Panel, Point, Reference, Scale, Series,
-};
+use crate::figure::{Axis, DotChart, Dots, LineChart, Panel, Point, Reference, Scale, Series};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -26,10 +24,10 @@ pub fn draw(results: &Results, docs: &Path) {
         (
             "sizes-sketches.svg",
             curves(
-                "Lookups without a server, by size of the filter",
+                "Look-ups without a server, by size of the filter",
                 series(growth, size),
                 (Scale::Logarithmic, "size of the filter", bytes),
-                "ns per lookup",
+                "ns per look-up",
             ),
         ),
         (
@@ -44,10 +42,10 @@ pub fn draw(results: &Results, docs: &Path) {
         (
             "sub-filters.svg",
             curves(
-                "Lookups without a server,\nby number of sub-filters",
+                "Look-ups without a server,\nby number of sub-filters",
                 series(growth, "sub-filters"),
                 (Scale::Linear, "sub-filters", plain),
-                "ns per lookup",
+                "ns per look-up",
             ),
         ),
         (

@@ -1,4 +1,4 @@
-//! What is measured of each family.
+//! Accuracy measurements of each family.
 
 use crate::figure::{Axis, LineChart, Point, Scale, Series};
 use crate::streams::{Random, counts, zipf};
@@ -10,13 +10,12 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
-/// Every allocation is allowed.
-const ANY: Budget<'static> = Budget::UNLIMITED;
-/// Items that were never added, asked for at each point.
-const STRANGERS: u64 = 100_000;
-/// Draws of the streams.
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
+/// Number of absent items that are looked up at each point.
+const ABSENT_ITEMS: u64 = 100_000;
+/// Length of the streams.
 const STREAM: usize = 1_000_000;
-/// Different items of the streams.
+/// Number of distinct items in the streams.
 const UNIVERSE: usize = 100_000;
 
 /// A line of a plot.
@@ -42,11 +41,11 @@ fn thousands(number: f64) -> String {
     }
 }
 
-fn stranger(number: u64) -> [u8; 8] {
+fn absent_item(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 
-/// False positives of Bloom filters as they fill and grow.
+/// False-positive rate of Bloom filters as they fill and grow.
 pub fn bloom() -> Measured {
     let reserved = |expansion, scaling| bloom::Parameters {
         capacity: 100_000,
@@ -61,24 +60,24 @@ pub fn bloom() -> Measured {
     let kinds = [
         ("reserved for 100,000, growing", reserved(2, true)),
         ("reserved for 100,000, NONSCALING", reserved(2, false)),
-        ("made by BF.ADD, for 100", by_default),
+        ("created by BF.ADD, for 100", by_default),
     ];
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (name, parameters) in kinds {
-        let mut chain = Chain::new(&parameters, ANY).expect("a filter");
+        let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
         let mut points = vec![(0.0, 0.0)];
         let mut number = 0u64;
         'fill: for step in 1..=40u64 {
             while chain.items() < step * 10_000 {
                 let hash = chain.hash(&number.to_le_bytes());
-                if chain.add(hash, ANY).is_err() {
+                if chain.add(hash, UNLIMITED).is_err() {
                     break 'fill;
                 }
                 number += 1;
             }
-            let found = (0..STRANGERS).filter(|&n| chain.contains(chain.hash(&stranger(n))));
-            let rate = found.count() as f64 / STRANGERS as f64;
+            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(chain.hash(&absent_item(n))));
+            let rate = found.count() as f64 / ABSENT_ITEMS as f64;
             points.push(((step * 10_000) as f64, rate * 100.0));
             if [5, 10, 20, 40].contains(&step) {
                 rows.push(vec![
@@ -102,7 +101,8 @@ pub fn bloom() -> Measured {
     Measured {
         table: table(&head, &rows),
         plot: LineChart {
-            title: "Bloom filters for an error rate of 1 %:\nfalse positives as items are added".to_owned(),
+            title: "Bloom filters for an error rate of 1 %:\nfalse positives as items are added"
+                .to_owned(),
             x: Axis::new(
                 "items added",
                 Scale::Linear,
@@ -122,7 +122,7 @@ pub fn bloom() -> Measured {
     }
 }
 
-/// False positives of cuckoo filters as they fill, and how far they fill.
+/// False-positive rate of cuckoo filters as they fill, and the fill ratio at the first failed insertion.
 pub fn cuckoo() -> Measured {
     const SLOTS: u64 = 1 << 17;
     let mut rows = Vec::new();
@@ -134,13 +134,13 @@ pub fn cuckoo() -> Measured {
                 max_iterations,
                 expansion: 0,
             };
-            let mut filter = CuckooFilter::new(SLOTS, parameters, ANY).expect("a filter");
+            let mut filter = CuckooFilter::new(SLOTS, parameters, UNLIMITED).expect("a filter");
             let mut number = 0u64;
-            while filter.insert(&number.to_le_bytes(), ANY).is_ok() {
+            while filter.insert(&number.to_le_bytes(), UNLIMITED).is_ok() {
                 number += 1;
                 if number.is_multiple_of(SLOTS / 32) {
-                    let found = (0..STRANGERS).filter(|&n| filter.contains(&stranger(n)));
-                    let rate = found.count() as f64 / STRANGERS as f64;
+                    let found = (0..ABSENT_ITEMS).filter(|&n| filter.contains(&absent_item(n)));
+                    let rate = found.count() as f64 / ABSENT_ITEMS as f64;
                     points.push((number as f64 / SLOTS as f64 * 100.0, rate * 100.0));
                 }
             }
@@ -150,7 +150,7 @@ pub fn cuckoo() -> Measured {
         let full = filled(20, &mut points);
         let half = points.iter().find(|point| point.0 >= 50.0);
         let half = half.map_or_else(
-            || "(full before)".to_owned(),
+            || "(refuses items before)".to_owned(),
             |point| per_cent(point.1 / 100.0),
         );
         let patient = filled(500, &mut Vec::new());
@@ -166,11 +166,11 @@ pub fn cuckoo() -> Measured {
     }
     let head = [
         "BUCKETSIZE",
-        "fill at the first refusal",
+        "slots in use at the first refused item",
         "with MAXITERATIONS 500",
-        "false positives at half",
-        "at the last point before the refusal",
-        "never more than",
+        "false positives when half full",
+        "false positives just before the refusal",
+        "upper bound",
     ];
     Measured {
         table: table(&head, &rows),
@@ -195,7 +195,7 @@ pub fn cuckoo() -> Measured {
     }
 }
 
-/// By how much count-min sketches over-estimate.
+/// Overestimates of count-min sketches.
 pub fn count_min() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 11);
     let counts = counts(UNIVERSE, &stream);
@@ -203,7 +203,7 @@ pub fn count_min() -> Measured {
     let mut series = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let mut sketch = CountMin::new(width, depth, CellSize::Four, ANY).expect("a sketch");
+        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
         for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let increment = i64::try_from(count).expect("a count");
             let bytes = (item as u32).to_le_bytes();
@@ -240,15 +240,17 @@ pub fn count_min() -> Measured {
         "error probability",
         "width × depth",
         "memory",
-        "promised: error × total",
-        "items above it",
-        "mean over-estimate",
-        "99 % are within",
+        "bound: error × total",
+        "items above the bound",
+        "mean overestimate",
+        "99th percentile of overestimates",
     ];
     Measured {
         table: table(&head, &rows),
         plot: LineChart {
-            title: "Count-min sketches: items by overestimate,\nin a stream with a total of 1,000,000".to_owned(),
+            title:
+                "Count-min sketches: items by overestimate,\nin a stream with a total of 1,000,000"
+                    .to_owned(),
             x: Axis::new(
                 "overestimate",
                 Scale::Logarithmic,
@@ -268,7 +270,7 @@ pub fn count_min() -> Measured {
     }
 }
 
-/// How much of the true top k is found.
+/// Share of the true top k items that top-k sketches list, and the error of their counts.
 pub fn top_k() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 12);
     let counts = counts(UNIVERSE, &stream);
@@ -280,11 +282,11 @@ pub fn top_k() -> Measured {
         let mut points = Vec::new();
         for factor in [1usize, 2, 4, 8, 16] {
             let (width, depth) = ((k * factor) as u64, 5);
-            let mut sketch = TopK::new(k as u64, width, depth, 0.9, ANY).expect("a sketch");
+            let mut sketch = TopK::new(k as u64, width, depth, 0.9, UNLIMITED).expect("a sketch");
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
-            // Several items may share the last place: each item with its count counts as found.
+            // Several items may tie for rank k: any of them counts as found.
             let least = counts[by_count[k - 1]];
             let listed: Vec<_> = sketch
                 .list()
@@ -295,8 +297,9 @@ pub fn top_k() -> Measured {
                 })
                 .collect();
             let found = listed.iter().filter(|(truth, _)| *truth >= least).count();
-            let off = |&(truth, count): &(u64, u64)| truth.abs_diff(count) as f64 / truth as f64;
-            let error = listed.iter().map(off).sum::<f64>() / listed.len() as f64;
+            let relative_error =
+                |&(truth, count): &(u64, u64)| truth.abs_diff(count) as f64 / truth as f64;
+            let error = listed.iter().map(relative_error).sum::<f64>() / listed.len() as f64;
             let recall = found as f64 / k as f64;
             points.push((factor as f64, recall * 100.0));
             rows.push(vec![
@@ -339,10 +342,10 @@ pub fn top_k() -> Measured {
     }
 }
 
-/// How far the answers of t-digests are from the ranks that were asked for.
+/// Rank errors of the quantiles of t-digests.
 pub fn t_digest() -> Measured {
     let mut random = Random(13);
-    // Exponential: a long tail, as latencies have.
+    // Exponential distribution, which has a long tail like latencies.
     let samples: Vec<_> = (0..STREAM)
         .map(|_| -(1.0 - random.fraction()).ln())
         .collect();
@@ -351,20 +354,20 @@ pub fn t_digest() -> Measured {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for compression in [50, 100, 200, 500] {
-        let mut digest = TDigest::new(compression, ANY).expect("a digest");
-        for piece in samples.chunks(100) {
-            digest.add(piece).expect("memory");
+        let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
+        for chunk in samples.chunks(100) {
+            digest.add(chunk).expect("memory");
         }
         let compressed = digest.compressed().expect("memory");
-        let off = |quantile: f64| {
+        let rank_error = |quantile: f64| {
             let answer = compressed.quantile(quantile);
             let rank = sorted.partition_point(|&sample| sample < answer);
             (rank as f64 / STREAM as f64 - quantile).abs()
         };
-        // The largest error around each point, since the error passes through zero again and again.
+        // The largest error around each point, because the error oscillates around zero.
         let points = (0..60).map(|step| {
             let from = f64::from(step) / 60.0;
-            let worst = (1..=20).map(|part| off(from + f64::from(part) / 1201.0));
+            let worst = (1..=20).map(|part| rank_error(from + f64::from(part) / 1201.0));
             (
                 (from + 1.0 / 120.0) * 100.0,
                 worst.fold(0.0, f64::max) * 100.0,
@@ -376,7 +379,8 @@ pub fn t_digest() -> Measured {
             compressed.centroids().len().to_string(),
         ];
         row.extend(
-            [0.5, 0.9, 0.99, 0.999].map(|quantile| format!("{:.4} %", off(quantile) * 100.0)),
+            [0.5, 0.9, 0.99, 0.999]
+                .map(|quantile| format!("{:.4} %", rank_error(quantile) * 100.0)),
         );
         rows.push(row);
     }
@@ -384,7 +388,8 @@ pub fn t_digest() -> Measured {
     Measured {
         table: table(&head, &rows),
         plot: LineChart {
-            title: "t-digests of 1,000,000 samples:\nlargest rank error around each quantile".to_owned(),
+            title: "t-digests of 1,000,000 samples:\nlargest rank error around each quantile"
+                .to_owned(),
             x: Axis::new(
                 "requested quantile, %",
                 Scale::Linear,
@@ -421,7 +426,7 @@ pub fn t_digest_tail() -> LineChart {
         let mut sorted = samples.clone();
         sorted.sort_by(f64::total_cmp);
         for (compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
-            let mut digest = TDigest::new(*compression, ANY).expect("a digest");
+            let mut digest = TDigest::new(*compression, UNLIMITED).expect("a digest");
             for chunk in samples.chunks(100) {
                 digest.add(chunk).expect("memory");
             }

@@ -1,7 +1,7 @@
-//! Measures how accurate each family is, and compares the tables and plots of docs/families/ with the results.
+//! Measures the accuracy of each family, and compares the tables and plots in docs/families/ with the results.
 //!
-//! Streams and seeds are fixed, so the figures are the same every time. `make plots` (ROUGHLY_WRITE=1)
-//! writes the tables and plots; without it, a difference is a failure.
+//! Streams and seeds are fixed, so every run gives the same figures. `make plots` (ROUGHLY_WRITE=1) writes the tables and
+//! plots; otherwise, a difference fails the test.
 
 #[path = "../../benches/figure/mod.rs"]
 mod figure;
@@ -14,14 +14,14 @@ use figure::LineChart;
 use std::fs;
 use std::path::Path;
 
-/// The markers before and after a table on a page.
+/// The markers before the tables on a page.
 const BEGIN: [&str; 2] = [
     "<!-- sizes: computed by tests/accuracy, written by `make plots` -->\n",
     "<!-- accuracy: measured by tests/accuracy, written by `make plots` -->\n",
 ];
 const END: &str = "<!-- end -->";
 
-/// What was measured of a family.
+/// The results for a family.
 #[derive(Debug)]
 pub struct Measured {
     /// A table in Markdown.
@@ -29,7 +29,7 @@ pub struct Measured {
     plot: LineChart,
 }
 
-/// Rows of cells as a table in Markdown.
+/// Formats a Markdown table.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut table = line(head.iter().map(ToString::to_string).collect());
@@ -41,12 +41,12 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     table
 }
 
-/// A share for the eye.
+/// Formats a share as a percentage.
 fn per_cent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// Bytes for the eye.
+/// Formats a size in bytes with a unit.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     units
@@ -58,21 +58,21 @@ fn size(bytes: u64) -> String {
         )
 }
 
-/// Compares a file with its wanted contents, or writes it.
-fn check_or_write(path: &Path, wanted: &str) {
+/// Compares a file with the expected contents; with ROUGHLY_WRITE set, writes it.
+fn check_or_write(path: &Path, expected: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
-    if found == wanted {
+    if found == expected {
         return;
     }
     assert!(
         std::env::var_os("ROUGHLY_WRITE").is_some(),
-        "{} is not what was measured; `make plots` writes it anew",
+        "{} differs from the results; `make plots` updates it",
         path.display()
     );
-    fs::write(path, wanted).expect("a file that can be written");
+    fs::write(path, expected).expect("a file that can be written");
 }
 
-/// Compares a family's page and plot with what was measured, or writes them.
+/// Compares the page and the plot of a family with the results; with ROUGHLY_WRITE set, writes them.
 fn check_page(family: &str, sizes: &str, measured: &Measured) {
     println!("{family}\n\n{sizes}\n{}", measured.table);
     let dir = Path::new("docs/families");
@@ -89,25 +89,25 @@ fn check_page(family: &str, sizes: &str, measured: &Measured) {
         path.display()
     );
     for (begin, table) in BEGIN.iter().zip([sizes, &measured.table]) {
-        let (before, rest) = page.split_once(begin).expect("a place for the table");
-        let (_, after) = rest.split_once(END).expect("an end of the table");
+        let (before, rest) = page.split_once(begin).expect("a marker before the table");
+        let (_, after) = rest.split_once(END).expect("a marker after the table");
         page = format!("{before}{begin}\n{table}\n{END}{after}");
     }
     check_or_write(&path, &page);
 }
 
 #[test]
-fn bloom_filters() {
+fn the_bloom_page_shows_the_measured_accuracy() {
     check_page("bloom", &sizes::bloom(), &families::bloom());
 }
 
 #[test]
-fn cuckoo_filters() {
+fn the_cuckoo_page_shows_the_measured_accuracy() {
     check_page("cuckoo", &sizes::cuckoo(), &families::cuckoo());
 }
 
 #[test]
-fn count_min_sketches() {
+fn the_count_min_page_shows_the_measured_accuracy() {
     check_page(
         "count-min-sketch",
         &sizes::count_min(),
@@ -116,12 +116,12 @@ fn count_min_sketches() {
 }
 
 #[test]
-fn top_k_sketches() {
+fn the_top_k_page_shows_the_measured_accuracy() {
     check_page("top-k", &sizes::top_k(), &families::top_k());
 }
 
 #[test]
-fn t_digests() {
+fn the_t_digest_page_shows_the_measured_accuracy() {
     check_page("t-digest", &sizes::t_digest(), &families::t_digest());
     check_or_write(
         Path::new("docs/families/plots/t-digest-tail.svg"),

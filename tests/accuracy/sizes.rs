@@ -1,4 +1,4 @@
-//! How large the sketches of each family are: what the formulas of docs/families/ come to.
+//! Memory of the sketches of each family, for the tables in docs/families/.
 
 use crate::streams::Random;
 use crate::{per_cent, size, table};
@@ -8,7 +8,7 @@ use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 
-/// Bloom filters that grow: the first filter is made for half the rate.
+/// Growing Bloom filters. The first sub-filter has half the error rate.
 pub fn bloom() -> String {
     let rates = [0.1, 0.01, 0.001, 0.0001];
     let rows = rates.map(|rate| {
@@ -24,17 +24,17 @@ pub fn bloom() -> String {
     });
     let head = [
         "error rate",
-        "bits an item",
+        "bits per item",
         "probes",
         "10,000 items",
         "1 million",
         "100 million",
-        "1,000 million",
+        "1 billion",
     ];
     table(&head, &rows)
 }
 
-/// Cuckoo filters: a byte a slot, and how many of the slots can be used.
+/// Cuckoo filters: memory (one byte per slot), and the share of slots that can be used.
 pub fn cuckoo() -> String {
     format!(
         "{}\nSlots in use when a filter first has to grow (or is full), the least of several sets of items, with 20 iterations:\n\n{}",
@@ -43,7 +43,7 @@ pub fn cuckoo() -> String {
     )
 }
 
-/// The least share of slots in use, over several sets of items, when an item first finds no place.
+/// Share of slots in use at the first failed insertion: minimum over several sets of items.
 fn cuckoo_fill() -> String {
     const RUNS: [(u32, u64); 5] = [(10, 50), (14, 20), (17, 10), (20, 5), (23, 3)];
     let rows = [1u8, 2, 3, 4, 8, 16, 32].map(|bucket_size| {
@@ -59,7 +59,7 @@ fn cuckoo_fill() -> String {
                     CuckooFilter::new(1 << power, parameters, Budget::UNLIMITED).expect("a filter");
                 let mut random = Random(run << 32);
                 while filter
-                    .insert(&random.word().to_le_bytes(), Budget::UNLIMITED)
+                    .insert(&random.next_u64().to_le_bytes(), Budget::UNLIMITED)
                     .is_ok()
                 {}
                 let slots = filter.num_buckets() * u64::from(bucket_size);
@@ -105,7 +105,7 @@ fn cuckoo_bytes() -> String {
     table(&head, &sizes)
 }
 
-/// Count-min sketches of 4-byte cells.
+/// Count-min sketches with 4-byte cells.
 pub fn count_min() -> String {
     let wanted = [
         (0.01, 0.01),
@@ -127,7 +127,7 @@ pub fn count_min() -> String {
     table(&["error", "probability", "width", "depth", "memory"], &rows)
 }
 
-/// Top-k sketches with rows of eight times k: buckets, and the heap with items of 20 bytes.
+/// Top-k sketches with a width of 8 × k: buckets, and the heap with items of 20 bytes.
 pub fn top_k() -> String {
     let rows = [10u64, 100, 1_000, 10_000].map(|k| {
         let (width, depth) = (8 * k, 5);
@@ -143,27 +143,27 @@ pub fn top_k() -> String {
     )
 }
 
-/// t-digests at their largest, over a stream of a million samples with a read after each command.
+/// Maximum memory of t-digests over a stream of a million samples, with a query after every 1,000 samples.
 pub fn t_digest() -> String {
     let rows = [20, 50, 100, 200, 500, 1000].map(|compression| {
         let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
         let mut random = Random(14);
-        let (mut most, mut centroids) = (0, 0);
+        let (mut max_bytes, mut centroids) = (0, 0);
         for step in 0..10_000 {
             let samples: Vec<_> = (0..100).map(|_| random.fraction()).collect();
             digest.add(&samples).expect("memory");
             if step % 10 == 0 {
                 centroids = digest.compressed().expect("memory").centroids().len();
             }
-            most = most.max(digest.block_bytes());
+            max_bytes = max_bytes.max(digest.block_bytes());
         }
-        let figures = digest.info();
+        let info = digest.info();
         vec![
             compression.to_string(),
-            figures.capacity.to_string(),
+            info.capacity.to_string(),
             centroids.to_string(),
-            size(most as u64),
-            figures.memory_usage.to_string(),
+            size(max_bytes as u64),
+            info.memory_usage.to_string(),
         ]
     });
     let head = [

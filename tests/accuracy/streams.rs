@@ -1,11 +1,11 @@
-//! Streams that are the same every time.
+//! Reproducible random streams.
 
 /// SplitMix64 (Steele, Lea & Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn word(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,11 +15,11 @@ impl Random {
 
     /// Uniform in [0, 1).
     pub fn fraction(&mut self) -> f64 {
-        (self.word() >> 11) as f64 / (1u64 << 53) as f64
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// Numbers of the items of a Zipf(1.1) stream: `len` draws from `universe` items, 0 the most frequent.
+/// A Zipf(1.1) stream: `len` draws from `universe` items. Item 0 is the most frequent.
 pub fn zipf(universe: usize, len: usize, seed: u64) -> Vec<u32> {
     let mut sums = Vec::with_capacity(universe);
     let mut sum = 0.0;
