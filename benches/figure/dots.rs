@@ -95,7 +95,7 @@ impl DotChart {
         }
         let x = |value: f64| panel.axis.position(value, left, right);
         let top = y + LINE + 4.0;
-        let heights = panel.rows.iter().map(|row| height(row));
+        let heights = panel.rows.iter().map(height);
         let bottom = top + heights.sum::<f64>();
         if let Some(Reference { value, tolerance }) = self.reference {
             let (from, to) = (x(value - tolerance), x(value + tolerance));
