@@ -50,8 +50,8 @@ impl Axis {
         start + (place(value) - from) / (to - from) * (end - start)
     }
 
-    /// Which ticks get their text, if each needs so much `room` and they are between `start` and `end`: first and last,
-    /// then those whose text starts with 1, then the others.
+    /// The ticks whose texts are shown between `start` and `end`, so that they do not overlap. `room` is the space that
+    /// a text needs. The first and the last tick have priority, then powers of ten on a logarithmic axis.
     pub(super) fn labeled(
         &self,
         (start, end): (f64, f64),

@@ -2,7 +2,7 @@
 
 use super::{Axis, Drawing, LINE, MARGIN, SERIES, TEXT, WIDTH, text_width};
 
-/// The widest label before it is broken at a comma.
+/// A wider label is split at a comma.
 const MAX_LABEL: f64 = 268.0;
 /// Height of a row with one line of text.
 const ROW: f64 = 26.0;
@@ -33,7 +33,7 @@ pub struct Reference {
 /// Panels one below the other.
 #[derive(Clone, Debug)]
 pub struct DotChart {
-    /// May have several lines.
+    /// One or more lines of text.
     pub title: String,
     /// Lines of text below the title.
     pub notes: Vec<String>,
@@ -43,7 +43,7 @@ pub struct DotChart {
     pub panels: Vec<Panel>,
 }
 
-/// Breaks a label that is too wide at its first comma that is followed by a space.
+/// Splits a label that is too wide after its first comma with a space.
 fn lines(label: &str) -> Vec<&str> {
     match label.split_once(", ") {
         Some((first, rest)) if text_width(label) > MAX_LABEL => {
@@ -55,7 +55,7 @@ fn lines(label: &str) -> Vec<&str> {
 }
 
 impl DotChart {
-    /// Draws it.
+    /// Returns the chart as SVG.
     ///
     /// # Panics
     /// If it has too many series, or a text does not fit.
@@ -81,7 +81,7 @@ impl DotChart {
         drawing.finish(&self.title, y + MARGIN)
     }
 
-    /// A panel from `y` on; the position below it.
+    /// Draws a panel below `y`. Returns the position below it.
     fn panel(
         &self,
         drawing: &mut Drawing,

@@ -4,10 +4,10 @@ use super::{Axis, Drawing, LINE, MARGIN, SERIES, TEXT, WIDTH, text_width};
 
 /// Height of the plot without axes.
 const PLOT: f64 = 270.0;
-/// Series with more points have markers at some of them.
+/// A series with more points has markers at every eighth of its length only.
 const MAX_MARKERS: usize = 45;
 
-/// A point of a series, with the smallest and the largest value if several were measured.
+/// A point of a series. `range` is the smallest and the largest value, if several were measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     pub x: f64,
@@ -31,7 +31,7 @@ pub struct Series {
 /// Lines over two axes.
 #[derive(Clone, Debug)]
 pub struct LineChart {
-    /// May have several lines.
+    /// One or more lines of text.
     pub title: String,
     pub x: Axis,
     pub y: Axis,
@@ -39,7 +39,7 @@ pub struct LineChart {
 }
 
 impl LineChart {
-    /// Draws it.
+    /// Returns the chart as SVG.
     ///
     /// # Panics
     /// If it has too many series, or a text does not fit.
@@ -96,7 +96,7 @@ impl LineChart {
         drawing.finish(&self.title, height)
     }
 
-    /// Grid, ticks and texts of the axes; the height of the figure.
+    /// Draws grid, ticks and texts of the axes. Returns the height of the figure.
     fn axes(
         &self,
         drawing: &mut Drawing,

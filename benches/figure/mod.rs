@@ -1,11 +1,12 @@
 //! Figures of the documentation, as SVG, in one style.
 //!
-//! A figure has its own background and colors, for a light and for a dark page, because a page cannot change the colors
-//! of an image. It is [`WIDTH`] wide in the units of its coordinates. The smallest text is 17.5 units high: 11 pixels
-//! on a screen that is 360 pixels wide. Legends are above the plot, so that they never cover data. A series
-//! has a color and a shape of marker, so that the colors are not needed to tell them apart.
+//! - A figure has a light and a dark style, each with its own background: the reader's browser may choose another
+//!   style than the page has, and the text must be legible then too.
+//! - The smallest text is 11 pixels high if the figure is 360 pixels wide.
+//! - The legend is above the plot and never covers data.
+//! - Each series has a color and a shape of its markers, for readers who cannot tell the colors apart.
 //!
-//! `docs/plots/choosing.svg` is not generated, and has the same style sheet.
+//! docs/plots/choosing.svg is not generated, and contains the same style sheet.
 
 // Each target uses some of the kinds of charts.
 #![allow(dead_code, unused_imports)]
@@ -29,8 +30,8 @@ const TEXT: f64 = 17.5;
 /// Distance between lines of text.
 const LINE: f64 = 24.0;
 
-/// Style sheet of every figure. The colors of series are those of Okabe and Ito (Color Universal Design, 2008), changed
-/// until each has a contrast of at least 3 to its background.
+/// Style sheet of every figure. The colors of the series follow Okabe and Ito (Color Universal Design, 2008), with
+/// a contrast of at least 3:1 to the background.
 pub const STYLE: &str = "\
 text{font:17.5px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",sans-serif;fill:#1f2328}
 .title{font-weight:bold}
@@ -70,7 +71,7 @@ text{fill:#e6edf3}
 /// Number of series that a figure can tell apart.
 const SERIES: usize = 6;
 
-/// The width of a text in DejaVu Sans, the widest of the fonts that the style sheet names.
+/// Estimated width of a text in DejaVu Sans, the widest font of the style sheet.
 fn text_width(text: &str) -> f64 {
     let widths = text.chars().map(|letter| match letter {
         ' ' | '.' | ',' | ':' | 'i' | 'j' | 'l' | 'I' | '\'' | '|' => 0.32,
@@ -83,17 +84,18 @@ fn text_width(text: &str) -> f64 {
     widths.sum::<f64>() * TEXT
 }
 
-/// The content of a figure while it is drawn.
+/// The elements of a figure.
 #[derive(Debug, Default)]
 struct Drawing(String);
 
 impl Drawing {
-    /// Adds an element. Writing to a string cannot fail.
+    /// Adds an element.
     fn element(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{element}");
     }
 
-    /// Adds a text whose baseline is at `y`. `class` starts with the anchor, if it is not the start of the text.
+    /// Adds a text with its baseline at `y`. The first word of `class` may be the anchor, `end` or `middle`.
     ///
     /// # Panics
     /// If the text does not fit into the figure.
@@ -134,7 +136,7 @@ impl Drawing {
         ));
     }
 
-    /// A line through the points of a series.
+    /// Adds a line through the points of a series.
     fn curve(&mut self, series: usize, points: &[(f64, f64)]) {
         let points: Vec<_> = points
             .iter()
@@ -146,7 +148,7 @@ impl Drawing {
         ));
     }
 
-    /// A marker in the color and the shape of a series.
+    /// Adds a marker with the color and shape of a series.
     fn marker(&mut self, series: usize, x: f64, y: f64) {
         let path = match series {
             1 => "m-4-4h8v8h-8z",                                           // square
@@ -161,7 +163,7 @@ impl Drawing {
         ));
     }
 
-    /// The title, one line of text per line; the position below it.
+    /// Adds the title. Returns the position below it.
     fn title(&mut self, title: &str) -> f64 {
         let mut y = MARGIN;
         for line in title.lines() {
@@ -171,7 +173,7 @@ impl Drawing {
         y + 2.0
     }
 
-    /// Markers and names of series from `y` on, in two columns if they fit; the position below them.
+    /// Adds markers and names of series below `y`, in two columns if they fit. Returns the position below them.
     fn legend(&mut self, y: f64, names: &[(usize, &str)], with_lines: bool) -> f64 {
         const SAMPLE: f64 = 30.0;
         let widest = names.iter().map(|(_, name)| text_width(name));
@@ -190,7 +192,7 @@ impl Drawing {
         y + rows as f64 * LINE + 6.0
     }
 
-    /// The whole figure. `title` is for readers that cannot see it.
+    /// Returns the complete figure. `title` is for screen readers.
     fn finish(self, title: &str, height: f64) -> String {
         let title = title.replace('\n', " ");
         format!(

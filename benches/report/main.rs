@@ -1,8 +1,9 @@
 //! Writes the tables and figures of docs/performance.md (`make bench-report`).
 //!
-//! The results come from target/bench, and are then copied to benches/record/measured. Results that are not in target/bench come from
-//! benches/record/measured, so that the repository has the data of its tables and figures. The comparison with
-//! other modules is always read from benches/record/peers, the memory of sets and filters from benches/record/memory.json.
+//! The report reads the results of the benchmarks from target/bench and copies them to benches/record/measured. It reads
+//! results that are missing in target/bench from benches/record/measured, so that the repository contains the data
+//! of its tables and figures. It reads the comparison with other modules from benches/record/peers, and the memory
+//! of sets and filters from benches/record/memory.json.
 //!
 //! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
