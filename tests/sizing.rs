@@ -567,11 +567,11 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
         ("cms", "probability=0.9&cell=1&total=1000", 0.3),
     ] {
         let limit = mib * f64::from(1 << 20);
-        let found = ask(&format!("family={family}&find=limit&mib={mib}&{values}"));
+        let found = open_page(&format!("family={family}&find=limit&mib={mib}&{values}"));
         let rate = found.figure("error");
         assert!(found.figure("memory") <= limit, "{found:?}");
         // The same result as in the other direction.
-        let same = ask(&format!("family={family}&error={rate}&{values}"));
+        let same = open_page(&format!("family={family}&error={rate}&{values}"));
         assert_eq!(same.command, found.command);
         close(
             same.figure("memory"),
@@ -579,7 +579,7 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
             &found.command,
         );
         let next = next_lower(rate);
-        let next = ask(&format!("family={family}&error={next}&{values}"));
+        let next = open_page(&format!("family={family}&error={next}&{values}"));
         assert!(
             next.figure("memory") > limit,
             "{}: {} fits as well",
@@ -594,13 +594,13 @@ fn the_number_of_items_for_a_memory_limit_is_the_largest_that_fits() {
     for (bucket, expansion, mib) in [(4, 1, 10.0), (2, 1, 3.1), (1, 0, 0.01), (255, 2, 100.0)] {
         let limit = mib * f64::from(1 << 20);
         let values = format!("bucket={bucket}&expansion={expansion}");
-        let found = ask(&format!("family=cuckoo&find=limit&mib={mib}&{values}"));
+        let found = open_page(&format!("family=cuckoo&find=limit&mib={mib}&{values}"));
         let items = found.figure("items");
         assert!(found.figure("memory") <= limit, "{found:?}");
-        let same = ask(&format!("family=cuckoo&capacity={items}&{values}"));
+        let same = open_page(&format!("family=cuckoo&capacity={items}&{values}"));
         assert_eq!(same.command, found.command);
         let more = items + 1.0;
-        let more = ask(&format!("family=cuckoo&capacity={more}&{values}"));
+        let more = open_page(&format!("family=cuckoo&capacity={more}&{values}"));
         assert!(
             more.figure("memory") > limit,
             "{} has room for more",
@@ -615,7 +615,7 @@ fn keys_for_a_memory_limit_stay_within_it_on_a_server() {
         ("family=bloom&capacity=100000&expansion=2", "BF.MADD"),
         ("family=cms&probability=0.01&cell=4&total=1000", "CMS.QUERY"),
     ] {
-        let found = ask(&format!("{values}&find=limit&mib=0.25"));
+        let found = open_page(&format!("{values}&find=limit&mib=0.25"));
         let (_server, mut connection) = created(&found);
         fill(&mut connection, &[fill_command, "key"], 100_000, |item| {
             vec![item.to_string()]
@@ -637,13 +637,13 @@ fn a_memory_limit_that_is_too_low_is_refused_with_the_lowest_possible() {
         "family=cuckoo&bucket=255&expansion=1",
         "family=cms&probability=0.000001&cell=8",
     ] {
-        let refused = ask(&format!("{values}&find=limit&mib=0.0001"));
+        let refused = open_page(&format!("{values}&find=limit&mib=0.0001"));
         let error = &refused.errors["mib"];
         let lowest = error
             .strip_prefix("Too little memory. Enter at least ")
             .and_then(|rest| rest.strip_suffix('.'))
             .unwrap_or_else(|| panic!("{error}"));
-        let found = ask(&format!("{values}&find=limit&mib={lowest}"));
+        let found = open_page(&format!("{values}&find=limit&mib={lowest}"));
         assert!(found.errors.is_empty(), "{found:?}");
         assert!(!found.command.is_empty(), "{found:?}");
     }
@@ -652,12 +652,12 @@ fn a_memory_limit_that_is_too_low_is_refused_with_the_lowest_possible() {
 /// The comparison shows the results of the families, and a set takes the memory that a server allocates for it.
 #[test]
 fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
-    let shown = ask("family=bloom&capacity=20000&error=0.001");
+    let shown = open_page("family=bloom&capacity=20000&error=0.001");
     let items: Vec<_> = shown.comparison.iter().map(|row| row.0).collect();
     assert_eq!(items, [1e3, 1e4, 2e4, 1e5, 1e6, 1e7, 1e8]);
     for (items, memory) in &shown.comparison[..4] {
-        let bloom = ask(&format!("family=bloom&capacity={items}&error=0.001"));
-        let cuckoo = ask(&format!("family=cuckoo&capacity={items}&bucket=4"));
+        let bloom = open_page(&format!("family=bloom&capacity={items}&error=0.001"));
+        let cuckoo = open_page(&format!("family=cuckoo&capacity={items}&bucket=4"));
         close(bloom.figure("memory"), memory[1], "Bloom");
         close(cuckoo.figure("memory"), memory[2], "cuckoo");
         let server = Server::start();
@@ -676,7 +676,7 @@ fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
             memory[0]
         );
     }
-    assert!(ask("family=topk").comparison.is_empty());
+    assert!(open_page("family=topk").comparison.is_empty());
 }
 
 #[test]
@@ -709,7 +709,7 @@ fn invalid_values_are_refused_beside_their_fields() {
             "Enter a whole number from 1 to 357,913,939.",
         ),
     ] {
-        let shown = ask(values);
+        let shown = open_page(values);
         assert_eq!(shown.refusal, "Correct the marked values.");
         let errors: Vec<_> = shown.errors.iter().collect();
         assert_eq!(errors, [(&field.to_owned(), &error.to_owned())]);

@@ -155,25 +155,10 @@ fn by_size() -> Vec<Value> {
         }
     };
     vec![
-        curve(
-            "Bloom, look-up, one at a time",
-            unit,
-            &sizes(),
-            bloom(false),
-        ),
-        curve("Bloom, look-up, blocks of 16", unit, &sizes(), bloom(true)),
-        curve(
-            "Cuckoo, look-up, one at a time",
-            unit,
-            &sizes(),
-            cuckoo(false),
-        ),
-        curve(
-            "Cuckoo, look-up, blocks of 16",
-            unit,
-            &sizes(),
-            cuckoo(true),
-        ),
+        curve("Bloom, one item per call", unit, &sizes(), bloom(false)),
+        curve("Bloom, blocks of 16 items", unit, &sizes(), bloom(true)),
+        curve("Cuckoo, one item per call", unit, &sizes(), cuckoo(false)),
+        curve("Cuckoo, blocks of 16 items", unit, &sizes(), cuckoo(true)),
     ]
 }
 
@@ -204,25 +189,10 @@ fn by_sub_filters() -> Vec<Value> {
         }
     };
     vec![
-        curve(
-            "Bloom, look-up, one at a time",
-            unit,
-            &numbers,
-            bloom(false),
-        ),
-        curve("Bloom, look-up, blocks of 16", unit, &numbers, bloom(true)),
-        curve(
-            "Cuckoo, look-up, one at a time",
-            unit,
-            &numbers,
-            cuckoo(false),
-        ),
-        curve(
-            "Cuckoo, look-up, blocks of 16",
-            unit,
-            &numbers,
-            cuckoo(true),
-        ),
+        curve("Bloom, one item per call", unit, &numbers, bloom(false)),
+        curve("Bloom, blocks of 16 items", unit, &numbers, bloom(true)),
+        curve("Cuckoo, one item per call", unit, &numbers, cuckoo(false)),
+        curve("Cuckoo, blocks of 16 items", unit, &numbers, cuckoo(true)),
     ]
 }
 
@@ -251,8 +221,8 @@ fn by_k() -> Vec<Value> {
         black_box(sketch.query(item));
     });
     vec![
-        curve("Top-k, addition", "k", &numbers, add),
-        curve("Top-k, query", "k", &numbers, query),
+        curve("add", "k", &numbers, add),
+        curve("query", "k", &numbers, query),
     ]
 }
 
@@ -287,13 +257,8 @@ fn by_compression() -> Vec<Value> {
         })
     };
     vec![
-        curve(
-            "t-digest, addition, blocks of 16",
-            "compression",
-            &numbers,
-            add,
-        ),
-        curve("t-digest, quantile", "compression", &numbers, quantile),
+        curve("add, blocks of 16 samples", "compression", &numbers, add),
+        curve("quantile", "compression", &numbers, quantile),
     ]
 }
 
@@ -313,18 +278,8 @@ fn by_rows() -> Vec<Value> {
         }
     };
     vec![
-        curve(
-            "Count-min, increment, width 2,000",
-            "rows",
-            &numbers,
-            of(2_000),
-        ),
-        curve(
-            "Count-min, increment, width 200,000",
-            "rows",
-            &numbers,
-            of(200_000),
-        ),
+        curve("width 2,000", "rows", &numbers, of(2_000)),
+        curve("width 200,000", "rows", &numbers, of(200_000)),
     ]
 }
 

@@ -1,9 +1,14 @@
-//! Writes docs/performance.md's tables, between their markers, and its pictures, from what the benches left
-//! in target/bench. `make bench-report`.
+//! Writes the tables and figures of docs/performance.md (`make bench-report`).
 //!
-//! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; the text around is written by
-//! hand.
+//! The report reads the results of the benchmarks from target/bench and copies them to benches/record/measured. It reads
+//! results that are missing in target/bench from benches/record/measured, so that the repository contains the data
+//! of its tables and figures. It reads the comparison with other modules from benches/record/peers, and the memory
+//! of sets and filters from benches/record/memory.json.
+//!
+//! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
+#[path = "../figure/mod.rs"]
+mod figure;
 #[path = "../record/mod.rs"]
 mod record;
 
@@ -12,22 +17,39 @@ mod tables;
 
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The results of all benches.
+/// The results of all benchmarks.
 struct Results {
     server: Value,
     references: Value,
     growth: Value,
     instructions: Value,
+    /// Roughly and RedisBloom, Roughly and valkey-bloom.
+    peers: [Value; 2],
+    memory: Value,
 }
 
-fn read(name: &str) -> Value {
-    let file = record::directory().join(name);
-    let text = fs::read_to_string(&file).unwrap_or_else(|error| {
-        panic!("{}: {error}. `make bench` makes it", file.display());
-    });
+fn recorded(name: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.join("benches/record").join(name)
+}
+
+fn read(file: &Path) -> Value {
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     serde_json::from_str(&text).expect("JSON")
+}
+
+/// Reads results from target/bench and records them, or reads the recorded ones.
+fn measured(name: &str) -> Value {
+    let new = record::directory().join(name);
+    let file = recorded("measured").join(name);
+    if new.exists() {
+        fs::copy(&new, &file).expect("a file that can be written");
+        println!("wrote {}", file.display());
+    }
+    read(&file)
 }
 
 /// Puts a text between its markers.
@@ -47,10 +69,16 @@ fn replace(document: &str, name: &str, text: &str) -> String {
 
 fn main() {
     let results = Results {
-        server: read("server.json"),
-        references: read("references.json"),
-        growth: read("growth.json"),
-        instructions: read("instructions.json"),
+        server: measured("server.json"),
+        references: measured("references.json"),
+        growth: measured("growth.json"),
+        instructions: measured("instructions.json"),
+        peers: [
+            "redisbloom-on-redis-8.0.2.json",
+            "valkey-bloom-on-valkey-8.1.1.json",
+        ]
+        .map(|name| read(&recorded("peers").join(name))),
+        memory: read(&recorded("memory.json")),
     };
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let file = docs.join("performance.md");
@@ -60,7 +88,5 @@ fn main() {
     }
     fs::write(&file, document).expect("docs/performance.md");
     println!("wrote {}", file.display());
-    let pictures = docs.join("performance");
-    fs::create_dir_all(&pictures).expect("docs/performance");
-    plots::draw(&results, &pictures);
+    plots::draw(&results, &docs);
 }

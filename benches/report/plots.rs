@@ -1,174 +1,125 @@
-//! The pictures of docs/performance: curves with their names at their ends, and the overview of all cases.
-//!
-//! Colours are Okabe and Ito's, which colour-blind people can tell apart; the background is white, so that
-//! the pictures can be read on dark pages too.
+//! The figures of docs/performance, and docs/plots/memory.svg.
 
 use crate::Results;
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use crate::figure::{Axis, DotChart, Dots, LineChart, Panel, Point, Reference, Scale, Series};
 use serde_json::Value;
-use std::ops::Range;
+use std::fs;
 use std::path::Path;
 
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(60, 60, 60),
-];
-const GREY: RGBColor = RGBColor(120, 120, 120);
-const FONT: &str = "sans-serif";
-/// Heights in pixels.
-const TITLE: i32 = 17;
-const LABEL: i32 = 13;
-/// Room for names at the ends of the lines.
-const NAMES_WIDTH: i32 = 215;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// A line of a picture.
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-}
-
-/// What the axes say.
-struct Axes {
-    title: &'static str,
-    x: &'static str,
-    y: &'static str,
-    /// How a number of the x axis is written.
-    x_label: fn(&f64) -> String,
-    x_is_logarithmic: bool,
-}
-
-/// Draws all pictures into a directory.
-pub fn draw(results: &Results, directory: &Path) {
+/// Writes all figures to docs/performance and docs/plots.
+pub fn draw(results: &Results, docs: &Path) {
     let server = &results.server["curves"];
     let growth = &results.growth["curves"];
-    let lines = |curves: &Value, unit: &str| -> Vec<Line> {
-        let curves = curves.as_array().expect("curves").iter();
-        curves
-            .filter(|curve| curve["unit"] == unit)
-            .map(line)
-            .collect()
-    };
     let size = "size of the filter, bytes";
-    let pictures = [
+    let figures = [
         (
             "sizes-server.svg",
-            lines(server, size),
-            Axes {
-                title: "Commands with 100 items: server CPU an item, by size of the filter",
-                x: "size of the filter",
-                y: "ns an item",
-                x_label: bytes,
-                x_is_logarithmic: true,
-            },
+            curves(
+                "Commands with 100 items:\nserver CPU time by size of the filter",
+                series(server, size),
+                (Scale::Logarithmic, "size of the filter", bytes),
+                "ns per item",
+            ),
         ),
         (
             "sizes-sketches.svg",
-            lines(growth, size),
-            Axes {
-                title: "Look-ups without a server, by size of the filter",
-                x: "size of the filter",
-                y: "ns a look-up",
-                x_label: bytes,
-                x_is_logarithmic: true,
-            },
+            curves(
+                "Look-ups without a server, by size of the filter",
+                series(growth, size),
+                (Scale::Logarithmic, "size of the filter", bytes),
+                "ns per look-up",
+            ),
         ),
         (
             "items.svg",
-            lines(server, "items of a command"),
-            Axes {
-                title: "Server CPU an item, by items of a command",
-                x: "items of a command",
-                y: "ns an item",
-                x_label: plain,
-                x_is_logarithmic: true,
-            },
+            curves(
+                "Server CPU time per item, by items per command",
+                series(server, "items per command"),
+                (Scale::Logarithmic, "items per command", plain),
+                "ns per item",
+            ),
         ),
         (
             "sub-filters.svg",
-            lines(growth, "sub-filters"),
-            Axes {
-                title: "Look-ups without a server, by number of sub-filters",
-                x: "sub-filters",
-                y: "ns a look-up",
-                x_label: plain,
-                x_is_logarithmic: false,
-            },
+            curves(
+                "Look-ups without a server,\nby number of sub-filters",
+                series(growth, "sub-filters"),
+                (Scale::Linear, "sub-filters", plain),
+                "ns per look-up",
+            ),
         ),
         (
             "k.svg",
-            lines(growth, "k"),
-            Axes {
-                title: "Top-k without a server, by k (width 8 k, depth 7)",
-                x: "k",
-                y: "ns an operation",
-                x_label: plain,
-                x_is_logarithmic: true,
-            },
+            curves(
+                "Top-k without a server, by k\n(width 8 × k, depth 7)",
+                series(growth, "k"),
+                (Scale::Logarithmic, "k", plain),
+                "ns per operation",
+            ),
         ),
         (
             "compression.svg",
-            lines(growth, "compression"),
-            Axes {
-                title: "t-digest without a server, by compression",
-                x: "compression",
-                y: "ns an operation",
-                x_label: plain,
-                x_is_logarithmic: true,
-            },
+            curves(
+                "t-digest without a server, by compression",
+                series(growth, "compression"),
+                (Scale::Logarithmic, "compression", plain),
+                "ns per operation",
+            ),
         ),
         (
             "rows.svg",
-            lines(growth, "rows"),
-            Axes {
-                title: "Count-min sketch without a server, by rows",
-                x: "rows",
-                y: "ns an increment",
-                x_label: plain,
-                x_is_logarithmic: false,
-            },
+            curves(
+                "Count-min sketch without a server, by rows",
+                series(growth, "rows"),
+                (Scale::Linear, "rows (depth)", plain),
+                "ns per increment",
+            ),
         ),
+        ("overview.svg", overview(&results.server["cases"])),
+        ("peers.svg", peers(&results.peers, PeerRows::Selected)),
+        ("peers-all.svg", peers(&results.peers, PeerRows::All)),
     ];
-    for (name, lines, axes) in &pictures {
-        let file = directory.join(name);
-        curves(&file, lines, axes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let figures = figures.map(|(name, figure)| (docs.join("performance").join(name), figure));
+    let memory = (docs.join("plots/memory.svg"), memory(&results.memory));
+    for (file, figure) in figures.into_iter().chain([memory]) {
+        fs::write(&file, figure).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         println!("wrote {}", file.display());
     }
-    let file = directory.join("overview.svg");
-    overview(&file, &results.server["cases"])
-        .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    println!("wrote {}", file.display());
 }
 
-fn line(curve: &Value) -> Line {
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+fn curve(curve: &Value) -> Series {
     let points = curve["points"].as_array().expect("points").iter();
-    Line {
-        name: curve["name"].as_str().unwrap_or_default().to_owned(),
+    Series {
+        name: text(&curve["name"]).replace(" x", " ×"),
         points: points
-            .map(|point| {
-                let number = |i: usize| point[i].as_f64().expect("a number");
-                (number(0), number(1))
-            })
+            .map(|point| Point::from((number(&point[0]), number(&point[1]))))
             .collect(),
     }
 }
 
-fn plain(number: &f64) -> String {
-    match *number {
+/// The curves with a unit.
+fn series(curves: &Value, unit: &str) -> Vec<Series> {
+    let curves = curves.as_array().expect("curves").iter();
+    let of_unit = curves.filter(|curve| curve["unit"] == unit);
+    of_unit.map(curve).collect()
+}
+
+fn plain(number: f64) -> String {
+    match number {
         1_000.0.. => format!("{:.0},000", number / 1_000.0),
-        _ => format!("{number:.0}"),
+        _ => format!("{number}"),
     }
 }
 
-fn bytes(number: &f64) -> String {
+fn bytes(number: f64) -> String {
     let exponent = number.log2().round() as u32;
     let (unit, shift) = match exponent {
         30.. => ("GiB", 30),
@@ -178,244 +129,227 @@ fn bytes(number: &f64) -> String {
     format!("{} {unit}", 1u64 << (exponent - shift))
 }
 
-/// A text style of a size and colour, held at a point of it.
-fn style(size: i32, colour: RGBColor, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
-    let mut style = TextStyle::from((FONT, size).into_font());
-    style.color = colour.to_backend_color();
-    style.pos(Pos::new(horizontal, vertical))
+/// Round numbers up to a largest: even steps, about five.
+fn round_numbers(to: f64) -> Vec<f64> {
+    let rough = to / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
+    let step = step.into_iter().find(|&step| step >= rough);
+    let step = step.unwrap_or(power * 10.0);
+    (0..20)
+        .map(|i| f64::from(i) * step)
+        .take_while(|&mark| mark <= to * 1.001)
+        .collect()
 }
 
-/// Where a range of numbers is on an axis.
-struct Scale {
-    numbers: Range<f64>,
-    pixels: Range<i32>,
-    is_logarithmic: bool,
-}
-
-impl Scale {
-    fn pixel(&self, number: f64) -> i32 {
-        let place = |number: f64| match self.is_logarithmic {
-            true => number.ln(),
-            false => number,
-        };
-        let (from, to) = (place(self.numbers.start), place(self.numbers.end));
-        let share = (place(number) - from) / (to - from);
-        let (first, last) = (f64::from(self.pixels.start), f64::from(self.pixels.end));
-        (first + share * (last - first)).round() as i32
-    }
-
-    /// Round numbers of the axis: powers of ten with their doubles and halves, or even steps.
-    fn marks(&self) -> Vec<f64> {
-        let steps: Vec<f64> = if self.is_logarithmic {
-            (-3..12)
-                .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
-                .collect()
-        } else {
-            let rough = (self.numbers.end - self.numbers.start) / 6.0;
-            let power = 10f64.powf(rough.log10().floor());
-            let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
-            let step = step
-                .into_iter()
-                .find(|&step| step >= rough)
-                .unwrap_or(power);
-            (0..20).map(|i| f64::from(i) * step).collect()
-        };
-        let is_shown = |number: &f64| {
-            *number >= self.numbers.start * 0.999 && *number <= self.numbers.end * 1.001
-        };
-        steps.into_iter().filter(is_shown).collect()
-    }
-}
-
-type Drawn = Result<(), Box<dyn std::error::Error>>;
-
-/// A picture of several lines. Every number that was measured has a dot.
-fn curves(file: &Path, lines: &[Line], axes: &Axes) -> Drawn {
-    let (width, height) = (860, 440);
-    let area = SVGBackend::new(file, (width as u32, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let least = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(f64::INFINITY, f64::min);
-    let most = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
-    let spread = most(|p| p.1) / least(|p| p.1);
-    let y_is_logarithmic = spread > 8.0;
-    let y_numbers = match y_is_logarithmic {
-        true => least(|p| p.1) * 0.85..most(|p| p.1) * 1.15,
-        false => 0.0..most(|p| p.1) * 1.08,
-    };
-    let x = Scale {
-        numbers: least(|p| p.0)..most(|p| p.0),
-        pixels: 70..width - NAMES_WIDTH,
-        is_logarithmic: axes.x_is_logarithmic,
-    };
-    let y = Scale {
-        numbers: y_numbers,
-        pixels: height - 56..46,
-        is_logarithmic: y_is_logarithmic,
-    };
-    area.draw(&Text::new(
-        axes.title,
-        (14, 14),
-        style(TITLE, BLACK, HPos::Left, VPos::Top),
-    ))?;
-    grid(&area, &x, &y, axes, all().map(|point| point.0).collect())?;
-    let mut ends = Vec::new();
-    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
-        let pixels: Vec<_> = line
-            .points
-            .iter()
-            .map(|p| (x.pixel(p.0), y.pixel(p.1)))
-            .collect();
-        area.draw(&PathElement::new(pixels.clone(), colour.stroke_width(2)))?;
-        for &pixel in &pixels {
-            area.draw(&Circle::new(pixel, 3, colour.filled()))?;
-        }
-        if let Some(&end) = pixels.last() {
-            ends.push((end, &line.name, *colour));
-        }
-    }
-    names(&area, ends)?;
-    area.present()?;
-    Ok(())
-}
-
-/// Marks, their numbers, and what the axes are.
-fn grid(area: &Area<'_>, x: &Scale, y: &Scale, axes: &Axes, mut measured: Vec<f64>) -> Drawn {
-    let light = RGBColor(225, 225, 225);
-    let (left, right) = (x.pixels.start, x.pixels.end);
-    let (bottom, top) = (y.pixels.start, y.pixels.end);
-    for mark in y.marks() {
-        let at = y.pixel(mark);
-        area.draw(&PathElement::new([(left, at), (right, at)], light))?;
-        let number = if mark < 1.0 {
-            format!("{mark}")
-        } else {
-            plain(&mark)
-        };
-        area.draw(&Text::new(
-            number,
-            (left - 8, at),
-            style(LABEL, BLACK, HPos::Right, VPos::Center),
-        ))?;
-    }
-    // The numbers that were measured, where there is room for them.
+/// Lines with ticks at the measured points. The y axis is logarithmic if the largest value is more than 8 times the smallest.
+fn curves(
+    title: &str,
+    series: Vec<Series>,
+    (x_scale, x_label, x_text): (Scale, &str, fn(f64) -> String),
+    y_label: &str,
+) -> String {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let mut measured: Vec<f64> = points().map(|point| point.x).collect();
     measured.sort_by(f64::total_cmp);
     measured.dedup();
-    let mut free_from = i32::MIN;
-    for number in measured {
-        let at = x.pixel(number);
-        area.draw(&PathElement::new([(at, bottom), (at, bottom + 4)], GREY))?;
-        if at >= free_from {
-            let text = (axes.x_label)(&number);
-            area.draw(&Text::new(
-                text,
-                (at, bottom + 8),
-                style(LABEL, BLACK, HPos::Center, VPos::Top),
-            ))?;
-            free_from = at + 62;
-        }
+    let least = points().map(|point| point.y).fold(f64::INFINITY, f64::min);
+    let most = points().map(|point| point.y).fold(0.0, f64::max);
+    let (y_scale, y_range) = match most / least > 8.0 {
+        true => (Scale::Logarithmic, (least * 0.85, most * 1.15)),
+        false => (Scale::Linear, (0.0, most * 1.08)),
+    };
+    let y_ticks = match y_scale {
+        Scale::Linear => round_numbers(y_range.1),
+        Scale::Logarithmic => (0..9)
+            .flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)))
+            .filter(|mark| (y_range.0..=y_range.1).contains(mark))
+            .collect(),
+    };
+    let y_label = match y_scale {
+        Scale::Linear => y_label.to_owned(),
+        Scale::Logarithmic => format!("{y_label} (logarithmic)"),
+    };
+    let x_range = (measured[0], measured[measured.len() - 1]);
+    LineChart {
+        title: title.to_owned(),
+        x: Axis::new(x_label, x_scale, x_range, measured, x_text),
+        y: Axis::new(&y_label, y_scale, y_range, y_ticks, plain),
+        series,
     }
-    area.draw(&PathElement::new(
-        [(left, top), (left, bottom), (right, bottom)],
-        GREY,
-    ))?;
-    let middle = (left + right) / 2;
-    area.draw(&Text::new(
-        axes.x,
-        (middle, bottom + 30),
-        style(LABEL, BLACK, HPos::Center, VPos::Top),
-    ))?;
-    let upright = style(LABEL, BLACK, HPos::Center, VPos::Top);
-    let upright = upright.transform(FontTransform::Rotate270);
-    area.draw(&Text::new(axes.y, (12, (top + bottom) / 2), upright))?;
-    Ok(())
+    .svg()
 }
 
-/// Names at the ends of lines, in their colours, pushed apart where they would overlap.
-fn names(area: &Area<'_>, mut ends: Vec<((i32, i32), &String, RGBColor)>) -> Drawn {
-    ends.sort_by_key(|end| end.0.1);
-    let mut free_from = i32::MIN;
-    for ((x, y), name, colour) in ends {
-        let at = y.max(free_from);
-        free_from = at + LABEL + 4;
-        area.draw(&PathElement::new([(x + 5, y), (x + 12, at)], colour))?;
-        let text = style(LABEL, colour, HPos::Left, VPos::Center);
-        area.draw(&Text::new(name.as_str(), (x + 15, at), text))?;
-    }
-    Ok(())
-}
-
-/// Commands of the overview: built-in ones, then the families; the colour of each.
-fn colour_of(name: &str) -> RGBColor {
+/// The series of a command: its family, or the commands of the server.
+fn family(name: &str) -> usize {
     let families = ["BF.", "CF.", "CMS.", "TOPK.", "TDIGEST."];
     let family = families.iter().position(|prefix| name.starts_with(prefix));
-    family.map_or(GREY, |i| COLOURS[i])
+    family.unwrap_or(families.len())
 }
 
-/// Multiples of EXISTS, a bar a case, on a logarithmic axis; a mark where there is a goal.
-fn overview(file: &Path, cases: &Value) -> Drawn {
-    const ROW: i32 = 17;
+/// Multiples of EXISTS: commands with one item, and commands with many.
+fn overview(cases: &Value) -> String {
     let cases = cases.as_array().expect("cases");
-    let multiple = |case: &Value| case["multiple"].as_f64().expect("a number");
-    let (width, first_row) = (860, 62);
-    let height = first_row + ROW * cases.len() as i32 + 16;
-    let area = SVGBackend::new(file, (width as u32, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let title = "Server CPU time of a command, in multiples of EXISTS (logarithmic; | is the goal)";
-    area.draw(&Text::new(
-        title,
-        (14, 12),
-        style(TITLE, BLACK, HPos::Left, VPos::Top),
-    ))?;
-    let most = cases.iter().map(multiple).fold(10.0, f64::max);
-    let x = Scale {
-        numbers: 0.8..most * 1.1,
-        pixels: 320..width - 70,
-        is_logarithmic: true,
-    };
-    for mark in x.marks() {
-        let at = x.pixel(mark);
-        let light = RGBColor(225, 225, 225);
-        area.draw(&PathElement::new(
-            [(at, first_row - 6), (at, height - 12)],
-            light,
-        ))?;
-        let centred = style(LABEL, BLACK, HPos::Center, VPos::Bottom);
-        area.draw(&Text::new(plain(&mark), (at, first_row - 8), centred))?;
-    }
-    for (case, row) in cases.iter().zip(0i32..) {
-        let name = case["name"].as_str().unwrap_or_default();
-        let top = first_row + row * ROW;
-        let middle = top + ROW / 2;
-        let end = x.pixel(multiple(case));
-        area.draw(&Text::new(
-            name,
-            (x.pixels.start - 8, middle),
-            style(LABEL, BLACK, HPos::Right, VPos::Center),
-        ))?;
-        area.draw(&Rectangle::new(
-            [(x.pixels.start, top + 3), (end, top + ROW - 3)],
-            colour_of(name).filled(),
-        ))?;
-        let mut number_from = end;
-        if let Some(goal) = case["goal"].as_f64() {
-            let at = x.pixel(goal);
-            area.draw(&PathElement::new(
-                [(at, top), (at, top + ROW)],
-                BLACK.stroke_width(2),
-            ))?;
-            number_from = end.max(at);
+    let has_many = |name: &str| name.contains(" x") || name.contains(".LIST");
+    let panel = |label: &str, many: bool| {
+        let of_panel = cases
+            .iter()
+            .filter(|case| has_many(text(&case["name"])) == many);
+        let rows: Vec<_> = of_panel
+            .map(|case| {
+                let (name, multiple) = (text(&case["name"]), number(&case["multiple"]));
+                let shown = match multiple {
+                    100.0.. => format!("{multiple:.0}"),
+                    10.0.. => format!("{multiple:.1}"),
+                    _ => format!("{multiple:.2}"),
+                };
+                Dots {
+                    label: name.replace(" x", " ×"),
+                    values: vec![(family(name), multiple, shown)],
+                }
+            })
+            .collect();
+        let values = rows.iter().flat_map(|row| &row.values);
+        let most = values.map(|value| value.1).fold(0.0, f64::max);
+        let ticks = round_numbers(most * 1.04);
+        Panel {
+            axis: Axis::new(label, Scale::Linear, (0.0, most * 1.04), ticks, plain),
+            rows,
         }
-        let number = match multiple(case) {
-            10.0.. => format!("{:.0}", multiple(case)),
-            _ => format!("{:.2}", multiple(case)),
-        };
-        area.draw(&Text::new(
-            number,
-            (number_from + 6, middle),
-            style(LABEL, BLACK, HPos::Left, VPos::Center),
-        ))?;
+    };
+    DotChart {
+        title: "Server CPU time per command,\nin multiples of EXISTS on a missing key".to_owned(),
+        notes: Vec::new(),
+        series: Vec::new(),
+        reference: None,
+        panels: vec![
+            panel("One item per command, × EXISTS", false),
+            panel("Several items or replies per command, × EXISTS", true),
+        ],
     }
-    area.present()?;
-    Ok(())
+    .svg()
+}
+
+/// The cases that were measured with other modules, in the order of the rows: the name in the data, the label, and whether
+/// the case is in the small figure: of each family a command that writes and one that reads, with one item and
+/// with many if both were measured.
+const PEER_CASES: [(&str, &str, bool); 22] = [
+    ("BF.ADD 10M/0.001", "BF.ADD", true),
+    ("BF.ADD 200M/0.001 (cold)", "BF.ADD, 200M", false),
+    ("BF.EXISTS hit+miss 10M", "BF.EXISTS", true),
+    ("BF.MADD x100 200M (cold)", "BF.MADD ×100", true),
+    ("BF.MEXISTS x100 200M (cold)", "BF.MEXISTS ×100", true),
+    (
+        "BF.MEXISTS x100 scaled 12 filters",
+        "BF.MEXISTS ×100, grown",
+        false,
+    ),
+    ("CF.ADD 10M", "CF.ADD", true),
+    ("CF.EXISTS 10M", "CF.EXISTS", true),
+    ("CF.EXISTS default, grown", "CF.EXISTS, grown", false),
+    ("CF.INSERT x100 cold 200M", "CF.INSERT ×100", true),
+    ("CF.MEXISTS x100 cold 200M", "CF.MEXISTS ×100", true),
+    ("CMS.INCRBY 0.001/0.01", "CMS.INCRBY", true),
+    ("CMS.INCRBY x50 1e-5/0.001", "CMS.INCRBY ×50", false),
+    ("CMS.QUERY x50 1e-5/0.001", "CMS.QUERY ×50", true),
+    ("TOPK.ADD k100 zipf-ish", "TOPK.ADD, k 100", false),
+    ("TOPK.ADD k1000 wide", "TOPK.ADD, k 1,000", true),
+    ("TOPK.INCRBY k100 x1000", "TOPK.INCRBY by 1,000", false),
+    ("TOPK.QUERY k1000", "TOPK.QUERY, k 1,000", true),
+    ("TDIGEST.ADD c100", "TDIGEST.ADD", true),
+    ("TDIGEST.ADD c1000 x100", "TDIGEST.ADD ×100", false),
+    ("TDIGEST.QUANTILE p50 c1000", "TDIGEST.QUANTILE", true),
+    ("TDIGEST.CDF c1000", "TDIGEST.CDF", false),
+];
+
+/// Rows of the figure of other modules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PeerRows {
+    /// For the README: few enough for a phone.
+    Selected,
+    All,
+}
+
+/// CPU time of the server as a ratio to other modules.
+fn peers(peers: &[Value; 2], rows: PeerRows) -> String {
+    for peer in peers {
+        let cases = peer["cases"].as_object().expect("cases").keys();
+        let unknown = cases.filter(|name| {
+            // The command of the server itself, for comparison.
+            !PEER_CASES.iter().any(|case| case.0 == *name) && *name != "floor EXISTS"
+        });
+        assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+    let chosen = PEER_CASES
+        .iter()
+        .filter(|case| case.2 || rows == PeerRows::All);
+    let rows = chosen.map(|(name, label, _)| {
+        let values = peers.iter().enumerate().filter_map(|(series, peer)| {
+            let case = peer["cases"].get(name)?;
+            let ratio = number(&case["roughly"]) / number(&case["peer"]);
+            let shown = match ratio {
+                ..0.1 => format!("{ratio:.3}"),
+                _ => format!("{ratio:.2}"),
+            };
+            Some((series, ratio, shown))
+        });
+        Dots {
+            label: (*label).to_owned(),
+            values: values.collect(),
+        }
+    });
+    DotChart {
+        title: "Server CPU time per command:\nRoughly divided by another module".to_owned(),
+        notes: vec![
+            "Below 1, Roughly takes less time. The gray band".to_owned(),
+            "is ±5 %: repeated runs differ by as much.".to_owned(),
+        ],
+        series: vec![
+            format!("RedisBloom 8.10, {}", text(&peers[0]["server"])),
+            format!("valkey-bloom 1.0.1, {}", text(&peers[1]["server"])),
+        ],
+        reference: Some(Reference {
+            value: 1.0,
+            tolerance: 0.05,
+        }),
+        panels: vec![Panel {
+            axis: Axis::new("", Scale::Linear, (0.0, 1.12), [0.0, 0.5, 1.0], plain),
+            rows: rows.collect(),
+        }],
+    }
+    .svg()
+}
+
+/// Memory of a set and of filters, by number of items.
+fn memory(memory: &Value) -> String {
+    let curves = memory["curves"].as_array().expect("curves").iter();
+    // A set of Valkey is too close to one of Redis to tell them apart in the figure.
+    let series = curves
+        .filter(|curve| curve["name"] != "Set of Valkey")
+        .map(curve);
+    let items = (3..=7).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+    let text = |items: f64| match items {
+        _ if items.log10().fract() != 0.0 => String::new(),
+        1_000_000.0.. => format!("{} million", items / 1e6),
+        _ => plain(items),
+    };
+    LineChart {
+        title: "Memory by number of items of 20 bytes".to_owned(),
+        x: Axis::new(
+            "items",
+            Scale::Logarithmic,
+            (1e3, 1e7),
+            items.filter(|items| *items <= 1e7),
+            text,
+        ),
+        y: Axis::new(
+            "memory usage (logarithmic)",
+            Scale::Logarithmic,
+            (1024.0, f64::from(1 << 30)),
+            (0..=5).map(|step| f64::from(1024 << (4 * step))),
+            bytes,
+        ),
+        series: series.collect(),
+    }
+    .svg()
 }

@@ -74,7 +74,7 @@ pub fn all() -> Vec<Curve> {
             .collect()
     };
     let size = "size of the filter, bytes";
-    let many = "items of a command";
+    let many = "items per command";
     vec![
         Curve {
             name: "BF.MEXISTS x100",

@@ -1,6 +1,6 @@
 //! Accuracy measurements of each family.
 
-use crate::plot::{Axis, Plot, SeriesLabelPosition};
+use crate::figure::{Axis, LineChart, Point, Scale, Series};
 use crate::streams::{Random, counts, zipf};
 use crate::{Measured, per_cent, size, table};
 use roughly_sketch::bloom::{self, Chain};
@@ -10,15 +10,38 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 
-const ANY: Budget<'static> = Budget::UNLIMITED;
+const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 /// Number of absent items that are looked up at each point.
-const STRANGERS: u64 = 100_000;
+const ABSENT_ITEMS: u64 = 100_000;
 /// Length of the streams.
 const STREAM: usize = 1_000_000;
 /// Number of distinct items in the streams.
 const UNIVERSE: usize = 100_000;
 
-fn stranger(number: u64) -> [u8; 8] {
+/// A line of a plot.
+fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
+    Series {
+        name: name.into(),
+        points: points.into_iter().map(Point::from).collect(),
+    }
+}
+
+/// The text of a tick at the multiples of a step; other ticks have none.
+fn every(value: f64, step: f64, text: impl Fn(f64) -> String) -> String {
+    match value % step {
+        0.0 => text(value),
+        _ => String::new(),
+    }
+}
+
+fn thousands(number: f64) -> String {
+    match number {
+        1_000.0.. => format!("{},000", number / 1000.0),
+        _ => number.to_string(),
+    }
+}
+
+fn absent_item(number: u64) -> [u8; 8] {
     (number | 1 << 40).to_le_bytes()
 }
 
@@ -37,25 +60,25 @@ pub fn bloom() -> Measured {
     let kinds = [
         ("reserved for 100,000, growing", reserved(2, true)),
         ("reserved for 100,000, NONSCALING", reserved(2, false)),
-        ("made by BF.ADD, for 100", by_default),
+        ("created by BF.ADD, for 100", by_default),
     ];
     let mut rows = Vec::new();
-    let mut lines = Vec::new();
+    let mut series = Vec::new();
     for (name, parameters) in kinds {
-        let mut chain = Chain::new(&parameters, ANY).expect("a filter");
-        let mut line = vec![(0.0, 0.0)];
+        let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
+        let mut points = vec![(0.0, 0.0)];
         let mut number = 0u64;
         'fill: for step in 1..=40u64 {
             while chain.items() < step * 10_000 {
                 let hash = chain.hash(&number.to_le_bytes());
-                if chain.add(hash, ANY).is_err() {
+                if chain.add(hash, UNLIMITED).is_err() {
                     break 'fill;
                 }
                 number += 1;
             }
-            let found = (0..STRANGERS).filter(|&n| chain.contains(chain.hash(&stranger(n))));
-            let rate = found.count() as f64 / STRANGERS as f64;
-            line.push(((step * 10_000) as f64, rate * 100.0));
+            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(chain.hash(&absent_item(n))));
+            let rate = found.count() as f64 / ABSENT_ITEMS as f64;
+            points.push(((step * 10_000) as f64, rate * 100.0));
             if [5, 10, 20, 40].contains(&step) {
                 rows.push(vec![
                     name.to_owned(),
@@ -66,7 +89,7 @@ pub fn bloom() -> Measured {
                 ]);
             }
         }
-        lines.push((name.to_owned(), line));
+        series.push(line(name, points));
     }
     let head = [
         "filter for 1 %",
@@ -77,24 +100,24 @@ pub fn bloom() -> Measured {
     ];
     Measured {
         table: table(&head, &rows),
-        plot: Plot {
-            title: "Bloom filters for an error rate of 1 %: false positives as items are added",
-            x: Axis {
-                label: "items added",
-                from: 0.0,
-                to: 400_000.0,
-                logarithmic: false,
-                format: |items| format!("{:.0}k", items / 1000.0),
-            },
-            y: Axis {
-                label: "false positives, per cent",
-                from: 0.0,
-                to: 2.0,
-                logarithmic: false,
-                format: |rate| format!("{rate:.1}"),
-            },
-            lines,
-            legend: SeriesLabelPosition::UpperLeft,
+        plot: LineChart {
+            title: "Bloom filters for an error rate of 1 %:\nfalse positives as items are added"
+                .to_owned(),
+            x: Axis::new(
+                "items added",
+                Scale::Linear,
+                (0.0, 400_000.0),
+                (0..=40).map(|step| f64::from(step) * 10_000.0),
+                |items| every(items, 100_000.0, thousands),
+            ),
+            y: Axis::new(
+                "false positives, %",
+                Scale::Linear,
+                (0.0, 1.25),
+                [0.0, 0.25, 0.5, 0.75, 1.0, 1.25],
+                |rate| rate.to_string(),
+            ),
+            series,
         },
     }
 }
@@ -103,31 +126,31 @@ pub fn bloom() -> Measured {
 pub fn cuckoo() -> Measured {
     const SLOTS: u64 = 1 << 17;
     let mut rows = Vec::new();
-    let mut lines = Vec::new();
+    let mut series = Vec::new();
     for bucket_size in [1u8, 2, 4, 8] {
-        let filled = |max_iterations: u16, line: &mut Vec<(f64, f64)>| {
+        let filled = |max_iterations: u16, points: &mut Vec<(f64, f64)>| {
             let parameters = cuckoo::Parameters {
                 bucket_size,
                 max_iterations,
                 expansion: 0,
             };
-            let mut filter = CuckooFilter::new(SLOTS, parameters, ANY).expect("a filter");
+            let mut filter = CuckooFilter::new(SLOTS, parameters, UNLIMITED).expect("a filter");
             let mut number = 0u64;
-            while filter.insert(&number.to_le_bytes(), ANY).is_ok() {
+            while filter.insert(&number.to_le_bytes(), UNLIMITED).is_ok() {
                 number += 1;
                 if number.is_multiple_of(SLOTS / 32) {
-                    let found = (0..STRANGERS).filter(|&n| filter.contains(&stranger(n)));
-                    let rate = found.count() as f64 / STRANGERS as f64;
-                    line.push((number as f64 / SLOTS as f64 * 100.0, rate * 100.0));
+                    let found = (0..ABSENT_ITEMS).filter(|&n| filter.contains(&absent_item(n)));
+                    let rate = found.count() as f64 / ABSENT_ITEMS as f64;
+                    points.push((number as f64 / SLOTS as f64 * 100.0, rate * 100.0));
                 }
             }
             number as f64 / SLOTS as f64
         };
-        let mut line = vec![(0.0, 0.0)];
-        let full = filled(20, &mut line);
-        let half = line.iter().find(|point| point.0 >= 50.0);
+        let mut points = vec![(0.0, 0.0)];
+        let full = filled(20, &mut points);
+        let half = points.iter().find(|point| point.0 >= 50.0);
         let half = half.map_or_else(
-            || "(full before)".to_owned(),
+            || "(refuses items before)".to_owned(),
             |point| per_cent(point.1 / 100.0),
         );
         let patient = filled(500, &mut Vec::new());
@@ -136,39 +159,38 @@ pub fn cuckoo() -> Measured {
             per_cent(full),
             per_cent(patient),
             half,
-            per_cent(line.last().expect("a point").1 / 100.0),
+            per_cent(points.last().expect("a point").1 / 100.0),
             per_cent(2.0 * f64::from(bucket_size) / 255.0),
         ]);
-        lines.push((format!("BUCKETSIZE {bucket_size}"), line));
+        series.push(line(format!("BUCKETSIZE {bucket_size}"), points));
     }
     let head = [
         "BUCKETSIZE",
-        "fill at the first refusal",
+        "slots in use at the first refused item",
         "with MAXITERATIONS 500",
-        "false positives at half",
-        "at the last point before the refusal",
-        "never more than",
+        "false positives when half full",
+        "false positives just before the refusal",
+        "upper bound",
     ];
     Measured {
         table: table(&head, &rows),
-        plot: Plot {
-            title: "Cuckoo filters of 131,072 slots: false positives as they fill",
-            x: Axis {
-                label: "slots in use, per cent (a line ends where the filter is full or grows)",
-                from: 0.0,
-                to: 100.0,
-                logarithmic: false,
-                format: |fill| format!("{fill:.0}"),
-            },
-            y: Axis {
-                label: "false positives, per cent",
-                from: 0.0,
-                to: 7.0,
-                logarithmic: false,
-                format: |rate| format!("{rate:.0}"),
-            },
-            lines,
-            legend: SeriesLabelPosition::UpperLeft,
+        plot: LineChart {
+            title: "Cuckoo filters of 131,072 slots:\nfalse positives as they fill".to_owned(),
+            x: Axis::new(
+                "slots in use, %\n(a line ends where the filter is full or grows)",
+                Scale::Linear,
+                (0.0, 100.0),
+                (0..=32).map(|step| f64::from(step) * 3.125),
+                |fill| every(fill, 25.0, |fill| fill.to_string()),
+            ),
+            y: Axis::new(
+                "false positives, %",
+                Scale::Linear,
+                (0.0, 6.5),
+                (0..=6).map(f64::from),
+                |rate| rate.to_string(),
+            ),
+            series,
         },
     }
 }
@@ -178,10 +200,10 @@ pub fn count_min() -> Measured {
     let stream = zipf(UNIVERSE, STREAM, 11);
     let counts = counts(UNIVERSE, &stream);
     let mut rows = Vec::new();
-    let mut lines = Vec::new();
+    let mut series = Vec::new();
     for (error, probability) in [(0.01, 0.01), (0.001, 0.5), (0.001, 0.01), (0.0001, 0.01)] {
         let (width, depth) = dimensions_for(error, probability).expect("dimensions");
-        let mut sketch = CountMin::new(width, depth, CellSize::Four, ANY).expect("a sketch");
+        let mut sketch = CountMin::new(width, depth, CellSize::Four, UNLIMITED).expect("a sketch");
         for (item, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let increment = i64::try_from(count).expect("a count");
             let bytes = (item as u32).to_le_bytes();
@@ -209,40 +231,41 @@ pub fn count_min() -> Measured {
             let limit = 10f64.powf(f64::from(step) / 20.0);
             (limit, share_above(limit) * 100.0)
         });
-        lines.push((
+        series.push(line(
             format!("error {error}, probability {probability}"),
-            points.collect(),
+            points,
         ));
     }
     let head = [
         "error probability",
         "width × depth",
         "memory",
-        "promised: error × total",
-        "items above it",
-        "mean over-estimate",
-        "99 % are within",
+        "bound: error × total",
+        "items above the bound",
+        "mean overestimate",
+        "99th percentile of overestimates",
     ];
     Measured {
         table: table(&head, &rows),
-        plot: Plot {
-            title: "Count-min sketches: items over-estimated by more than so much, of a total of 1,000,000",
-            x: Axis {
-                label: "over-estimate",
-                from: 0.0,
-                to: 4.0,
-                logarithmic: true,
-                format: |limit| format!("{limit:.0}"),
-            },
-            y: Axis {
-                label: "items above it, per cent",
-                from: 0.0,
-                to: 105.0,
-                logarithmic: false,
-                format: |share| format!("{share:.0}"),
-            },
-            lines,
-            legend: SeriesLabelPosition::MiddleLeft,
+        plot: LineChart {
+            title:
+                "Count-min sketches: items by overestimate,\nin a stream with a total of 1,000,000"
+                    .to_owned(),
+            x: Axis::new(
+                "overestimate",
+                Scale::Logarithmic,
+                (1.0, 10_000.0),
+                (0..=4).map(|power| 10f64.powi(power)),
+                thousands,
+            ),
+            y: Axis::new(
+                "items with a larger overestimate, %",
+                Scale::Linear,
+                (0.0, 100.0),
+                [0.0, 25.0, 50.0, 75.0, 100.0],
+                |share| share.to_string(),
+            ),
+            series,
         },
     }
 }
@@ -254,12 +277,12 @@ pub fn top_k() -> Measured {
     let mut by_count: Vec<_> = (0..UNIVERSE).collect();
     by_count.sort_by_key(|&item| std::cmp::Reverse(counts[item]));
     let mut rows = Vec::new();
-    let mut lines = Vec::new();
+    let mut series = Vec::new();
     for k in [10usize, 100, 1000] {
-        let mut line = Vec::new();
+        let mut points = Vec::new();
         for factor in [1usize, 2, 4, 8, 16] {
             let (width, depth) = ((k * factor) as u64, 5);
-            let mut sketch = TopK::new(k as u64, width, depth, 0.9, ANY).expect("a sketch");
+            let mut sketch = TopK::new(k as u64, width, depth, 0.9, UNLIMITED).expect("a sketch");
             for item in &stream {
                 sketch.add(&item.to_le_bytes(), 1).expect("memory");
             }
@@ -274,10 +297,11 @@ pub fn top_k() -> Measured {
                 })
                 .collect();
             let found = listed.iter().filter(|(truth, _)| *truth >= least).count();
-            let off = |&(truth, count): &(u64, u64)| truth.abs_diff(count) as f64 / truth as f64;
-            let error = listed.iter().map(off).sum::<f64>() / listed.len() as f64;
+            let relative_error =
+                |&(truth, count): &(u64, u64)| truth.abs_diff(count) as f64 / truth as f64;
+            let error = listed.iter().map(relative_error).sum::<f64>() / listed.len() as f64;
             let recall = found as f64 / k as f64;
-            line.push((factor as f64, recall * 100.0));
+            points.push((factor as f64, recall * 100.0));
             rows.push(vec![
                 k.to_string(),
                 format!("{width} × {depth}"),
@@ -286,7 +310,7 @@ pub fn top_k() -> Measured {
                 per_cent(error),
             ]);
         }
-        lines.push((format!("k = {k}"), line));
+        series.push(line(format!("k = {k}"), points));
     }
     let head = [
         "k",
@@ -297,24 +321,23 @@ pub fn top_k() -> Measured {
     ];
     Measured {
         table: table(&head, &rows),
-        plot: Plot {
-            title: "Top-k sketches of depth 5, decay 0.9: share of the true top k that is found",
-            x: Axis {
-                label: "width, in multiples of k",
-                from: 0.0,
-                to: 1.21,
-                logarithmic: true,
-                format: |factor| format!("{factor:.1}"),
-            },
-            y: Axis {
-                label: "found, per cent",
-                from: 50.0,
-                to: 105.0,
-                logarithmic: false,
-                format: |share| format!("{share:.0}"),
-            },
-            lines,
-            legend: SeriesLabelPosition::LowerRight,
+        plot: LineChart {
+            title: "Top-k of depth 5, decay 0.9:\nshare of the true top k that is found".to_owned(),
+            x: Axis::new(
+                "width, in multiples of k",
+                Scale::Logarithmic,
+                (1.0, 16.0),
+                [1.0, 2.0, 4.0, 8.0, 16.0],
+                |factor| factor.to_string(),
+            ),
+            y: Axis::new(
+                "found, %",
+                Scale::Linear,
+                (84.0, 101.0),
+                [85.0, 90.0, 95.0, 100.0],
+                |share| share.to_string(),
+            ),
+            series,
         },
     }
 }
@@ -329,14 +352,14 @@ pub fn t_digest() -> Measured {
     let mut sorted = samples.clone();
     sorted.sort_by(f64::total_cmp);
     let mut rows = Vec::new();
-    let mut lines = Vec::new();
+    let mut series = Vec::new();
     for compression in [50, 100, 200, 500] {
-        let mut digest = TDigest::new(compression, ANY).expect("a digest");
+        let mut digest = TDigest::new(compression, UNLIMITED).expect("a digest");
         for chunk in samples.chunks(100) {
             digest.add(chunk).expect("memory");
         }
         let compressed = digest.compressed().expect("memory");
-        let off = |quantile: f64| {
+        let rank_error = |quantile: f64| {
             let answer = compressed.quantile(quantile);
             let rank = sorted.partition_point(|&sample| sample < answer);
             (rank as f64 / STREAM as f64 - quantile).abs()
@@ -344,43 +367,121 @@ pub fn t_digest() -> Measured {
         // The largest error around each point, because the error oscillates around zero.
         let points = (0..60).map(|step| {
             let from = f64::from(step) / 60.0;
-            let worst = (1..=20).map(|part| off(from + f64::from(part) / 1201.0));
+            let worst = (1..=20).map(|part| rank_error(from + f64::from(part) / 1201.0));
             (
                 (from + 1.0 / 120.0) * 100.0,
                 worst.fold(0.0, f64::max) * 100.0,
             )
         });
-        lines.push((format!("COMPRESSION {compression}"), points.collect()));
+        series.push(line(format!("COMPRESSION {compression}"), points));
         let mut row = vec![
             compression.to_string(),
             compressed.centroids().len().to_string(),
         ];
         row.extend(
-            [0.5, 0.9, 0.99, 0.999].map(|quantile| format!("{:.4} %", off(quantile) * 100.0)),
+            [0.5, 0.9, 0.99, 0.999]
+                .map(|quantile| format!("{:.4} %", rank_error(quantile) * 100.0)),
         );
         rows.push(row);
     }
     let head = ["COMPRESSION", "centroids", "p50", "p90", "p99", "p99.9"];
     Measured {
         table: table(&head, &rows),
-        plot: Plot {
-            title: "t-digests of 1,000,000 samples: largest error of the rank around each quantile",
-            x: Axis {
-                label: "quantile asked for, per cent",
-                from: 0.0,
-                to: 100.0,
-                logarithmic: false,
-                format: |quantile| format!("{quantile:.0}"),
-            },
-            y: Axis {
-                label: "error, per cent of the samples",
-                from: -4.0,
-                to: 2.0,
-                logarithmic: true,
-                format: |error| format!("{error}"),
-            },
-            lines,
-            legend: SeriesLabelPosition::UpperLeft,
+        plot: LineChart {
+            title: "t-digests of 1,000,000 samples:\nlargest rank error around each quantile"
+                .to_owned(),
+            x: Axis::new(
+                "requested quantile, %",
+                Scale::Linear,
+                (0.0, 100.0),
+                (0..=10).map(|step| f64::from(step) * 10.0),
+                |quantile| quantile.to_string(),
+            ),
+            y: Axis::new(
+                "rank error, % of the samples (logarithmic)",
+                Scale::Logarithmic,
+                (1e-3, 6.0),
+                [0.001, 0.01, 0.1, 1.0],
+                |error| error.to_string(),
+            ),
+            series,
         },
+    }
+}
+
+/// How far the answers of t-digests are from the requested ranks in the upper tail: mean and range of several streams.
+pub fn t_digest_tail() -> LineChart {
+    const STREAMS: u64 = 10;
+    /// Samples above each quantile, per 100,000.
+    const ABOVE: [u32; 10] = [10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 10];
+    /// Errors below a tenth of a sample are drawn at the end of the axis.
+    const LEAST: f64 = 1e-5;
+    const COMPRESSIONS: [i64; 4] = [50, 100, 200, 500];
+    let mut errors = vec![vec![Vec::new(); ABOVE.len()]; COMPRESSIONS.len()];
+    for stream in 0..STREAMS {
+        let mut random = Random(100 + stream);
+        let samples: Vec<_> = (0..STREAM)
+            .map(|_| -(1.0 - random.fraction()).ln())
+            .collect();
+        let mut sorted = samples.clone();
+        sorted.sort_by(f64::total_cmp);
+        for (compression, errors) in COMPRESSIONS.iter().zip(&mut errors) {
+            let mut digest = TDigest::new(*compression, UNLIMITED).expect("a digest");
+            for chunk in samples.chunks(100) {
+                digest.add(chunk).expect("memory");
+            }
+            let compressed = digest.compressed().expect("memory");
+            for (above, errors) in ABOVE.iter().zip(errors) {
+                let quantile = 1.0 - f64::from(*above) / 1e5;
+                let answer = compressed.quantile(quantile);
+                let rank = sorted.partition_point(|&sample| sample < answer);
+                errors.push((rank as f64 / STREAM as f64 - quantile).abs() * 100.0);
+            }
+        }
+    }
+    let place = |above: u32| 5.0 - f64::from(above).log10();
+    let series = COMPRESSIONS.iter().zip(&errors).enumerate();
+    let series = series.map(|(i, (compression, errors))| {
+        let points = ABOVE.iter().zip(errors).map(|(above, errors)| {
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = errors.iter().copied().fold(0.0, f64::max);
+            Point {
+                // Beside each other, so that the ranges do not overlap.
+                x: place(*above) + (i as f64 - 1.5) * 0.035,
+                y: mean.max(LEAST),
+                range: Some((least.max(LEAST), most.max(LEAST))),
+            }
+        });
+        Series {
+            name: format!("COMPRESSION {compression}"),
+            points: points.collect(),
+        }
+    });
+    LineChart {
+        title: "t-digests of 1,000,000 samples: rank error\nin the upper tail, mean and range of 10 streams"
+            .to_owned(),
+        x: Axis {
+            label: "requested quantile, %".to_owned(),
+            scale: Scale::Linear,
+            from: 0.9,
+            to: 4.1,
+            ticks: ABOVE
+                .map(|above| {
+                    let per_cent = 100.0 - f64::from(above) / 1000.0;
+                    let is_power = place(above).fract() == 0.0;
+                    let text = if is_power { per_cent.to_string() } else { String::new() };
+                    (place(above), text)
+                })
+                .to_vec(),
+        },
+        y: Axis::new(
+            "rank error, % of the samples (logarithmic)",
+            Scale::Logarithmic,
+            (LEAST, 1.0),
+            (-5..=0).map(|power| 10f64.powi(power)),
+            |error| error.to_string(),
+        ),
+        series: series.collect(),
     }
 }

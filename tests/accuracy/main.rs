@@ -3,12 +3,14 @@
 //! Streams and seeds are fixed, so every run gives the same figures. `make plots` (ROUGHLY_WRITE=1) writes the tables and
 //! plots; otherwise, a difference fails the test.
 
+#[path = "../../benches/figure/mod.rs"]
+mod figure;
+
 mod families;
-mod plot;
 mod sizes;
 mod streams;
 
-use plot::Plot;
+use figure::LineChart;
 use std::fs;
 use std::path::Path;
 
@@ -24,7 +26,7 @@ const END: &str = "<!-- end -->";
 pub struct Measured {
     /// A table in Markdown.
     table: String,
-    plot: Plot,
+    plot: LineChart,
 }
 
 /// Formats a Markdown table.
@@ -121,4 +123,14 @@ fn the_top_k_page_shows_the_measured_accuracy() {
 #[test]
 fn the_t_digest_page_shows_the_measured_accuracy() {
     check_page("t-digest", &sizes::t_digest(), &families::t_digest());
+    check_or_write(
+        Path::new("docs/families/plots/t-digest-tail.svg"),
+        &families::t_digest_tail().svg(),
+    );
+}
+
+#[test]
+fn the_flow_chart_has_the_style_of_the_other_figures() {
+    let chart = fs::read_to_string("docs/plots/choosing.svg").expect("the flow chart");
+    assert!(chart.contains(figure::STYLE));
 }

@@ -24,12 +24,12 @@ pub fn bloom() -> String {
     });
     let head = [
         "error rate",
-        "bits an item",
+        "bits per item",
         "probes",
         "10,000 items",
         "1 million",
         "100 million",
-        "1,000 million",
+        "1 billion",
     ];
     table(&head, &rows)
 }
