@@ -224,7 +224,11 @@ fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
     let mut connection = server.resp2();
     assert_eq!(connection.call("BF.ADD k a"), Reply::Integer(1));
     assert_eq!(connection.call("BF.INFO k CAPACITY").to_string(), "*[:33]");
-    assert!(server.log().contains("ERROR_RATE is a deprecated module argument"));
+    assert!(
+        server
+            .log()
+            .contains("ERROR_RATE is a deprecated module argument")
+    );
     for (arguments, named) in [
         (&["bf-error-rate"][..], "a name without a value"),
         (&["no-such-name", "1"], "no-such-name"),

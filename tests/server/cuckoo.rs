@@ -146,7 +146,11 @@ fn the_deprecated_load_argument_is_accepted_and_logged() {
         .module_arguments(&["CF_MAX_EXPANSIONS", "7"])
         .start();
     assert_eq!(get(&server, "cf-max-expansions"), "7");
-    assert!(server.log().contains("CF_MAX_EXPANSIONS is a deprecated module argument"));
+    assert!(
+        server
+            .log()
+            .contains("CF_MAX_EXPANSIONS is a deprecated module argument")
+    );
 }
 
 /// The limit is checked once per command. Replicas and the AOF are not limited.

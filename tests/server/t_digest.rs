@@ -453,7 +453,9 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     }
     for command in ["cdf", "rank", "revrank"] {
         let docs = connection.call(&format!("COMMAND DOCS tdigest.{command}"));
-        let is_documented = docs.to_string().contains("plus half of the samples that are equal");
+        let is_documented = docs
+            .to_string()
+            .contains("plus half of the samples that are equal");
         assert!(is_documented, "{docs}");
     }
 }
