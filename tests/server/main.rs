@@ -11,6 +11,7 @@ mod abilities;
 mod bloom;
 mod cluster;
 mod commands;
+mod copy_sketches;
 mod count_min;
 mod crash_recovery;
 mod cuckoo;

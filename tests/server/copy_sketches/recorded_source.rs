@@ -1,0 +1,148 @@
+//! A simulated server with the keys that were recorded of RedisBloom. It serves what scripts/copy-sketches sends to a
+//! source.
+
+use crate::families::Family;
+use crate::golden_dumps::Key;
+use crate::support::resp::{Connection, Reply};
+use crc::{CRC_64_REDIS, Crc};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+/// RDB version that no server accepts.
+const RDB_VERSION: u16 = 9999;
+/// Bytes at the end of a payload: RDB version and CRC64.
+const FOOTER_BYTES: usize = 10;
+
+/// A key of the simulated server.
+struct Stored {
+    name: Vec<u8>,
+    type_name: &'static str,
+    payload: Vec<u8>,
+    chunks: Vec<(i64, Vec<u8>)>,
+}
+
+/// The simulated server.
+#[derive(Debug)]
+pub struct RecordedSource {
+    port: u16,
+}
+
+impl RecordedSource {
+    /// Starts a server with these keys. `change` changes the payloads, without their footers.
+    pub fn start(keys: &[(&'static Family, Key)], change: impl Fn(Vec<u8>) -> Vec<u8>) -> Self {
+        let stored = keys.iter().map(|(family, key)| {
+            let body = key.payload[..key.payload.len() - FOOTER_BYTES].to_vec();
+            Stored {
+                name: key.name.clone().into_bytes(),
+                type_name: family.type_name,
+                payload: with_footer(change(body)),
+                chunks: key.chunks.clone().unwrap_or_default(),
+            }
+        });
+        let stored: Arc<[Stored]> = stored.collect();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        // The thread ends with the test program.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stored = Arc::clone(&stored);
+                thread::spawn(move || serve(&stored, stream.expect("a connection")));
+            }
+        });
+        Self { port }
+    }
+
+    /// Where the server listens.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+}
+
+fn with_footer(mut body: Vec<u8>) -> Vec<u8> {
+    body.extend_from_slice(&RDB_VERSION.to_le_bytes());
+    let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&body);
+    body.extend_from_slice(&checksum.to_le_bytes());
+    body
+}
+
+/// Replies to the commands of a connection until it ends.
+fn serve(keys: &[Stored], stream: TcpStream) {
+    let mut client = Connection::accepted(stream);
+    while let Ok(request) = client.read() {
+        let arguments: Vec<_> = request
+            .items()
+            .expect("a command")
+            .iter()
+            .filter_map(Reply::text)
+            .collect();
+        client
+            .write_raw(&reply(keys, &arguments))
+            .expect("a reply is sent");
+    }
+}
+
+fn reply(keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
+    let find = || {
+        keys.iter()
+            .find(|key| arguments.get(1) == Some(&&*key.name))
+    };
+    let command = String::from_utf8_lossy(arguments[0]);
+    match &*command {
+        "INFO" if arguments[1] == b"keyspace" => bulk(b"# Keyspace\r\ndb0:keys=1\r\n"),
+        "INFO" => bulk(b"# Section\r\nrun_id:recorded\r\ncluster_enabled:0\r\n"),
+        "COMMAND" => b"*1\r\n*1\r\n$11\r\nbf.scandump\r\n".to_vec(),
+        "SCAN" => scan(keys, arguments),
+        "PTTL" => b":-1\r\n".to_vec(),
+        "MEMORY" => b":1000\r\n".to_vec(),
+        "DUMP" => find().map_or_else(|| b"$-1\r\n".to_vec(), |key| bulk(&key.payload)),
+        "BF.SCANDUMP" | "CF.SCANDUMP" => find().map_or_else(unknown, |key| chunk(key, arguments)),
+        _ => unknown(),
+    }
+}
+
+fn unknown() -> Vec<u8> {
+    b"-ERR unknown command\r\n".to_vec()
+}
+
+fn bulk(bytes: &[u8]) -> Vec<u8> {
+    let start = format!("${}\r\n", bytes.len()).into_bytes();
+    [&start, bytes, b"\r\n"].concat()
+}
+
+/// The names of all keys of the type.
+fn scan(keys: &[Stored], arguments: &[&[u8]]) -> Vec<u8> {
+    let place = arguments.iter().position(|argument| *argument == b"TYPE");
+    let wanted = arguments[place.expect("a type") + 1];
+    let names: Vec<_> = keys
+        .iter()
+        .filter(|key| key.type_name.as_bytes() == wanted)
+        .map(|key| bulk(&key.name))
+        .collect();
+    let start = format!("*2\r\n$1\r\n0\r\n*{}\r\n", names.len()).into_bytes();
+    [start, names.concat()].concat()
+}
+
+/// The chunk that follows an iterator.
+fn chunk(key: &Stored, arguments: &[&[u8]]) -> Vec<u8> {
+    let iterator = String::from_utf8_lossy(arguments[2])
+        .parse()
+        .expect("an iterator");
+    let next = match iterator {
+        0 => key.chunks.first(),
+        after => {
+            let place = key
+                .chunks
+                .iter()
+                .position(|(iterator, _)| *iterator == after);
+            key.chunks.get(place.expect("an iterator") + 1)
+        }
+    };
+    match next {
+        None => b"*2\r\n:0\r\n$-1\r\n".to_vec(),
+        Some((iterator, data)) => {
+            let start = format!("*2\r\n:{iterator}\r\n").into_bytes();
+            [start, bulk(data)].concat()
+        }
+    }
+}
