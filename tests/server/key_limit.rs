@@ -248,6 +248,25 @@ fn existing_keys_beyond_the_limit_stay_usable() {
     server.shut_down();
 }
 
+/// Counting an item that is on the list takes no memory, even if the list has no free place.
+#[test]
+fn a_full_top_k_beyond_the_limit_counts_the_items_on_its_list() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("TOPK.RESERVE k 2 8 5 0.9").is_ok());
+    connection.call("TOPK.INCRBY k listed 5 b 3");
+    limit(&server, 1);
+    for (command, expected) in [
+        ("TOPK.ADD k b listed", "*[*-1 *-1]".to_owned()),
+        ("TOPK.INCRBY k b 2", "*[*-1]".to_owned()),
+        ("TOPK.ADD k unknown", format!("*[{}]", error(1))),
+        ("TOPK.LIST k WITHCOUNT", "*[$listed :6 $b :6]".to_owned()),
+    ] {
+        let reply = connection.call(command).to_string();
+        assert_eq!(reply.replace("$-1", "*-1"), expected, "{command}");
+    }
+}
+
 /// Replicas, and servers that load an AOF or an RDB file, accept all data.
 #[test]
 fn replication_and_loading_are_not_limited() {

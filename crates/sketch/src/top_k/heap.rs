@@ -174,6 +174,19 @@ impl Heap {
         (self.slots[slot_plus_1 as usize - 1].item(), count)
     }
 
+    /// Whether [`Heap::replace_root`] needs memory for an item of `item_len` bytes that is not in the heap: always
+    /// while the root is vacant, because every such item then enters the heap.
+    #[inline]
+    pub fn needs_memory(&self, item_len: usize) -> bool {
+        self.has_vacant_root() || self.lacks_spare(item_len)
+    }
+
+    /// Whether the spare buffer is too small for an item of `item_len` bytes, or larger than it may stay.
+    #[inline]
+    fn lacks_spare(&self, item_len: usize) -> bool {
+        self.spare.capacity() <= item_len || self.spare.capacity() > MAX_SPARE_BYTES
+    }
+
     /// Allocates the memory that [`Heap::replace_root`] needs for an item of `item_len` bytes that is not in the
     /// heap. Requests each block from `budget`; `changes` records the freed and allocated blocks.
     #[inline]
@@ -183,8 +196,8 @@ impl Heap {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        let terminated_len = item_len + 1;
-        if self.spare.capacity() < terminated_len || self.spare.capacity() > MAX_SPARE_BYTES {
+        if self.lacks_spare(item_len) {
+            let terminated_len = item_len + 1;
             budget.request(terminated_len as u64)?;
             changes.freed.visit(&self.spare);
             self.spare = Vec::new();

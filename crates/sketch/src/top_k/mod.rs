@@ -213,10 +213,11 @@ impl TopK {
     /// Cost: at most one hash lookup.
     #[must_use]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
-        if self.heap.has_vacant_root() && self.heap.find(item, hash.fingerprint).is_some() {
-            return 0;
+        match self.heap.growth(item.len()) {
+            0 => 0,
+            _ if self.heap.find(item, hash.fingerprint).is_some() => 0,
+            bytes => bytes,
         }
-        self.heap.growth(item.len())
     }
 
     /// Adds `increment` occurrences of an item, without a memory budget.
@@ -246,15 +247,14 @@ impl TopK {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<Added<'_>, OutOfMemory> {
-        // While the root is vacant, every item that is not in the heap enters it. The lookup precedes the reservation,
-        // so that an item of the heap reserves no memory.
-        let has_vacant_root = self.heap.has_vacant_root();
+        // The lookup precedes a reservation, so that an item of the heap reserves no memory.
+        let needs_memory = self.heap.needs_memory(item.len());
         let mut position = None;
-        if has_vacant_root {
+        if needs_memory {
             position = self.heap.find(item, hash.fingerprint);
-        }
-        if position.is_none() {
-            self.heap.reserve(item.len(), budget, changes)?;
+            if position.is_none() {
+                self.heap.reserve(item.len(), budget, changes)?;
+            }
         }
         let random_before = self.random;
         let counted = match increment {
@@ -265,7 +265,7 @@ impl TopK {
         let mut expelled = None;
         let heap = &mut self.heap;
         if counted.max_count >= heap.root_count() {
-            if !has_vacant_root {
+            if !needs_memory {
                 position = heap.find(item, hash.fingerprint);
             }
             if let Some(position) = position {
