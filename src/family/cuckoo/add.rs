@@ -1,10 +1,11 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
 use super::create::{self, InsertOptions, insert_options};
-use super::{NOT_FOUND, config};
+use super::{NOT_FOUND, config, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::outcome::Outcome;
+use crate::server::stats::MemoryRefusal;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use std::cell::Cell;
@@ -168,7 +169,9 @@ fn insert_each<'a>(
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
             if left.is_none() {
-                call.log_refusal(|| format!("it may add {MAX_GROWTHS} sub-filters"));
+                call.report_refusal(MemoryRefusal::SubFilters, || {
+                    format!("it may add {MAX_GROWTHS} sub-filters")
+                });
             }
             left.is_some() && call.allows_growth(bytes)
         };
@@ -209,6 +212,9 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let deleted = change(call, c"Not found", c"cf.del", |filter, budget| {
         filter.delete(item, budget)
     })?;
+    if deleted {
+        stats().count_deletions(1);
+    }
     call.reply_boolean(deleted);
     Ok(())
 }
