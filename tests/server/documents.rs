@@ -9,7 +9,7 @@
 
 mod environment;
 mod messages;
-mod page;
+pub mod page;
 mod reference;
 
 use environment::Environment;

@@ -132,6 +132,19 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
     State::of(&mut server.resp2()).assert_same(&held, "after a restart");
 }
 
+#[test]
+fn info_counts_internal_errors() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    run_on(&mut connection, "key", FAMILIES[0].build);
+    for count in 0..3 {
+        assert_eq!(server.info_number("bf_internal_errors"), count);
+        inject(&server, &["rdb_save integer"]);
+        dump(&mut connection, "key");
+        inject(&server, &[]);
+    }
+}
+
 /// A file that another module has the server write under its final name cannot be kept from that name.
 #[test]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {

@@ -493,7 +493,9 @@ impl Server {
             return false;
         };
         let pong = Reply::Simple(b"PONG".to_vec());
-        connection.try_send(&["PING"]).is_ok_and(|reply| reply == pong)
+        connection
+            .try_send(&["PING"])
+            .is_ok_and(|reply| reply == pong)
             && connection
                 .try_send(&["INFO", "server"])
                 .is_ok_and(|info| self.is_described_by(&info))

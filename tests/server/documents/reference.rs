@@ -116,11 +116,11 @@ fn every_command_is_documented_as_the_server_describes_it() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// docs/operations.md explains each field of INFO, and no other.
+/// docs/monitoring.md explains each field of INFO, and no other.
 #[test]
 fn every_field_of_info_is_explained() {
     let server = Server::start();
-    let page = Page::read(Path::new("docs/operations.md"));
+    let page = Page::read(Path::new("docs/monitoring.md"));
     let mut explained: Vec<_> = page
         .text
         .lines()
