@@ -21,6 +21,12 @@ if timeout 60 target/lint/bin/cargo-deny fetch db > /dev/null 2>&1; then
 else
     echo "lint: the database of advisories is not reachable; advisories were not checked" >&2
 fi
+step target/lint/bin/python -c '
+import sys, yaml
+for name in sys.argv[1:]:
+    with open(name) as file:
+        assert all(yaml.safe_load_all(file)), f"{name} has an empty document"
+' packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do
     bash -n "$script"
 done

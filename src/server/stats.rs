@@ -14,6 +14,7 @@ pub struct Stats {
     items_added: AtomicI64,
     items_deleted: AtomicI64,
     growths: AtomicI64,
+    compactions: AtomicI64,
     refusals: AtomicI64,
     loads_refused: AtomicI64,
 }
@@ -25,6 +26,8 @@ pub enum ExtraCounter {
     ItemsDeleted,
     /// Sub-filters that were added to full filters.
     Growths,
+    /// Filters that were compacted.
+    Compactions,
 }
 
 /// Counts fit 63 bits: at a billion per second they last for 292 years.
@@ -53,6 +56,7 @@ impl Stats {
             items_added: AtomicI64::new(0),
             items_deleted: AtomicI64::new(0),
             growths: AtomicI64::new(0),
+            compactions: AtomicI64::new(0),
             refusals: AtomicI64::new(0),
             loads_refused: AtomicI64::new(0),
         }
@@ -103,6 +107,11 @@ impl Stats {
         add(&self.growths, growths);
     }
 
+    /// Counts a filter that was compacted.
+    pub fn count_compaction(&self) {
+        add(&self.compactions, 1);
+    }
+
     /// Counts items that were refused because the value was full or could not grow.
     pub fn count_refusals(&self, refusals: u64) {
         add(&self.refusals, refusals);
@@ -126,6 +135,7 @@ impl Stats {
         let extra = extra.iter().map(|counter| match counter {
             ExtraCounter::ItemsDeleted => ("items_deleted", &self.items_deleted),
             ExtraCounter::Growths => ("growths", &self.growths),
+            ExtraCounter::Compactions => ("compactions", &self.compactions),
         });
         let load = |(name, counter): (_, &AtomicI64)| (name, counter.load(Ordering::Relaxed));
         common.into_iter().chain(extra).map(load)

@@ -260,8 +260,10 @@ fn info_counts_growths_where_filters_grow() {
     for family in FAMILIES {
         let field = server.info(&format!("{}growths", family.info_prefix));
         assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.prefix));
-        let field = server.info(&format!("{}items_deleted", family.info_prefix));
-        assert_eq!(field.is_some(), family.prefix == "cf");
+        for field in ["items_deleted", "compactions"] {
+            let field = server.info(&format!("{}{field}", family.info_prefix));
+            assert_eq!(field.is_some(), family.prefix == "cf");
+        }
     }
 }
 
@@ -283,6 +285,35 @@ fn info_counts_deleted_items() {
     connection.call("FLUSHALL");
     assert_eq!(family.info(&server, "items_deleted"), 2);
     assert_eq!(family.info(&server, "items_added"), 3);
+}
+
+/// CF.COMPACT, and CF.DEL once more than a tenth of the items were deleted, compact a filter.
+#[test]
+fn info_counts_compactions() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let family = Family::of("cf");
+    connection.call("CF.RESERVE k 100");
+    connection.call(&format!("CF.INSERT k ITEMS {}", numbers(0, 1000)));
+    let deletions = |connection: &mut Connection| {
+        let info = connection.call("CF.INFO k");
+        let field = info.field("Number of items deleted");
+        field.and_then(Reply::integer).expect("a number")
+    };
+    let mut compactions = 0;
+    for item in 0..300 {
+        let reply = connection.call(&format!("CF.DEL k {item}"));
+        assert_eq!(reply, Reply::Integer(1));
+        compactions += i64::from(deletions(&mut connection) == 0);
+        assert_eq!(family.info(&server, "compactions"), compactions, "{item}");
+    }
+    assert!(compactions > 1, "{compactions}");
+    connection.call("CF.COMPACT k");
+    assert_eq!(family.info(&server, "compactions"), compactions + 1);
+    // Nothing to compact.
+    connection.call("CF.ADD other a");
+    assert!(connection.call("CF.COMPACT other").is_ok());
+    assert_eq!(family.info(&server, "compactions"), compactions + 1);
 }
 
 #[test]

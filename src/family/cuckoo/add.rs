@@ -239,10 +239,15 @@ fn change(
 ) -> Result<bool, Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = key.get().found().ok_or(missing)?;
-    let sub_filters = filter.num_sub_filters();
+    let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
     let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
+    let is_compacted = filter.deletes() <= deletes;
     if filter.num_sub_filters() != sub_filters {
         key.recount();
+    }
+    // A compaction resets the deletions that a filter counts; deleting an item increments them.
+    if changed && is_compacted {
+        stats().count_compaction();
     }
     drop(key);
     if changed {

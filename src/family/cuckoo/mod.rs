@@ -22,7 +22,11 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<CuckooFilter>(),
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
-    counters: &[ExtraCounter::ItemsDeleted, ExtraCounter::Growths],
+    counters: &[
+        ExtraCounter::ItemsDeleted,
+        ExtraCounter::Growths,
+        ExtraCounter::Compactions,
+    ],
 };
 
 static REGISTRATION: Registration = Registration::new(CuckooFilter::TYPE_NAME);
