@@ -27,6 +27,12 @@ else
 fi
 step target/lint/bin/typos
 step python3 scripts/prose.py README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+step target/lint/bin/python -c '
+import sys, yaml
+for name in sys.argv[1:]:
+    with open(name) as file:
+        assert all(yaml.safe_load_all(file)), f"{name} has an empty document"
+' packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do
     bash -n "$script"
 done

@@ -8,6 +8,7 @@ use super::call::{Call, Error};
 use super::key_limit;
 use super::log;
 use super::memory_limit::{self, MemoryLimit};
+use super::stats::{self, MemoryRefusal};
 use std::cell::{Cell, OnceCell};
 use std::ffi::CStr;
 
@@ -25,8 +26,8 @@ pub(super) struct CommandBudget {
     key_bytes: Cell<u64>,
     /// Bytes that the key would take with the request that its limit refused.
     refused_key_bytes: Cell<Option<u64>>,
-    /// Whether a refusal was logged.
-    is_refusal_logged: Cell<bool>,
+    /// Whether a refusal was counted and logged.
+    is_refusal_reported: Cell<bool>,
 }
 
 impl Call<'_> {
@@ -98,7 +99,7 @@ impl Call<'_> {
         let bytes = self.budget.key_bytes.get().saturating_add(additional);
         if bytes > max {
             self.budget.refused_key_bytes.set(Some(bytes));
-            self.log_key_too_large(bytes, max);
+            self.report_key_too_large(bytes, max);
         }
         bytes <= max
     }
@@ -112,9 +113,11 @@ impl Call<'_> {
         }
     }
 
-    /// Logs why memory was refused to the command: at most one line per command and per second.
-    pub fn log_refusal(&self, reason: impl FnOnce() -> String) {
-        if !self.budget.is_refusal_logged.replace(true) {
+    /// Counts that memory was refused to the command, at most once per command, and logs the reason, at most one line
+    /// per command and per second.
+    pub fn report_refusal(&self, refusal: MemoryRefusal, reason: impl FnOnce() -> String) {
+        if !self.budget.is_refusal_reported.replace(true) {
+            stats::count_memory_refusal(refusal);
             log::warning_of_refusal(|| {
                 let name = self.arg(0).bytes().to_ascii_uppercase();
                 format!("{} was refused memory: {}", name.escape_ascii(), reason())
@@ -122,8 +125,8 @@ impl Call<'_> {
         }
     }
 
-    pub(super) fn log_key_too_large(&self, bytes: u64, max: u64) {
-        self.log_refusal(|| {
+    pub(super) fn report_key_too_large(&self, bytes: u64, max: u64) {
+        self.report_refusal(MemoryRefusal::KeyLimit, || {
             format!("its key would hold {bytes} bytes, sketch-max-key-bytes allows {max}")
         });
     }
@@ -146,7 +149,7 @@ impl Call<'_> {
             let read = || memory_limit::read(self.ctx(), self.must_obey(), budget.taken.get());
             let MemoryLimit { bytes, source } = *budget.limit.get_or_init(read);
             if taken.saturating_add(spare) > bytes {
-                self.log_refusal(|| {
+                self.report_refusal(source.into(), || {
                     let spare = match spare {
                         0 => String::new(),
                         spare => format!(" and {spare} more bytes that must stay free"),

@@ -28,9 +28,25 @@ impl<T: DataType> Counted<T> {
             bytes: Cell::new(0),
             blocks: Cell::new(0),
         });
-        T::registration().stats.count_value(1, 0);
-        counted.recount();
+        let MemoryUsage { bytes, blocks } = counted.memory_usage();
+        counted.bytes.set(bytes);
+        counted.blocks.set(blocks);
+        T::registration().stats.count_value(1, bytes);
         counted
+    }
+
+    /// As [`Counted::new`], for a value that is put into a key whatever its size is.
+    pub(super) fn of_key(value: T) -> Box<Self> {
+        let counted = Self::new(value);
+        counted.raise_peak();
+        counted
+    }
+
+    /// Raises the high-water mark of the bytes of one key. Not part of [`Counted::new`], because the limit of a key may
+    /// refuse a new value.
+    pub(super) fn raise_peak(&self) {
+        let stats = &T::registration().stats;
+        stats.raise_key_bytes_peak(self.bytes.get());
     }
 
     /// The memory usage of all its blocks, its own included. Cost: one call of the server per block.
@@ -61,6 +77,7 @@ impl<T: DataType> Counted<T> {
         let bytes = self.bytes.get().saturating_add_signed(signed);
         self.bytes.set(bytes);
         T::registration().stats.count_bytes(change);
+        self.raise_peak();
     }
 
     /// Counts blocks that were freed and allocated.

@@ -125,8 +125,9 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         // Ten bits of the type's id, so the conversion does not fail.
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
         match T::load(&mut reader, version, &T::defaults()) {
-            Ok(value) => Box::into_raw(Counted::new(value)).cast(),
+            Ok(value) => Box::into_raw(Counted::of_key(value)).cast(),
             Err(error) => {
+                T::registration().stats.count_refused_load();
                 reader.log_refusal(&error.to_string());
                 ptr::null_mut()
             }
@@ -214,7 +215,7 @@ unsafe extern "C" fn copy<T: DataType>(
         // SAFETY: the value is a `Counted<T>`.
         let copy = unsafe { counted::<T>(value) }.value.try_clone();
         copy.map_or(ptr::null_mut(), |copy| {
-            Box::into_raw(Counted::new(copy)).cast()
+            Box::into_raw(Counted::of_key(copy)).cast()
         })
     });
     copied.unwrap_or(ptr::null_mut())

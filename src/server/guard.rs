@@ -33,6 +33,7 @@ pub fn guarded<R>(what: &str, body: impl FnOnce() -> R) -> Option<R> {
                 .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
                 .unwrap_or("no message");
             let place = PLACE.take().unwrap_or_default();
+            super::stats::count_internal_error();
             super::log::warning(&format!("internal error in {what}: {text} ({place})"));
             None
         }

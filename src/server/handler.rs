@@ -6,6 +6,7 @@ use super::command::KeySpec;
 use super::guard::guarded;
 use super::key_limit;
 use super::reply::WRONG_TYPE;
+use super::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -82,7 +83,9 @@ where
     allocator::take_refused_bytes();
     let result = guarded("a command", || run(&mut call));
     if let Some(bytes) = allocator::take_refused_bytes() {
-        call.log_refusal(|| format!("the allocator has no {bytes} bytes for it"));
+        call.report_refusal(MemoryRefusal::Allocator, || {
+            format!("the allocator has no {bytes} bytes for it")
+        });
     }
     match result {
         Some(Ok(())) => {}
@@ -95,7 +98,7 @@ where
         Some(Err(Error::Text(text))) => call.reply_error(text),
         Some(Err(Error::Formatted(text))) => call.reply_error(&text),
         Some(Err(Error::KeyTooLarge { bytes, max })) => {
-            call.log_key_too_large(bytes, max);
+            call.report_key_too_large(bytes, max);
             call.reply_error(&key_limit::error_text(max));
         }
         None => {}

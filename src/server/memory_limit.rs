@@ -1,6 +1,7 @@
 //! The memory that the machine, the control group and `maxmemory` leave for a command.
 
 use super::control_group;
+use super::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::CStr;
 use std::fmt;
@@ -96,6 +97,23 @@ impl fmt::Display for LimitSource {
             Self::Maxmemory => "maxmemory",
         })
     }
+}
+
+impl From<LimitSource> for MemoryRefusal {
+    fn from(source: LimitSource) -> Self {
+        match source {
+            LimitSource::Machine => Self::Machine,
+            LimitSource::ControlGroup => Self::ControlGroup,
+            LimitSource::Maxmemory => Self::Maxmemory,
+        }
+    }
+}
+
+/// Bytes that the process can have at most: those of the machine, or fewer if a control group limits it.
+///
+/// Cost: as [`control_group::limit_bytes`].
+pub(super) fn process_bytes() -> u64 {
+    machine_bytes().min(control_group::limit_bytes())
 }
 
 /// The memory that a command may take in total.

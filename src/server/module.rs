@@ -8,7 +8,9 @@ use super::guard::{self, guarded};
 use super::info::InfoWriter;
 use super::key_limit;
 use super::log;
+use super::memory_limit;
 use super::save;
+use super::stats::{self, ExtraCounter};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::slice;
@@ -44,6 +46,8 @@ pub struct Family {
     pub commands: &'static [Command],
     /// Its settings.
     pub settings: &'static [Setting],
+    /// Its counters besides those of all families.
+    pub counters: &'static [ExtraCounter],
 }
 
 /// A module.
@@ -252,10 +256,15 @@ impl Module {
             for family in self.families {
                 let prefix = family.category.to_string_lossy();
                 let stats = &(family.data_type.registration)().stats;
-                for (name, value) in stats.fields() {
+                for (name, value) in stats.fields(family.counters) {
                     info.number(&format!("{prefix}_{name}"), value);
                 }
             }
+            for (name, value) in stats::module_fields() {
+                info.number(name, value);
+            }
+            let limit = i64::try_from(memory_limit::process_bytes()).unwrap_or(i64::MAX);
+            info.number("memory_limit_bytes", limit);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Counters of each family, for INFO.
+//! Counters of each family and of the module, for INFO.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -7,15 +7,40 @@ use std::sync::atomic::{AtomicI64, Ordering};
 #[derive(Debug, Default)]
 pub struct Stats {
     keys: AtomicI64,
+    keys_created: AtomicI64,
     bytes: AtomicI64,
+    bytes_peak: AtomicI64,
+    key_bytes_peak: AtomicI64,
     items_added: AtomicI64,
+    items_deleted: AtomicI64,
     growths: AtomicI64,
+    compactions: AtomicI64,
     refusals: AtomicI64,
+    loads_refused: AtomicI64,
+}
+
+/// A counter that only some families have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtraCounter {
+    /// Items that commands deleted.
+    ItemsDeleted,
+    /// Sub-filters that were added to full filters.
+    Growths,
+    /// Filters that were compacted.
+    Compactions,
 }
 
 /// 63 bits are sufficient: a billion counts per second would take 292 years.
 fn add(counter: &AtomicI64, more: u64) {
     counter.fetch_add(more.cast_signed(), Ordering::Relaxed);
+}
+
+/// Raises a high-water mark to `value` if it is lower.
+fn raise(peak: &AtomicI64, value: i64) {
+    // Most calls change nothing, and a load costs less than a read-modify-write.
+    if value > peak.load(Ordering::Relaxed) {
+        peak.fetch_max(value, Ordering::Relaxed);
+    }
 }
 
 impl Stats {
@@ -24,10 +49,16 @@ impl Stats {
     pub const fn new() -> Self {
         Self {
             keys: AtomicI64::new(0),
+            keys_created: AtomicI64::new(0),
             bytes: AtomicI64::new(0),
+            bytes_peak: AtomicI64::new(0),
+            key_bytes_peak: AtomicI64::new(0),
             items_added: AtomicI64::new(0),
+            items_deleted: AtomicI64::new(0),
             growths: AtomicI64::new(0),
+            compactions: AtomicI64::new(0),
             refusals: AtomicI64::new(0),
+            loads_refused: AtomicI64::new(0),
         }
     }
 
@@ -39,7 +70,26 @@ impl Stats {
 
     /// Counts a change of the size of a value, in bytes.
     pub(super) fn count_bytes(&self, change: i64) {
-        self.bytes.fetch_add(change, Ordering::Relaxed);
+        let before = self.bytes.fetch_add(change, Ordering::Relaxed);
+        raise(&self.bytes_peak, before + change);
+    }
+
+    /// Raises the high-water mark of the size of one key, in bytes.
+    pub(super) fn raise_key_bytes_peak(&self, bytes: usize) {
+        raise(
+            &self.key_bytes_peak,
+            i64::try_from(bytes).unwrap_or(i64::MAX),
+        );
+    }
+
+    /// Counts a key that a command of the family created.
+    pub(super) fn count_creation(&self) {
+        add(&self.keys_created, 1);
+    }
+
+    /// Counts a stored value that could not be loaded.
+    pub(super) fn count_refused_load(&self) {
+        add(&self.loads_refused, 1);
     }
 
     /// Counts items that commands added to values of the family.
@@ -47,9 +97,19 @@ impl Stats {
         add(&self.items_added, items);
     }
 
+    /// Counts items that commands deleted.
+    pub fn count_deletions(&self, items: u64) {
+        add(&self.items_deleted, items);
+    }
+
     /// Counts sub-filters that were added to full filters.
     pub fn count_growths(&self, growths: u64) {
         add(&self.growths, growths);
+    }
+
+    /// Counts a filter that was compacted.
+    pub fn count_compaction(&self) {
+        add(&self.compactions, 1);
     }
 
     /// Counts items that were refused because the value was full or could not grow.
@@ -57,15 +117,77 @@ impl Stats {
         add(&self.refusals, refusals);
     }
 
-    /// The fields of INFO: name and value.
-    pub(super) fn fields(&self) -> [(&'static str, i64); 5] {
-        [
+    /// The fields of INFO, name and value: those of all families, then those of `extra`.
+    pub(super) fn fields(
+        &self,
+        extra: &'static [ExtraCounter],
+    ) -> impl Iterator<Item = (&'static str, i64)> {
+        let common = [
             ("keys", &self.keys),
+            ("keys_created", &self.keys_created),
             ("bytes", &self.bytes),
+            ("bytes_peak", &self.bytes_peak),
+            ("key_bytes_peak", &self.key_bytes_peak),
             ("items_added", &self.items_added),
-            ("growths", &self.growths),
             ("refusals", &self.refusals),
-        ]
-        .map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+            ("loads_refused", &self.loads_refused),
+        ];
+        let extra = extra.iter().map(|counter| match counter {
+            ExtraCounter::ItemsDeleted => ("items_deleted", &self.items_deleted),
+            ExtraCounter::Growths => ("growths", &self.growths),
+            ExtraCounter::Compactions => ("compactions", &self.compactions),
+        });
+        let load = |(name, counter): (_, &AtomicI64)| (name, counter.load(Ordering::Relaxed));
+        common.into_iter().chain(extra).map(load)
     }
+}
+
+/// What refused memory to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryRefusal {
+    /// The memory of the machine.
+    Machine,
+    /// The limit of a control group.
+    ControlGroup,
+    /// The setting `maxmemory`.
+    Maxmemory,
+    /// The setting `sketch-max-key-bytes`.
+    KeyLimit,
+    /// The number of sub-filters that one command may add.
+    SubFilters,
+    /// The allocator, which has no block of the size.
+    Allocator,
+}
+
+/// Commands to which memory was refused, by what refused it.
+static MEMORY_REFUSALS: [AtomicI64; 6] = [const { AtomicI64::new(0) }; 6];
+
+/// Panics that were caught.
+static INTERNAL_ERRORS: AtomicI64 = AtomicI64::new(0);
+
+/// Counts a command to which memory was refused.
+pub(super) fn count_memory_refusal(refusal: MemoryRefusal) {
+    add(&MEMORY_REFUSALS[refusal as usize], 1);
+}
+
+/// Counts a panic that was caught.
+pub(super) fn count_internal_error() {
+    add(&INTERNAL_ERRORS, 1);
+}
+
+/// The fields of INFO that are not of a family: name and value.
+pub(super) fn module_fields() -> impl Iterator<Item = (&'static str, i64)> {
+    let refusal = |name, refusal: MemoryRefusal| (name, &MEMORY_REFUSALS[refusal as usize]);
+    let counters = [
+        refusal("memory_refusals_machine", MemoryRefusal::Machine),
+        refusal("memory_refusals_control_group", MemoryRefusal::ControlGroup),
+        refusal("memory_refusals_maxmemory", MemoryRefusal::Maxmemory),
+        refusal("memory_refusals_key_limit", MemoryRefusal::KeyLimit),
+        refusal("memory_refusals_sub_filters", MemoryRefusal::SubFilters),
+        refusal("memory_refusals_allocator", MemoryRefusal::Allocator),
+        ("internal_errors", &INTERNAL_ERRORS),
+    ];
+    counters
+        .into_iter()
+        .map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
 }

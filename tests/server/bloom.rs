@@ -230,7 +230,7 @@ fn load_arguments_are_applied_and_invalid_ones_stop_the_load() {
             .contains("ERROR_RATE is a deprecated module argument")
     );
     for (arguments, named) in [
-        (&["bf-error-rate"][..], "a name without a value"),
+        (&["bf-error-rate"][..], "pairs of a name and a value"),
         (&["no-such-name", "1"], "no-such-name"),
         (&["bf-initial-size", "0"], "bf-initial-size"),
         (&["bf-error-rate", "x"], "bf-error-rate"),

@@ -11,7 +11,7 @@
 mod commands;
 mod environment;
 mod messages;
-mod page;
+pub mod page;
 mod reference;
 
 use environment::Environment;

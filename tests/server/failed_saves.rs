@@ -132,6 +132,19 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
     State::of(&mut server.resp2()).assert_same(&held, "after a restart");
 }
 
+#[test]
+fn info_counts_internal_errors() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    run_on(&mut connection, "key", FAMILIES[0].build);
+    for count in 0..3 {
+        assert_eq!(server.info_number("bf_internal_errors"), count);
+        inject(&server, &["rdb_save integer"]);
+        dump(&mut connection, "key");
+        inject(&server, &[]);
+    }
+}
+
 /// If another module makes the server write a file directly under its final name, the file cannot be withheld.
 #[test]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {

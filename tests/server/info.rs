@@ -1,9 +1,10 @@
-//! Keys and bytes of each family in INFO.
+//! The fields of INFO.
 
-use crate::families::{FAMILIES, Family};
+use crate::families::{FAMILIES, Family, numbers};
 use crate::support::abilities::record;
-use crate::support::resp::Reply;
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
+use roughly_dump::Values;
 use std::time::{Duration, Instant};
 
 fn figures(server: &Server, family: &Family) -> (i64, i64) {
@@ -113,4 +114,287 @@ fn evicted_keys_are_no_longer_counted() {
         connection.call("FLUSHALL SYNC");
         record("INFO, eviction", family.type_name);
     }
+}
+
+/// Only the module's commands create keys; RESTORE, COPY, files and full synchronizations do not count. A replica counts
+/// the commands that it receives.
+#[test]
+fn info_counts_the_keys_that_commands_create() {
+    let mut server = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        let mut expected = family.info(&server, "keys_created");
+        for command in family.creations {
+            connection.call("FLUSHALL SYNC");
+            if command.contains("SOURCE") {
+                family.build(&mut connection, "SOURCE");
+                expected += 1;
+            }
+            let reply = connection.call(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+            expected += 1;
+            assert_eq!(family.info(&server, "keys_created"), expected, "{command}");
+        }
+        let Reply::Bulk(payload) = connection.call("DUMP KEY") else {
+            panic!("no payload of {}", family.type_name);
+        };
+        assert!(
+            connection
+                .send(&[b"RESTORE", &b"r"[..], b"0", &payload])
+                .is_ok()
+        );
+        assert_eq!(connection.call("COPY KEY copy"), Reply::Integer(1));
+        connection.call("DEBUG RELOAD");
+        family.change(&mut connection, "KEY", "another");
+        assert_eq!(family.info(&server, "keys_created"), expected);
+        let (header, chunk) = family.scan(&mut connection, "KEY", 0).expect("a header");
+        assert!(
+            family
+                .load(&mut connection, "loaded", header, &chunk)
+                .is_ok()
+        );
+        assert_eq!(family.info(&server, "keys_created"), expected + 1);
+        server.wait_for_replica(&replica);
+        assert_eq!(family.info(&replica, "keys_created"), expected + 1);
+    }
+    let mut other = Server::start();
+    other.replicate(&server);
+    for family in FAMILIES {
+        assert_eq!(family.info(&other, "keys_created"), 0);
+        other.wait_until("all keys", |other| {
+            figures(other, family) == figures(&server, family)
+        });
+    }
+}
+
+/// High-water marks stay when keys are removed, and begin anew with the process.
+#[test]
+fn info_has_high_water_marks_of_memory() {
+    let mut server = Options::new().arguments(&["--save", "3600 1"]).start();
+    let mut connection = server.resp2();
+    let marks = |server: &Server, family: &Family| {
+        ["bytes_peak", "key_bytes_peak"].map(|field| family.info(server, field))
+    };
+    for family in FAMILIES {
+        assert_eq!(marks(&server, family), [0, 0]);
+        for command in family.build_large {
+            connection.call(&command.replace("KEY", "large"));
+        }
+        let large = family.info(&server, "bytes");
+        assert!(large > 4 << 20);
+        let [peak, key_peak] = marks(&server, family);
+        assert_eq!(key_peak, large, "{}", family.type_name);
+        // A merge has a second copy for a moment.
+        assert!(peak >= large);
+        connection.call("COPY large copy");
+        let [peak, key_peak] = marks(&server, family);
+        assert!(peak >= 2 * large && key_peak <= large + 1000);
+        connection.call("FLUSHALL SYNC");
+        server.wait_until("an empty server", |server| {
+            figures(server, family) == (0, 0)
+        });
+        assert_eq!(marks(&server, family), [peak, key_peak]);
+        family.build(&mut connection, family.type_name);
+        connection.call("DEBUG RELOAD");
+        assert_eq!(marks(&server, family), [peak, key_peak]);
+    }
+    for family in FAMILIES {
+        connection.send(&["DEL", family.type_name]);
+        family.build(&mut connection, family.type_name);
+        connection.send(&[
+            "COPY",
+            family.type_name,
+            &format!("{}:copy", family.type_name),
+        ]);
+    }
+    server.restart();
+    for family in FAMILIES {
+        let (_, bytes) = figures(&server, family);
+        let [peak, key_peak] = marks(&server, family);
+        let name = family.type_name;
+        assert!(peak == bytes && (1..=bytes).contains(&key_peak), "{name}");
+    }
+}
+
+/// A value that the limit of a key refuses was in no key.
+#[test]
+fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let name = server.setting("sketch-max-key-bytes");
+    connection.send(&["CONFIG", "SET", &name, "1000"]);
+    for (family, command) in [
+        ("bf", "BF.RESERVE k 0.01 100000"),
+        ("cms", "CMS.INITBYDIM k 10000 5"),
+    ] {
+        let reply = connection.call(command);
+        assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        let family = Family::of(family);
+        assert_eq!(family.info(&server, "key_bytes_peak"), 0, "{command}");
+        assert_eq!(family.info(&server, "keys_created"), 0, "{command}");
+    }
+}
+
+/// The sub-filters of `Number of filters` (BF.INFO, CF.INFO) after the first are counted. Families without sub-filters
+/// have no such field.
+#[test]
+fn info_counts_growths_where_filters_grow() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (prefix, create, add) in [
+        ("bf", "BF.RESERVE k:bf 0.01 100", "BF.MADD k:bf"),
+        ("cf", "CF.RESERVE k:cf 100", "CF.INSERT k:cf ITEMS"),
+    ] {
+        let family = Family::of(prefix);
+        assert!(connection.call(create).is_ok());
+        assert_eq!(family.info(&server, "growths"), 0);
+        connection.call(&format!("{add} {}", numbers(0, 2000)));
+        let info = connection.call(&format!("{prefix}.INFO k:{prefix}"));
+        let filters = info.field("Number of filters").and_then(Reply::integer);
+        let filters = filters.expect("a number");
+        assert!(filters > 3);
+        assert_eq!(family.info(&server, "growths"), filters - 1);
+    }
+    for family in FAMILIES {
+        let field = server.info(&format!("{}growths", family.info_prefix));
+        assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.prefix));
+        for field in ["items_deleted", "compactions"] {
+            let field = server.info(&format!("{}{field}", family.info_prefix));
+            assert_eq!(field.is_some(), family.prefix == "cf");
+        }
+    }
+}
+
+#[test]
+fn info_counts_deleted_items() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let family = Family::of("cf");
+    connection.call("CF.INSERT k ITEMS a b c");
+    for (command, deleted) in [
+        ("CF.DEL k a", 1),
+        ("CF.DEL k a", 1),
+        ("CF.DEL nothing a", 1),
+        ("CF.DEL k b", 2),
+    ] {
+        connection.call(command);
+        assert_eq!(family.info(&server, "items_deleted"), deleted, "{command}");
+    }
+    connection.call("FLUSHALL");
+    assert_eq!(family.info(&server, "items_deleted"), 2);
+    assert_eq!(family.info(&server, "items_added"), 3);
+}
+
+/// CF.COMPACT, and CF.DEL once more than a tenth of the items were deleted, compact a filter.
+#[test]
+fn info_counts_compactions() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let family = Family::of("cf");
+    connection.call("CF.RESERVE k 100");
+    connection.call(&format!("CF.INSERT k ITEMS {}", numbers(0, 1000)));
+    let deletions = |connection: &mut Connection| {
+        let info = connection.call("CF.INFO k");
+        let field = info.field("Number of items deleted");
+        field.and_then(Reply::integer).expect("a number")
+    };
+    let mut compactions = 0;
+    for item in 0..300 {
+        let reply = connection.call(&format!("CF.DEL k {item}"));
+        assert_eq!(reply, Reply::Integer(1));
+        compactions += i64::from(deletions(&mut connection) == 0);
+        assert_eq!(family.info(&server, "compactions"), compactions, "{item}");
+    }
+    assert!(compactions > 1, "{compactions}");
+    connection.call("CF.COMPACT k");
+    assert_eq!(family.info(&server, "compactions"), compactions + 1);
+    // Nothing to compact.
+    connection.call("CF.ADD other a");
+    assert!(connection.call("CF.COMPACT other").is_ok());
+    assert_eq!(family.info(&server, "compactions"), compactions + 1);
+}
+
+#[test]
+fn info_counts_values_that_cannot_be_loaded() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        family.build(&mut connection, "k");
+        let Reply::Bulk(payload) = connection.call("DUMP k") else {
+            panic!("no payload of {}", family.type_name);
+        };
+        let (id, values) = Values::from_dump(&payload).unwrap();
+        let restore = |connection: &mut Connection, payload: &[u8]| {
+            connection.send(&[b"RESTORE", &b"r"[..], b"0", payload, b"REPLACE"])
+        };
+        assert!(restore(&mut connection, &payload).is_ok());
+        assert_eq!(family.info(&server, "loads_refused"), 0);
+        // An unknown encoding version.
+        let damaged = values.to_dump(id | 1023);
+        let reply = restore(&mut connection, &damaged);
+        assert_eq!(reply.to_string(), "-ERR Bad data format");
+        assert_eq!(family.info(&server, "loads_refused"), 1);
+        connection.call("FLUSHALL");
+    }
+}
+
+/// One per command, by the limit that refused first.
+#[test]
+fn info_counts_commands_that_are_refused_memory_by_limit() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let counts = |server: &Server| {
+        let limits = "machine control_group maxmemory key_limit sub_filters allocator";
+        let fields = limits.split(' ');
+        fields
+            .map(|limit| server.info_number(&format!("bf_memory_refusals_{limit}")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&server), [0; 6]);
+    let reserve = "TOPK.RESERVE k 1 4000000000 400 0.9";
+    connection.call(reserve);
+    // A control group may have less memory than the machine.
+    let own = counts(&server);
+    assert_eq!((own[0] + own[1], &own[2..]), (1, &[0; 4][..]));
+    connection.call("CONFIG SET maxmemory 50mb");
+    connection.call("CMS.INITBYDIM k 10000000 2");
+    assert_eq!(counts(&server)[2..], [1, 0, 0, 0]);
+    connection.call("CONFIG SET maxmemory 0");
+    // Many items of one command are refused; the command counts once.
+    connection.send(&[
+        "CONFIG",
+        "SET",
+        &server.setting("sketch-max-key-bytes"),
+        "2000",
+    ]);
+    connection.call("BF.RESERVE f 0.01 100");
+    connection.call(&format!("BF.MADD f {}", numbers(0, 5000)));
+    assert_eq!(counts(&server)[2..], [1, 1, 0, 0]);
+    assert!(server.info_number("bf_bloom_refusals") > 1);
+    connection.send(&[
+        "CONFIG",
+        "SET",
+        &server.setting("sketch-max-key-bytes"),
+        "0",
+    ]);
+    connection.call("CF.RESERVE c 2 BUCKETSIZE 1 MAXITERATIONS 1");
+    let equal = vec!["a"; 20_000].join(" ");
+    connection.call(&format!("CF.INSERT c ITEMS {equal}"));
+    assert_eq!(counts(&server)[2..], [1, 1, 1, 0]);
+
+    let server = Options::new().address_space(1 << 30).start();
+    server.call("CMS.INITBYDIM c 500000000 1");
+    // Where the machine has less than 2 GB, that is what refuses it.
+    let counts = counts(&server);
+    assert_eq!(counts[0] + counts[1] + counts[5], 1);
+}
+
+#[test]
+fn info_has_the_memory_limit_of_the_process() {
+    let server = Server::start();
+    let limit = server.info_number("bf_memory_limit_bytes");
+    let machine = server.info_number("total_system_memory");
+    assert!((1 << 20..=machine).contains(&limit), "{limit} of {machine}");
 }

@@ -30,6 +30,7 @@ mod lazy_free;
 mod maxmemory;
 mod memory_usage;
 mod migration;
+mod monitoring;
 mod notifications;
 mod persistence;
 mod replication;

@@ -11,7 +11,7 @@ mod query;
 use crate::family::chunks::Chunked;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::Stats;
+use crate::server::stats::{ExtraCounter, Stats};
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
@@ -23,6 +23,7 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<Chain>(),
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
+    counters: &[ExtraCounter::Growths],
 };
 
 static REGISTRATION: Registration = Registration::new(Chain::TYPE_NAME);

@@ -23,6 +23,7 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<CountMin>(),
     commands: commands::COMMANDS,
     settings: &[],
+    counters: &[],
 };
 
 static REGISTRATION: Registration = Registration::new(CountMin::TYPE_NAME);

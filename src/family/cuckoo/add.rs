@@ -1,10 +1,11 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
 use super::create::{self, InsertOptions, insert_options};
-use super::{NOT_FOUND, config};
+use super::{NOT_FOUND, config, stats};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::outcome::Outcome;
+use crate::server::stats::MemoryRefusal;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use std::cell::Cell;
@@ -168,7 +169,9 @@ fn insert_each<'a>(
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
             if left.is_none() {
-                call.log_refusal(|| format!("one command adds at most {MAX_GROWTHS} sub-filters"));
+                call.report_refusal(MemoryRefusal::SubFilters, || {
+                    format!("one command adds at most {MAX_GROWTHS} sub-filters")
+                });
             }
             left.is_some() && call.allows_growth(bytes)
         };
@@ -209,6 +212,9 @@ pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
     let deleted = change(call, c"Not found", c"cf.del", |filter, budget| {
         filter.delete(item, budget)
     })?;
+    if deleted {
+        stats().count_deletions(1);
+    }
     call.reply_boolean(deleted);
     Ok(())
 }
@@ -233,10 +239,15 @@ fn change(
 ) -> Result<bool, Error> {
     let mut key = call.write::<CuckooFilter>(1);
     let filter = key.get().found().ok_or(missing)?;
-    let sub_filters = filter.num_sub_filters();
+    let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
     let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
+    let is_compacted = filter.deletes() <= deletes;
     if filter.num_sub_filters() != sub_filters {
         key.recount();
+    }
+    // A compaction resets the deletions that a filter counts; deleting an item increments them.
+    if changed && is_compacted {
+        stats().count_compaction();
     }
     drop(key);
     if changed {

@@ -10,7 +10,7 @@ mod query;
 
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::Stats;
+use crate::server::stats::{ExtraCounter, Stats};
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
@@ -22,6 +22,11 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<CuckooFilter>(),
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
+    counters: &[
+        ExtraCounter::ItemsDeleted,
+        ExtraCounter::Growths,
+        ExtraCounter::Compactions,
+    ],
 };
 
 static REGISTRATION: Registration = Registration::new(CuckooFilter::TYPE_NAME);

@@ -17,7 +17,7 @@ const READ: Command = Command {
 };
 const LOOK_UP: Command = Command {
     arity: -3,
-    complexity: c"O(n * log c), n the number of arguments, c the compression; after a write O(b * log b) more, b the number of samples since the last merge",
+    complexity: c"O(n * log c), n the number of arguments, c the compression; after a write O(b * log b) more, b the number of samples since the last compression",
     args: &[Arg::KEY, VALUES],
     ..READ
 };
@@ -121,7 +121,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(query::trimmed_mean),
         arity: 4,
         summary: c"Returns an estimate of the mean of the samples between two quantiles",
-        complexity: c"O(c), c the compression; after a write O(b * log b) more, b the number of samples since the last merge",
+        complexity: c"O(c), c the compression; after a write O(b * log b) more, b the number of samples since the last compression",
         args: &[
             Arg::KEY,
             Arg::double(c"low_cut_quantile"),
@@ -140,7 +140,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.scandump",
         handler: handler(chunks::scandump::<TDigest>),
         summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
-        complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last merge",
+        complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last compression",
         since: Some(c"0.1.0"),
         ..Command::SCANDUMP
     },

@@ -26,6 +26,7 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<TDigest>(),
     commands: commands::COMMANDS,
     settings: &[],
+    counters: &[],
 };
 
 static REGISTRATION: Registration = Registration::new(TDigest::TYPE_NAME);

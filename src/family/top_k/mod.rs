@@ -22,6 +22,7 @@ pub const FAMILY: Family = Family {
     data_type: module::data_type::<TopK>(),
     commands: commands::COMMANDS,
     settings: &[],
+    counters: &[],
 };
 
 static REGISTRATION: Registration = Registration::new(TopK::TYPE_NAME);

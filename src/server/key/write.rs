@@ -195,6 +195,8 @@ impl<T: DataType> Entry<T> {
         if let Place::New(counted) = self.place {
             let WriteKey { opened, writer, .. } = self.key;
             drop(writer);
+            counted.raise_peak();
+            T::registration().stats.count_creation();
             opened.set(counted);
         }
     }

@@ -10,11 +10,11 @@ fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
 }
 
-/// docs/operations.md explains each field of INFO, and no other.
+/// docs/monitoring.md explains each field of INFO, and no other.
 #[test]
 fn every_field_of_info_is_explained() {
     let server = Server::start();
-    let page = Page::read(Path::new("docs/operations.md"));
+    let page = Page::read(Path::new("docs/monitoring.md"));
     let mut explained: Vec<_> = page
         .text
         .lines()

@@ -1,0 +1,215 @@
+//! packaging/monitoring: the exporter delivers every field of INFO, and the rules and the dashboard use no other
+//! metrics.
+
+use crate::documents::page::Page;
+use crate::families::FAMILIES;
+use crate::support::server::{Server, free_port};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+const DIRECTORY: &str = "packaging/monitoring";
+
+/// A running exporter.
+struct Exporter {
+    process: Child,
+    address: String,
+}
+
+impl Exporter {
+    /// Starts the exporter on a free port, for the server on `port`, and waits until it listens.
+    fn start(port: u16) -> Self {
+        let mut process = Command::new(format!("{DIRECTORY}/bf-exporter"))
+            .args(["--server", &format!("redis://127.0.0.1:{port}")])
+            .args(["--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the exporter runs");
+        let mut line = String::new();
+        let errors = process.stderr.as_mut().expect("a pipe");
+        BufReader::new(errors).read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("bf-exporter: http://");
+        let address = address.and_then(|rest| rest.strip_suffix("/metrics"));
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { process, address }
+    }
+
+    /// The body of the reply to a request.
+    fn get(&self, path: &str) -> String {
+        let mut connection = TcpStream::connect(&self.address).expect("a connection");
+        write!(connection, "GET {path} HTTP/1.0\r\n\r\n").expect("a request");
+        let mut reply = String::new();
+        connection.read_to_string(&mut reply).expect("a reply");
+        let (head, body) = reply.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.0 200 "), "{head}");
+        body.to_owned()
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::parse(&self.get("/metrics"))
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What an exporter delivers.
+#[derive(Debug, Default)]
+struct Metrics {
+    /// Types by name.
+    types: BTreeMap<String, String>,
+    /// Values by name and labels.
+    values: BTreeMap<String, String>,
+}
+
+impl Metrics {
+    fn parse(text: &str) -> Self {
+        let mut metrics = Self::default();
+        let mut helped = BTreeSet::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').expect("a type");
+                metrics.types.insert(name.to_owned(), kind.to_owned());
+            } else if let Some(rest) = line.strip_prefix("# HELP ") {
+                helped.insert(rest.split_once(' ').expect("a text").0.to_owned());
+            } else {
+                let (name, value) = line.rsplit_once(' ').expect("a sample");
+                metrics.values.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        assert!(metrics.types.keys().eq(helped.iter()), "{text}");
+        metrics
+    }
+}
+
+/// Type and metric of each field in the table of docs/monitoring.md.
+fn documented() -> BTreeMap<String, (String, String)> {
+    let page = Page::read(Path::new("docs/monitoring.md"));
+    let table = page.section("## INFO fields").expect("a section");
+    let rows = table.lines().filter(|line| line.starts_with("| `bf_"));
+    rows.map(|row| {
+        let cells: Vec<_> = row
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect();
+        let [_, field, kind, metric, ..] = cells[..] else {
+            panic!("{row}");
+        };
+        (field.to_owned(), (kind.to_owned(), metric.to_owned()))
+    })
+    .collect()
+}
+
+#[test]
+fn the_exporter_delivers_every_field_as_documented() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        family.build(&mut connection, family.type_name);
+    }
+    let exporter = Exporter::start(server.port());
+    let metrics = exporter.metrics();
+    let documented = documented();
+    let info = connection.call("INFO bf_version bf_stats");
+    let info = String::from_utf8(info.text().expect("a text").to_vec()).unwrap();
+    let fields = info.lines().filter_map(|line| line.split_once(':'));
+    let mut samples = 1;
+    for (field, value) in fields {
+        let family = FAMILIES
+            .iter()
+            .find(|family| field.starts_with(family.info_prefix));
+        let general = family.map_or(field.to_owned(), |family| {
+            field.replace(family.info_prefix, "bf_FAMILY_")
+        });
+        let (kind, metric) = &documented[&general];
+        let (name, _) = metric.split_once('{').unwrap_or((metric, ""));
+        if kind == "text" {
+            assert_eq!(metrics.types[name], "gauge");
+            let label = field.strip_prefix("bf_roughly_").expect("a label");
+            let label = format!("{label}=\"{value}\"");
+            let mut build = metrics.values.keys().filter(|key| key.starts_with(name));
+            assert!(build.any(|key| key.contains(&label)), "{field}");
+            continue;
+        }
+        samples += 1;
+        assert_eq!(&metrics.types[name], kind, "{field}");
+        assert_eq!(name.ends_with("_total"), kind == "counter", "{field}");
+        let metric = match family {
+            Some(family) => metric.replace(
+                "family=\"…\"",
+                &format!(
+                    "family=\"{}\"",
+                    &family.info_prefix["bf_".len()..family.info_prefix.len() - 1]
+                ),
+            ),
+            None => metric.clone(),
+        };
+        assert_eq!(metrics.values[&metric], value, "{field}");
+    }
+    assert_eq!(metrics.values["bf_up"], "1");
+    // All text fields are labels of one metric.
+    assert_eq!(metrics.values.len(), samples + 1);
+    let untyped = metrics.types.values().filter(|&kind| kind == "untyped");
+    assert_eq!(untyped.count(), 0);
+}
+
+#[test]
+fn the_exporter_reports_a_server_that_is_away() {
+    let exporter = Exporter::start(free_port());
+    let metrics = exporter.metrics();
+    let values: Vec<_> = metrics.values.into_iter().collect();
+    assert_eq!(values, [("bf_up".to_owned(), "0".to_owned())]);
+}
+
+#[test]
+fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
+    let server = Server::start();
+    let exporter = Exporter::start(server.port());
+    let delivered = exporter.metrics().types;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c| !is_name(c));
+        words
+            .filter(|word| word.starts_with("bf_"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let rules = fs::read_to_string(format!("{DIRECTORY}/alerts.yml")).expect("the rules");
+    let expressions: Vec<_> = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("expr: "))
+        .collect();
+    assert_eq!(expressions.len(), rules.matches("- alert: ").count());
+    let dashboard = fs::read_to_string(format!("{DIRECTORY}/dashboard.json")).expect("a dashboard");
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("valid JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array())
+        .flatten();
+    let queries: Vec<_> = targets
+        .map(|target| target["expr"].as_str().expect("a query"))
+        .collect();
+    assert!(queries.len() > FAMILIES.len() * 4);
+    for text in expressions.iter().chain(&queries) {
+        let used = names(text);
+        assert!(!used.is_empty(), "{text}");
+        for name in used {
+            assert!(delivered.contains_key(&name), "{name} in {text}");
+        }
+    }
+    // Every metric has a panel.
+    let shown = names(&queries.join(" "));
+    let missing: Vec<_> = delivered
+        .keys()
+        .filter(|name| !shown.contains(*name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
