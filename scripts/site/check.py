@@ -2,7 +2,7 @@
 
 usage: check.py SITE SCREENSHOTS
 
-Every page, in light colors at 360 px and in dark colors at 1200 px, must have the colors of the scheme, no horizontal
+Every page, in light colors at 360 px and in dark colors at 1280 px, must have the colors of the scheme, no horizontal
 scrolling, and no missing image. Screenshots of some pages are written to the directory SCREENSHOTS, and their brightness
 must match the scheme. The exit status is 1 if something is wrong.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from PIL import Image, ImageStat
 
 # Name, value of Chromium's preferredColorScheme, width in pixels, brightness of the background (0 to 255).
-SCHEMES = [("light", 1, 360, range(200, 256)), ("dark", 0, 1200, range(0, 80))]
+SCHEMES = [("light", 1, 360, range(200, 256)), ("dark", 0, 1280, range(0, 80))]
 SCREENSHOTS = [
     "index.html",
     "choosing.html",
@@ -27,7 +27,7 @@ SCREENSHOTS = [
     "commands/topk.add.html",
     "families/bloom.html",
     "performance.html",
-    "recipes.html",
+    "recipes/index.html",
     "sizing.html",
 ]
 # Pixels from the top of a screenshot without the colored bar of the theme.
