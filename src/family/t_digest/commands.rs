@@ -87,19 +87,19 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"tdigest.cdf",
         handler: handler(query::cdf),
-        summary: c"Returns for each value the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
+        summary: c"For each value, returns the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
         handler: handler(query::rank),
-        summary: c"Returns for each value the estimated number of samples that are smaller, plus half of the samples that are equal",
+        summary: c"For each value, returns the estimated number of samples that are smaller, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
         handler: handler(query::revrank),
-        summary: c"Returns for each value the estimated number of samples that are larger, plus half of the samples that are equal",
+        summary: c"For each value, returns the estimated number of samples that are larger, plus half of the samples that are equal",
         ..LOOK_UP
     },
     Command {

@@ -33,7 +33,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.add",
         handler: handler(add::add),
         arity: -3,
-        summary: c"Adds one or more items to a top-k sketch. Returns for each item which item it removed from the list",
+        summary: c"Adds one or more items to a top-k sketch. Returns, for each item, the item that left the list, or null",
         complexity: c"O(n * (depth + log k)), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
         ..WRITE
@@ -42,7 +42,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.incrby",
         handler: handler(add::incrby),
         arity: -4,
-        summary: c"Increments the counts of one or more items of a top-k sketch. Returns for each item which item it removed from the list",
+        summary: c"Increments the counts of one or more items of a top-k sketch. Returns, for each item, the item that left the list, or null",
         complexity: c"O(n * (depth + log k)), n the number of items; up to O(log(increment)) more for each bucket that counts another item",
         args: &[
             Arg::KEY,
@@ -91,7 +91,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"topk.scandump",
         handler: handler(chunks::scandump::<TopK>),
         summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
-        complexity: c"O(n), n the size of the chunk: first that of all items, then at most 16 MiB each",
+        complexity: c"O(n), n the size of the chunk; the first chunk has all items, each other chunk at most 16 MiB",
         since: Some(c"0.1.0"),
         ..Command::SCANDUMP
     },
