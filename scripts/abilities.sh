@@ -70,19 +70,19 @@ fi
     cat << 'HEAD'
 # What each type can do
 
-`make abilities` writes this page from what the tests recorded on each server; do not edit it. "All five" are the types
-`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`. The tests are in `tests/server`. A test records an ability of a
-type after all of its checks have passed.
+`make abilities` generates this page from the test results of each server; do not edit it. "All five" are the types
+`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`. The tests are in `tests/server`. A test records an ability for a
+type only if all checks passed. The server `redis-sid` is the Redis of Debian's unstable release.
 
 HEAD
     table tests/support/abilities.tsv "${servers[@]}"
     cat << 'DEFRAG'
 
-Redis 7.0 puts module commands into the category `@all` only. Redis up to 7.2 and Valkey 7.2 do not support categories that modules
+Redis 7.0 puts module commands into the category `@all` only. Redis 7.2 and older and Valkey 7.2 do not support categories that modules
 define. On these servers, the tests of `ACL, categories` check only the categories that the server supports.
 
-Active defragmentation needs a server that is linked with the jemalloc in the server's sources. Debian's servers are linked with
-the system's jemalloc. `make test-defrag` builds a suitable server (Redis 7.0):
+Active defragmentation requires a server that is linked with the version of jemalloc in the server's sources. Debian's servers are
+linked with the system's jemalloc. `make test-defrag` builds a suitable server (Redis 7.0):
 
 DEFRAG
     table tests/support/abilities-defrag.tsv redis-defrag

@@ -27,7 +27,7 @@ impl TDigest {
     /// For each operand, the nodes merged so far are compressed if any is new. Then the centroids of the operand's
     /// compressed form are appended as samples are. Those of the last operand stay unmerged (spec: t-digest.md,
     /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the
-    /// nodes of each distinct operand, and at least one compression per operand.
+    /// nodes of each operand, and at least one compression per operand.
     ///
     /// # Errors
     /// As [`TDigest::new`], which gets `budget`; [`DigestError::Overflow`]; [`DigestError::TooMuchWork`];
