@@ -89,8 +89,8 @@ impl Call<'_> {
     }
 
     /// Whether the limit of a key (`sketch-max-key-bytes`) allows `additional` bytes for the key that is open for
-    /// writing, in addition to its size when it was opened and the bytes that [`Call::allows_growth`] has allowed
-    /// since. A new value is checked when it is put into the key.
+    /// writing, in addition to its size when it was opened and the bytes that [`Call::allows_growth`] and
+    /// [`Call::allows_addition`] have allowed since. A new value is checked when it is put into the key.
     #[must_use]
     pub fn allows_in_key(&self, additional: u64) -> bool {
         let Some(max) = self.max_key_bytes() else {
