@@ -17,7 +17,7 @@ pub struct NumkeysErrors {
     pub not_positive: &'static CStr,
 }
 
-/// The argument `numkeys`, which may be more than the arguments after it.
+/// The argument `numkeys`, which may be larger than the number of arguments after it.
 pub fn numkeys(call: &Call<'_>, errors: &NumkeysErrors) -> Result<usize, Error> {
     let numkeys = call.arg(2).integer().ok_or(errors.not_integer)?;
     if numkeys <= 0 {

@@ -1,4 +1,4 @@
-//! The command layer. Each family has a folder with the same files:
+//! The command layer. Each family has a folder with those of these files that it needs:
 //!
 //! | file | contents |
 //! |---|---|
@@ -8,10 +8,12 @@
 //! | `add.rs` | commands that add or remove |
 //! | `query.rs` | commands that read |
 //! | `merge.rs` | MERGE |
+//! | `chunks.rs` | SCANDUMP and LOADCHUNK, if they differ from those of the other families |
 //! | `info.rs` | INFO, DEBUG and CARD |
 //! | `config.rs` | settings |
 //!
-//! Error texts of commands are defined in this layer only.
+//! This layer defines the error texts of commands, except those that do not depend on the family (`WRONGTYPE`, internal
+//! errors, `sketch-max-key-bytes`).
 
 pub mod bloom;
 mod chunks;

@@ -9,19 +9,19 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The alignment of every block of the server's allocator that is at least this large. (Most allocators align to 16; a
-/// server that must store sizes itself puts eight bytes before each block.)
+/// Every block of the server's allocator with at least this many bytes has this alignment. (Most allocators align to
+/// 16; a server that must store sizes itself puts eight bytes before each block.)
 pub(super) const NATURAL_ALIGNMENT: usize = 8;
 
-/// Blocks of at least this size are allocated and freed as a test first, on servers without the Try functions for zeroed
-/// and resized memory (Redis 7.0), whose other functions end the process on failure.
+/// On servers without the Try functions for zeroed and resized memory (Redis 7.0), a block of at least this size is
+/// first allocated and freed as a test, because the other functions end the process on failure.
 const PROBED_BYTES: usize = 64 << 10;
 
 /// The allocator of the module and of everything that links the library.
 #[derive(Debug)]
 pub struct ServerAllocator;
 
-/// Whether the server's allocator is available. No code of the module runs before.
+/// Whether the server's allocator is available. It becomes available before other code of the module runs.
 fn server_is_there() -> bool {
     optional_api!(RedisModule_Alloc).is_some()
 }
@@ -130,8 +130,8 @@ fn alloc_aligned(layout: Layout, get: fn(usize) -> *mut u8) -> *mut u8 {
 }
 
 // SAFETY: every path returns blocks of the requested size and alignment from one of two allocators and frees them with
-// the same one: which of them is fixed before the module's first allocation, and the form of a block depends on its
-// layout alone. Failure is null, never an unwinding.
+// the same one. The choice is fixed before the module's first allocation, and the form of a block depends only on its
+// layout. On failure, every path returns null and does not unwind.
 unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !server_is_there() {

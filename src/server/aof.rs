@@ -1,4 +1,4 @@
-//! AOF rewrite: the commands that create a key again (spec: server.md, "Replication and AOF").
+//! AOF rewrite: the commands that recreate a key (spec: server.md, "Replication and AOF").
 
 use super::datatype::DataType;
 use super::fault;
@@ -26,10 +26,10 @@ impl AofWriter {
     }
 }
 
-/// Takes the commands that create a value again.
+/// Receives the commands that recreate a value.
 pub trait Emit {
-    /// Emits `command key number bytes`, where key is that of the value: the form of LOADCHUNK (iterator, chunk) and of
-    /// RESTORE (time to live, payload).
+    /// Emits `command key number bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
+    /// (time to live, payload) have this form.
     fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
 }
 
@@ -55,9 +55,9 @@ impl Emit for AofWriter {
     }
 }
 
-/// Emits the commands that create a value again: one RESTORE if its payload has at most `max_restore_bytes`
-/// ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or if it has no header; otherwise
-/// LOADCHUNK for the header and each chunk.
+/// Emits the commands that recreate a value: one RESTORE if its payload has at most `max_restore_bytes`
+/// ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or if the value has no header;
+/// otherwise LOADCHUNK for the header and each chunk.
 ///
 /// # Errors
 /// [`OutOfMemory`] if there is no memory for the payload and the header; nothing was emitted.

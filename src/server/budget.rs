@@ -17,12 +17,12 @@ use std::ffi::CStr;
 pub(super) struct CommandBudget {
     /// Bytes that were allowed, in total.
     taken: Cell<u64>,
-    /// The part of them by which filters grew.
+    /// The part of them that [`Call::allows_growth`] allowed.
     grown: Cell<u64>,
     /// Bytes that the command may take in total. Read from the server once per command, when it is first needed.
     limit: OnceCell<MemoryLimit>,
-    /// Bytes of the key that is open for writing when it was opened, and those allowed since. Kept only if keys are
-    /// limited.
+    /// Size in bytes of the key that is open for writing: its size when it was opened, plus the bytes allowed since.
+    /// Set only if keys are limited.
     key_bytes: Cell<u64>,
     /// Bytes that the key would take with the request that its limit refused.
     refused_key_bytes: Cell<Option<u64>>,
@@ -37,13 +37,13 @@ impl Call<'_> {
         self.allows_total(self.budget.taken.get().saturating_add(bytes))
     }
 
-    /// As [`Call::allows_bytes`], with the total bytes of the command: for commands that also free memory.
+    /// As [`Call::allows_bytes`], but `bytes` is the total of the command: for commands that also free memory.
     #[must_use]
     pub fn allows_total(&self, bytes: u64) -> bool {
         self.allows_with_spare(bytes, 0)
     }
 
-    /// Requests bytes for a full filter that grows. As many bytes as the filters grow by in this command must remain
+    /// Requests bytes for the growth of a full filter. The bytes by which filters grow in this command must also stay
     /// free, because the client did not choose that size and the server needs memory for its own work on the key (the
     /// payload of a DUMP and the reply that contains it). The limit of the key applies.
     #[must_use]
@@ -88,9 +88,9 @@ impl Call<'_> {
         self.max_key_bytes().is_some()
     }
 
-    /// Whether the key that is open for writing may take `additional` bytes more than when it was opened and than what
-    /// [`Call::allows_growth`] has allowed since: the setting `sketch-max-key-bytes`. The limit is checked for a new
-    /// value when it is put into the key.
+    /// Whether the limit of a key (`sketch-max-key-bytes`) allows `additional` bytes for the key that is open for
+    /// writing, in addition to its size when it was opened and the bytes that [`Call::allows_growth`] and
+    /// [`Call::allows_addition`] have allowed since. A new value is checked when it is put into the key.
     #[must_use]
     pub fn allows_in_key(&self, additional: u64) -> bool {
         let Some(max) = self.max_key_bytes() else {
@@ -104,7 +104,7 @@ impl Call<'_> {
         bytes <= max
     }
 
-    /// The error for refused memory: that of the key's limit if it refused the memory, otherwise `other`.
+    /// The error for refused memory: that of the key's limit if this limit refused the memory, otherwise `other`.
     #[must_use]
     pub fn memory_error(&self, other: &'static CStr) -> Error {
         match (self.max_key_bytes(), self.budget.refused_key_bytes.get()) {

@@ -136,8 +136,8 @@ impl<'a> Call<'a> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 as c_int != 0
     }
 
-    /// Whether the command must be obeyed: it comes from a primary or from the AOF, so the sender has already applied
-    /// it. The limits of this server do not apply to it.
+    /// Whether the command must be obeyed: a primary sent it, or the server reads it from the AOF, so it was already
+    /// applied once. The limits of this server do not apply to it.
     #[must_use]
     pub fn must_obey(&self) -> bool {
         let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;

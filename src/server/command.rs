@@ -83,7 +83,7 @@ impl Arg {
         Self::new(name, ArgKind::Token).token(token).optional()
     }
 
-    /// After a keyword.
+    /// Preceded by a keyword.
     #[must_use]
     pub const fn token(mut self, token: &'static CStr) -> Self {
         self.token = Some(token);
@@ -220,7 +220,7 @@ const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
     display_text: ptr::null(),
 };
 
-/// A command. The constants are templates: they have no name, handler and summary.
+/// A command. The constants are templates: they have no name, handler or summary.
 #[derive(Debug, Clone, Copy)]
 pub struct Command {
     /// Its name, in lower case.
@@ -368,8 +368,8 @@ fn raw_args(
     start
 }
 
-/// Registers a command of a family; returns whether it is in all of its ACL categories, if the server has categories.
-/// An error names what the server refused.
+/// Registers a command of a family. Returns false if the server supports ACL categories but refuses those of the
+/// command. An error names what the server refused.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
@@ -407,7 +407,7 @@ pub(super) unsafe fn register(
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
             let category = family.category.to_bytes_with_nul();
             let categories = [command.acl.to_bytes(), b" ", category].concat();
-            // A server without the family's category refuses the others too.
+            // A server that refuses the family's category refuses the whole list.
             let taken = set_categories(proxy, categories.as_ptr().cast()) == ok;
             if !taken {
                 set_categories(proxy, command.acl.as_ptr());

@@ -1,7 +1,7 @@
 //! Settings: CONFIG GET, SET and REWRITE, and the arguments of the load line.
 //!
-//! A setting is a text for the server. The family that owns it parses the text and stores the value. Redis 8 uses the name as
-//! it is; other servers put `bf.` before it.
+//! The server handles the value of a setting as text. The family that owns the setting parses the text and stores the
+//! value. Redis 8 uses the name as it is; other servers put `bf.` before it.
 
 use super::argument::Argument;
 use super::guard::guarded;
@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
 
-/// Why a text is not a value of a setting.
+/// Why a setting rejects a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
     /// It cannot be parsed.
@@ -42,8 +42,8 @@ pub struct Setting {
     pub default: &'static CStr,
     /// Parses a text and stores the value.
     pub set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
-    /// Checks a text against the values of other settings. Called before `set`. While the module is loaded it is called
-    /// at the end, for every setting, because their values are set one at a time in any order.
+    /// Checks a text against the values of other settings. Called before `set`. During loading it is called after all
+    /// settings are set, because they are set one at a time in any order.
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
 }
 

@@ -1,9 +1,9 @@
 //! The memory limit of the control groups (cgroups) that the process is in.
 //!
-//! The limit of a group applies to the groups below it. systemd sets `MemoryMax=` for the service's own group,
-//! containers for a group that may look like the root from inside. So the limits of the process's own group
-//! and of all its visible ancestors are read. `/proc/self/cgroup` names the group in each hierarchy, and
-//! `/proc/self/mountinfo` where hierarchies are mounted (cgroups(7), proc_pid_mountinfo(5)).
+//! The limit of a group applies to the groups below it. systemd sets `MemoryMax=` on the service's own group. A
+//! container runtime sets the limit on a group that may look like the root from inside the container. So the limits of
+//! the process's own group and of all its visible ancestors are read. `/proc/self/cgroup` names the group in each
+//! hierarchy, and `/proc/self/mountinfo` lists where the hierarchies are mounted (cgroups(7), proc_pid_mountinfo(5)).
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The time after which a limit is read again.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
-/// Bytes that the process may use with all others in its control groups; `u64::MAX` if there is no limit.
+/// Bytes that all processes in the control groups of this process may use together; `u64::MAX` if there is no limit.
 ///
 /// Cost: at most once a second, reads `/proc/self/mountinfo` and one file per group.
 pub(super) fn limit_bytes() -> u64 {
@@ -211,7 +211,7 @@ mod tests {
         // Version 2 in a separate namespace.
         let files = [("sys/fs/cgroup/memory.max", "4096")];
         assert_eq!(limit("0::/", UNIFIED, &files), 4096);
-        // Version 1 without one: the group's path is that of the host.
+        // Version 1 without a separate namespace: the group's path is that of the host.
         let mounts = "\
             739 738 0:31 /docker/1f2e /sys/fs/cgroup/cpu ro,nosuid master:15 - cgroup cgroup rw,cpu\n\
             740 738 0:32 /docker/1f2e /sys/fs/cgroup/memory ro,nosuid master:16 - cgroup cgroup rw,memory";

@@ -35,7 +35,7 @@ impl<T: DataType> Counted<T> {
         counted
     }
 
-    /// As [`Counted::new`], for a value that is put into a key whatever its size is.
+    /// As [`Counted::new`], for a value that is put into a key without a check of its size.
     pub(super) fn of_key(value: T) -> Box<Self> {
         let counted = Self::new(value);
         counted.raise_peak();

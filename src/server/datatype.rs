@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The registration of a type: the server's handle of it, and the counters of its family.
+/// The registration of a type: its handle in the server, and the counters of its family.
 #[derive(Debug)]
 pub struct Registration {
     name: &'static CStr,
@@ -109,7 +109,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
 /// The value behind a callback's pointer.
 ///
 /// # Safety
-/// `value` must come from a `Counted<T>` box that the server owns, and not change meanwhile.
+/// `value` must point to a `Counted<T>` box that the server owns, and must not change meanwhile.
 unsafe fn counted<'a, T: DataType>(value: *const c_void) -> &'a Counted<T> {
     // SAFETY: by the function's contract.
     unsafe { &*value.cast() }

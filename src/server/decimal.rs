@@ -1,8 +1,8 @@
 //! Decimal numbers, parsed without a call into the server.
 //!
-//! A command with many numbers saves a call into the server per number. Both parsers round to the nearest double. They
-//! can differ in what they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow), so such texts are
-//! passed to the server.
+//! In a command with many numbers, this saves one call into the server per number. Both parsers round to the nearest
+//! double. They can differ in what they accept (a sign `+`, hexadecimal digits, `inf`, `nan`, overflow, underflow), so
+//! such texts are passed to the server.
 
 /// The double nearest to a decimal number. `None` for texts that the server must parse.
 #[inline]

@@ -18,8 +18,8 @@ impl Defragmenter {
     /// Moves a block of the server's allocator. Returns `None` if the block stays.
     ///
     /// # Safety
-    /// `block` must be a live block of the global allocator whose alignment is at most its natural one. If another
-    /// block is returned, it has the same size and contents, and `block` is freed.
+    /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
+    /// another block is returned, it has the same size and contents, and `block` is freed.
     unsafe fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
         // SAFETY: the context is the running callback's; the block is live by the function's contract.
         let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
@@ -62,7 +62,7 @@ pub(super) unsafe fn defragment<T: DataType>(
         if api!(RedisModule_DefragCursorGet)(ctx, &raw mut cursor) != raw::REDISMODULE_OK as c_int {
             cursor = 0;
         }
-        // The value's own block comes first, and only once.
+        // The value's own block is moved first, and only once.
         if cursor == 0
             && let Some(moved) =
                 NonNull::new((*value).cast()).and_then(|own| defragmenter.moved(own))

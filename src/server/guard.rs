@@ -10,8 +10,8 @@ thread_local! {
 
 /// Replaces Rust's panic message on standard error: [`guarded`] logs the location instead.
 ///
-/// For the report's backtrace (`RUST_BACKTRACE`), Rust frees memory that the C library allocated. Valkey 8.1 and later
-/// load modules so that the two use different allocators, which ends the process.
+/// For a backtrace (`RUST_BACKTRACE`), Rust frees memory that the C library allocated. In a module that Valkey 8.1 or
+/// later has loaded, the two use different allocators, so printing a backtrace would end the process.
 pub fn replace_report() {
     panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);

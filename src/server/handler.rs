@@ -40,8 +40,8 @@ impl Handler {
 
 /// Makes a function callable by the server: wraps its arguments, replies with its errors, and catches its panics.
 ///
-/// The type of a function has no size and one value, so the compiler generates a shim for it, which needs no pointer to
-/// it.
+/// A function's type has size zero and exactly one value, so the compiler can generate one shim per function, which
+/// needs no pointer to the function.
 #[must_use]
 pub const fn handler<H>(_handler: H) -> Handler
 where
@@ -54,8 +54,8 @@ where
     }
 }
 
-/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server asks it for the positions of the keys,
-/// so each call asks the server whether this is such a request.
+/// As [`handler`], for a command whose keys are [`KeySpec::MERGE`]. The server also calls such a handler for the
+/// positions of the keys, so each call first asks the server which kind of call it is.
 #[must_use]
 pub const fn merge_handler<H>(handler: H) -> Handler
 where
@@ -75,8 +75,8 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
-    // SAFETY: H has no size (asserted in `handler`), so any aligned address is one of a value of it,
-    // and one exists: `handler` was given it.
+    // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
+    // and such a value exists: `handler` received it.
     let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
     // SAFETY: the pointers are those of the command that the server runs now.
     let mut call = unsafe { Call::new(ctx, argv, argc) };

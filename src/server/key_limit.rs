@@ -7,7 +7,7 @@ use super::config::{Setting, store_integer};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The setting, for the server: bytes from 1 to 2^63 - 1, or 0 for no limit.
+/// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
 pub(super) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-max-key-bytes",
     old_name: None,
@@ -19,8 +19,8 @@ pub(super) const SETTINGS: &[Setting] = &[Setting {
 /// 0: no limit.
 static MAX_BYTES: AtomicI64 = AtomicI64::new(0);
 
-/// Bytes that a key may take, as MEMORY USAGE counts them without the key's name and the server's own objects, the
-/// allocator's rounding included; `None` if there is no limit.
+/// Bytes that a key may take; `None` if there is no limit. Counted as by MEMORY USAGE, including the allocator's
+/// rounding, but without the key's name and the server's own objects.
 #[inline]
 pub(super) fn max_bytes() -> Option<u64> {
     let max = MAX_BYTES.load(Ordering::Relaxed).unsigned_abs();

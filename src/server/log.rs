@@ -94,9 +94,9 @@ pub(super) fn warning_of_refusal(text: impl FnOnce() -> String) {
 /// Limits lines to one per second.
 #[derive(Debug)]
 struct RateLimit {
-    /// The second after that of the last line; 0 before the first.
+    /// The first second in which another line passes; 0 before the first line.
     next: AtomicU64,
-    /// Lines suppressed since then.
+    /// Lines suppressed since the last line.
     suppressed: AtomicU64,
 }
 

@@ -6,7 +6,7 @@ use redis_module::raw;
 use std::ffi::CStr;
 use std::fmt;
 
-/// Commands that take less than this in total are not compared with the limits: the server refuses writes above
+/// The limits are not checked for commands that take less than this in total: the server refuses writes above
 /// `maxmemory` (deny-oom), and reading the limits costs too much for a small command.
 pub(super) const MIN_CHECKED_BYTES: u64 = 1 << 20;
 
@@ -69,8 +69,8 @@ impl ServerMemory {
     /// Bytes that a command may take in total if it has taken `taken` already.
     ///
     /// Without eviction: the free bytes. With eviction: `maxmemory`, because the server evicts keys before the next
-    /// command. It does not before the next command of a transaction or script, so all memory in use must stay below
-    /// twice `maxmemory`.
+    /// command. Between the commands of a transaction or script the server does not evict keys, so all memory in use
+    /// must stay below twice `maxmemory`.
     fn max_bytes(self, taken: u64) -> u64 {
         if self.evicts {
             let below_twice = self.maxmemory.saturating_mul(2).saturating_sub(self.used);
@@ -125,8 +125,8 @@ pub(super) struct MemoryLimit {
 }
 
 /// The memory that a command may take in total if it has taken `taken` already: at most what the machine and the
-/// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (it
-/// comes from a primary or the AOF).
+/// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (see
+/// [`Call::must_obey`](super::call::Call::must_obey)).
 ///
 /// Cost: reads one section of INFO, and calls [`control_group::limit_bytes`].
 pub(super) fn read(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> MemoryLimit {
@@ -143,7 +143,7 @@ pub(super) fn read(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> M
         bytes: memory.map_or(u64::MAX, |memory| memory.max_bytes(taken)),
         source: LimitSource::Maxmemory,
     };
-    // The first of equal limits.
+    // Of equal limits, the first is named in the log.
     [control_group, maxmemory]
         .into_iter()
         .fold(machine, |least, limit| {

@@ -22,7 +22,7 @@ impl MemoryUsage {
     /// Adds a block.
     ///
     /// # Safety
-    /// `block` must be a live block of the global allocator whose alignment is at most its natural one.
+    /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`].
     pub(super) unsafe fn add(&mut self, block: *const u8) {
         self.blocks += 1;
         if let Some(size) = optional_api!(RedisModule_MallocSize) {

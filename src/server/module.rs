@@ -115,8 +115,8 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
 }
 
 /// The first version of Redis with setting names without the module's prefix, in the format of
-/// `RedisModule_GetServerVersion`: a byte each for major, minor and patch. Valkey has none: up to 8.1 it logs a warning for
-/// the flag, and in 9.1 the flag has another meaning.
+/// `RedisModule_GetServerVersion`: a byte each for major, minor and patch. No version of Valkey has such names: up to
+/// 8.1 it logs a warning for the flag, and in 9.1 the flag has another meaning.
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
 impl Module {
@@ -188,8 +188,8 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
-        // Until this returns, the API pointers are null and the global allocator is the system's, so nothing may be
-        // allocated before.
+        // Until this call returns, the API pointers are null and the global allocator is the system's, so the module
+        // must not allocate before it.
         // SAFETY: the context is the server's; the name is a constant.
         let initialized = unsafe {
             raw::Export_RedisModule_Init(

@@ -1,4 +1,4 @@
-//! Options that are found anywhere among the arguments of a command, beside arguments that are ignored.
+//! Options at any position among the arguments of a command, between arguments that are ignored.
 //!
 //! RedisBloom accepts surplus and misspelled arguments of some commands, and so does Roughly. A warning in the
 //! log names the first of them, because the sender meant something by it.

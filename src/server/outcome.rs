@@ -83,14 +83,14 @@ impl<'a> Outcome<'a> {
         self.added += 1;
     }
 
-    /// The item at this argument was refused. Another server may accept it.
+    /// The item at this argument was refused. Another server may accept it, so it is not replicated.
     #[inline]
     pub fn refuse(&mut self, call: &Call<'a>, item: usize) {
         self.refused += 1;
         self.replicate_before(call, item);
     }
 
-    /// The only item was refused, or an item that every server refuses.
+    /// A refusal that does not change what is replicated: of the only item, or of an item that every server refuses.
     #[inline]
     pub fn count_refusal(&mut self) {
         self.refused += 1;
@@ -113,7 +113,7 @@ impl<'a> Outcome<'a> {
         if kept.try_reserve(item.len()).is_ok() {
             kept.extend_from_slice(item);
         } else {
-            // Without memory for a longer list, its items are replicated now.
+            // There is no memory for a longer list, so its items are replicated now.
             call.replicate_items(self.name, self.keyword, kept);
             call.replicate_items(self.name, self.keyword, item);
             kept.clear();

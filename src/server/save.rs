@@ -96,14 +96,14 @@ unsafe fn end_child(io: *mut raw::RedisModuleIO) {
     if flags & raw::REDISMODULE_CTX_FLAGS_IS_CHILD as c_int == 0 {
         return;
     }
-    // The server leaves its cleanup to a child that ends with an error.
+    // The server expects a child that ends with an error to remove its RDB file itself.
     remove_temporary_file();
     log::warning("a value could not be saved: this child process ends with an error");
     // SAFETY: ends the process; nothing of it is left to clean up.
     unsafe { libc::_exit(1) };
 }
 
-/// Removes the file that this process writes, whose name is the server's until it is complete. False if there is none.
+/// Removes the temporary file that this process writes. Returns false if there is none.
 fn remove_temporary_file() -> bool {
     std::fs::remove_file(format!("temp-{}.rdb", std::process::id())).is_ok()
 }

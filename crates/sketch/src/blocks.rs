@@ -27,7 +27,7 @@ impl BlockVisitor for () {
 pub struct BlockChanges<V> {
     /// Visits the blocks that are freed.
     pub freed: V,
-    /// Visits the blocks that are allocated. A block may be in both.
+    /// Visits the blocks that are allocated. Both visitors may visit the same block.
     pub allocated: V,
 }
 

@@ -1,4 +1,4 @@
-//! MurmurHash2 by Austin Appleby (public domain), in the two widths that the formats fix.
+//! MurmurHash2 by Austin Appleby (public domain), in the two widths that the formats use.
 //!
 //! The hash of an item decides which bits, slots and cells it uses, so these functions are part of the data formats
 //! (spec: bloom.md, cuckoo.md, count-min-sketch.md, top-k.md) and must not change.

@@ -1,6 +1,6 @@
 //! Bloom and cuckoo filters, count-min sketch, top-k and t-digest with the stored formats of RedisBloom.
 //!
-//! | module | structure | type of the server |
+//! | module | structure | server type |
 //! |---|---|---|
 //! | [`bloom`] | [`bloom::Chain`]: a chain of Bloom filters that grows | `MBbloom--` |
 //! | [`cuckoo`] | [`cuckoo::CuckooFilter`]: a cuckoo filter that grows | `MBbloomCF` |
@@ -14,8 +14,8 @@
 //!
 //! # Example
 //!
-//! The replies of `BF.SCANDUMP key 0`, and of the following iterators, are a header and chunks. A filter that was
-//! copied with them tests items without a server:
+//! `BF.SCANDUMP key 0` replies with a header, and the following iterators with chunks. A filter that is loaded from
+//! them can be queried without a server:
 //!
 //! ```
 //! use roughly_sketch::bloom::Chain;

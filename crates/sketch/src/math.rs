@@ -12,13 +12,14 @@ use tables::{CENTERS, INTERVALS, LN_2_HIGH, LN_2_LOW, NEAR_1, SMALL, START};
 /// Bits of a double's fraction.
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-/// The natural logarithm, with the result of glibc (since 2.28) on processors with FMA instructions, which
-/// RedisBloom's data has.
+/// The natural logarithm. The result is that of glibc (since 2.28) on processors with FMA instructions, as in
+/// RedisBloom's stored data.
 ///
 /// The algorithm is that of Arm's Optimized Routines (`log.c`, 2018): x = 2^k z; a table has 1/c and ln c
 /// for a number c near z; ln x = k ln 2 + ln c + ln(1 + r) with r = z/c - 1, and a polynomial for ln(1 + r).
-/// The error is below 0.52 units in the last place, so for up to one number in a thousand the result is
-/// not the nearest double. Which products are fused with a sum decides the last bit: it is as in glibc's machine code.
+/// The error is below 0.52 units in the last place, so for up to one number in a thousand the result is not the nearest
+/// double. The last bit depends on which products are fused with a sum; this function fuses the same products as
+/// glibc's machine code.
 #[must_use]
 pub fn ln(x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {

@@ -2,11 +2,11 @@
 
 /// A divisor prepared for many remainders of 32-bit or 64-bit numbers.
 ///
-/// `x mod d` is `x - d * floor(x / d)`. With b bits and `inverse = floor((2^b - 1) / d)` the high half of
-/// `x * inverse` is the quotient or one less: `x * inverse / 2^b = x/d - x(1 + e)/(d * 2^b)` for the remainder `e < d` of
-/// `2^b - 1`, and the second term is below 1. So one conditional subtraction makes it exact. (Granlund & Montgomery,
-/// "Division by Invariant Integers using Multiplication", PLDI 1994, in its simplest form.) Multiplications pipeline where
-/// divisions do not, and vectors have them.
+/// `x mod d` is `x - d * floor(x / d)`. With b bits and `inverse = floor((2^b - 1) / d)` the high half of `x * inverse`
+/// is the quotient or one less: `x * inverse / 2^b = x/d - x(1 + e)/(d * 2^b)` for the remainder `e < d` of `2^b - 1`,
+/// and the second term is below 1. So one conditional subtraction makes it exact. (Granlund & Montgomery, "Division by
+/// Invariant Integers using Multiplication", PLDI 1994, in its simplest form.) Unlike divisions, multiplications are
+/// pipelined, and there are vector instructions for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulus<T> {
     /// 0 represents a divisor above the largest number, which leaves all numbers unchanged.

@@ -21,8 +21,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The columns of `item` in `G` groups of `L` rows from `first_row` on, also beyond the last row. Cost: one pass
-    /// over the item.
+    /// The columns of `item` in `G` groups of `L` rows from `first_row` on, including columns beyond the last row.
+    /// Cost: one pass over the item.
     #[inline(always)]
     #[must_use]
     pub fn columns<const L: usize, const G: usize>(

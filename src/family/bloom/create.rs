@@ -66,8 +66,8 @@ fn reserve_parameters(call: &Call<'_>) -> Result<Parameters, Error> {
     })
 }
 
-/// The growth factor that a filter stores if none is specified: the configured one. A non-scaling filter of a primary
-/// stores 2, whatever is configured here: see [`replicate`].
+/// The growth factor that a filter stores if none is specified: the configured one. For a non-scaling filter that a
+/// primary or the AOF creates it is 2, whatever is configured here: see [`replicate`].
 fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     if nonscaling && call.must_obey() {
         DEFAULT_EXPANSION

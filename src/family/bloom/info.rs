@@ -14,7 +14,8 @@ pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The size as RedisBloom computes it, with its structures beside the bits. Clients' tests assert it.
+/// The size as RedisBloom computes it: the bit arrays and RedisBloom's structures. The tests of client libraries assert
+/// it.
 fn reported_size(chain: &Chain) -> u64 {
     32 + 64 * chain.filters().len() as u64 + chain.bit_bytes()
 }

@@ -39,7 +39,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The arguments of the sources: all arguments after `numkeys`, which must be their number.
+/// The arguments of the sources: all arguments after `numkeys`. Their number must equal `numkeys`.
 fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
     if merge::numkeys(call, &NUMKEYS)? != call.len() - FIRST_SOURCE {
         return Err(c"ERR numkeys is not the number of keys that follow".into());
@@ -71,7 +71,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     Ok(changed)
 }
 
-/// A new filter of the sources.
+/// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let keys = call.read_all::<Chain>(sources);
     let keys = keys.map_err(|_| create::NO_MEMORY)?;

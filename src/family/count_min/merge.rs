@@ -47,7 +47,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number of sources, which the number of arguments must fit.
+/// The number of sources. The number of arguments must match it.
 ///
 /// A source may be named WEIGHTS: the keyword is expected after `numkeys` sources.
 fn numkeys(call: &Call<'_>) -> Result<usize, Error> {

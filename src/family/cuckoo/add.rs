@@ -14,9 +14,9 @@ use std::ffi::CStr;
 /// The error of a filter that has the maximum number of sub-filters.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
-/// Maximum number of sub-filters that one command may add; further items are refused like items without memory. Each
-/// item is looked up in all sub-filters, and `cf-max-expansions` is checked only once per command. Without this
-/// limit, one command with many equal items would block the server for minutes.
+/// Maximum number of sub-filters that one command may add. Further items are refused as if memory were refused. Each
+/// item is looked up in all sub-filters, and `cf-max-expansions` is checked only once per command. Without this limit,
+/// one command with many equal items would block the server for minutes.
 const MAX_GROWTHS: u32 = 4096;
 
 /// Whether an item is added that seems to be in the filter already.
@@ -245,7 +245,7 @@ fn change(
     if filter.num_sub_filters() != sub_filters {
         key.recount();
     }
-    // A compaction resets the deletions that a filter counts; deleting an item increments them.
+    // A compaction resets the filter's count of deletions; a deletion increments it.
     if changed && is_compacted {
         stats().count_compaction();
     }

@@ -13,7 +13,7 @@ pub const MAX_CAPACITY: i64 = 1 << 30;
 const MIN_INITIAL_SIZE: i64 = 4;
 /// Valid bucket sizes.
 pub const BUCKET_SIZES: RangeInclusive<i64> = 1..=255;
-/// Valid maximums of evictions per insertion.
+/// Valid limits of evictions per insertion.
 pub const ITERATIONS: RangeInclusive<i64> = 1..=65535;
 /// Valid growth factors; 0 stands for a filter that does not grow.
 pub const EXPANSIONS: RangeInclusive<i64> = 0..=MAX_EXPANSION as i64;
@@ -96,7 +96,7 @@ pub fn parameters() -> Parameters {
     }
 }
 
-/// The number of sub-filters from which on a filter accepts no more items.
+/// A filter with this many sub-filters accepts no more items.
 pub fn max_sub_filters() -> u64 {
     MAX_SUB_FILTERS.load(Ordering::Relaxed).unsigned_abs()
 }

@@ -44,7 +44,7 @@ const EXPANSION: Range = Range {
 };
 
 impl Range {
-    /// A value that is in the range. `N` holds every number of the range.
+    /// Parses a value that is in the range. `N` can hold every number of the range.
     fn parse<N: TryFrom<i64>>(&self, value: Argument<'_>) -> Result<N, Error> {
         let value = value.integer().ok_or(self.unparsable)?;
         let value = Some(value).filter(|value| self.range.contains(value));
@@ -156,8 +156,8 @@ pub struct InsertOptions {
     pub reserve: ReserveOptions,
     /// Whether a missing filter is created.
     pub create: bool,
-    /// Whether every server accepts the options: the smallest valid capacity depends on the bucket size that is
-    /// configured there, even if the key exists.
+    /// Whether every server accepts the options. The smallest valid capacity depends on the bucket size that a server
+    /// is configured with, even if the key exists.
     pub accepted_everywhere: bool,
     /// The argument of the first item.
     pub first_item: usize,

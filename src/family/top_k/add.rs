@@ -81,7 +81,7 @@ fn add_all(
     Ok(())
 }
 
-/// Adds the items in blocks of `N`, whose items are all hashed before the first is added.
+/// Adds the items in blocks of `N`. All items of a block are hashed before the first of them is added.
 fn add_each<'a, const N: usize>(
     call: &mut Call<'a>,
     sketch: &mut TopK,

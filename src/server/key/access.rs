@@ -11,7 +11,7 @@ static OPEN: AtomicI32 = AtomicI32::new(0);
 /// The value of [`OPEN`] while a key is open for writing.
 const WRITING: i32 = -1;
 
-/// A key is open for reading.
+/// Token: a key is open for reading.
 #[derive(Debug)]
 pub(super) struct Reader;
 
@@ -25,8 +25,8 @@ impl Reader {
         );
     }
 
-    /// Must be called after the key was opened: opening it can run another module, and that a command of this module,
-    /// which leaves the count as it was.
+    /// Must be called after the key was opened: opening it can run another module, which can run a command of this
+    /// module. That command leaves the count as it was.
     pub(super) fn begin() -> Self {
         OPEN.store(OPEN.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         Self
@@ -39,7 +39,7 @@ impl Drop for Reader {
     }
 }
 
-/// A key is open for writing, and no other key is used.
+/// Token: a key is open for writing, and no other key is open.
 #[derive(Debug)]
 pub(super) struct Writer;
 

@@ -88,7 +88,7 @@ impl<T: DataType> ReadKey<T> {
         self.0.value().map(|counted| unsafe { &(*counted).value })
     }
 
-    /// Measures the value's memory again, for INFO: after a read allocated or freed what the value caches. Cost: as
+    /// Measures the value's memory again, for INFO. Must be called after a read changed what the value caches. Cost: as
     /// [`WriteKey::recount`].
     pub fn recount(&self) {
         if let Slot::Found(counted) = self.0.value() {
@@ -126,7 +126,7 @@ impl Call<'_> {
         try_collect(opened.map(|opened| ReadKey(opened, Reader::begin())))
     }
 
-    /// Opens the key in argument `index` for writing. A command that also reads other keys reads them before, or uses
+    /// Opens the key in argument `index` for writing. A command that also reads other keys reads them first, or uses
     /// [`Call::merge`].
     ///
     /// # Panics

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
 
-/// The mode in which a key is opened that may be changed.
+/// The mode that opens a key for writing.
 pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
 
 /// An open key, which is closed when dropped. Whoever uses its value must hold a token of [`super::access`].
@@ -43,9 +43,10 @@ impl<T: DataType> OpenedKey<T> {
     /// Opens several keys. No other code runs after the first of them is open.
     ///
     /// Opening a key can run other modules, because an expired key is deleted and a missing key is reported, and both
-    /// are events. A handler of such an event may delete other keys, also those that are open already. So each key is
-    /// opened and closed once before. The second time nothing can run: the clock does not advance during a command, a
-    /// missing key is not opened again, and a key that is opened for writing is not reported as missing.
+    /// are events. A handler of such an event may delete other keys, including keys that are already open. So all keys
+    /// are opened in two passes, and the first pass closes each key again. No handler runs in the second pass: the
+    /// clock does not advance during a command, a missing key is not opened again, and a key that is opened for writing
+    /// is not reported as missing.
     ///
     /// # Errors
     /// [`TryReserveError`] if there is no memory for a list of the keys.

@@ -68,8 +68,8 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
-    /// A new value for the key. [`Entry::store`] puts it there, in place of what the key then holds. A time to live is
-    /// lost; to keep it, change the existing value.
+    /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, replaces what the key then
+    /// holds, and removes the time to live. To keep the time to live, use [`WriteKey::replace`].
     ///
     /// # Errors
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
@@ -83,12 +83,12 @@ impl<T: DataType> WriteKey<T> {
         })
     }
 
-    /// Replaces the value of the key, whose time to live stays. If the key is missing, [`Entry::store`] puts the value
-    /// there.
+    /// Replaces the value of the key and keeps its time to live. If the key is missing, [`Entry::store`] puts the value
+    /// into it.
     ///
     /// # Errors
     /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
-    /// (`sketch-max-key-bytes`) and more than the old value, which stays.
+    /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
     pub fn replace(self, value: T) -> Result<Entry<T>, Error> {
         match self.opened.value() {
             Slot::WrongType => Err(Error::WrongType),
@@ -115,7 +115,7 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
-    /// Checks that the key may take so many bytes. If not, that counts as a refusal of the family.
+    /// Checks that the key may take this many bytes. If not, counts a refusal for the family.
     fn check(&self, bytes: usize) -> Result<(), Error> {
         match self.max_bytes {
             Some(max) if bytes as u64 > max => {
@@ -129,8 +129,9 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
-    /// Measures the value's memory again, for INFO: after a change that allocated or freed a block. Cost: one call of
-    /// the server per block. If a value has many blocks that change often, see [`Entry::count_changes`].
+    /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
+    /// Cost: one call of the server per block. If a value has many blocks that change often, see
+    /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(counted) = self.opened.value() {
             // SAFETY: as in `get`.
@@ -139,7 +140,8 @@ impl<T: DataType> WriteKey<T> {
     }
 }
 
-/// A value that a command changes: that of its key, or a new one that is put there when it is complete.
+/// A value that a command changes: the value of its key, or a new one that [`Entry::store`] puts there when it is
+/// complete.
 #[derive(Debug)]
 pub struct Entry<T: DataType> {
     place: Place<T>,

@@ -73,11 +73,12 @@ impl Chain {
     /// Adds all items of `others`. Afterwards the chain contains every item that it contained before or that one of
     /// `others` contains. Filters that a shorter chain lacks count as empty. Returns whether the chain changed.
     ///
-    /// The bits are exact. The number of items of each filter is exact if only one operand has items in it, or if one
-    /// operand contains all bits of the others (it is then the largest number). Otherwise it is estimated from the fraction
-    /// of set bits (Swamidass & Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical
-    /// Retrieval", J. Chem. Inf. Model. 47(3), 2007, section 2.3), and is at least the largest number and at most the sum
-    /// of the operands. It may exceed the capacity of the filter; the error rate is then higher than specified.
+    /// The bits are exact. The number of items of each filter is exact if only one operand has items in it. It is also
+    /// exact if one operand contains all bits of the others: it is then the largest number. Otherwise it is estimated
+    /// from the fraction of set bits (Swamidass & Baldi, "Mathematical Correction for Fingerprint Similarity Measures
+    /// to Improve Chemical Retrieval", J. Chem. Inf. Model. 47(3), 2007, section 2.3), and is at least the largest
+    /// number and at most the sum of the operands. It may exceed the capacity of the filter; the error rate is then
+    /// higher than specified.
     ///
     /// Cost: three passes over the bits of each operand; an operand that occurs several times is read once. `max_bytes`
     /// limits the bytes that are read, see [`check_work`]. The bytes of new filters are requested from `budget`.

@@ -23,7 +23,7 @@ const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
 /// Seed of the first 32-bit hash, which old chains use.
 const SEED_32: u32 = 0x9747_b28c;
 
-/// The largest error rate of new chains. The caller replaces higher rates by it.
+/// The largest error rate of new chains. The caller replaces higher rates with it.
 pub const MAX_ERROR_RATE: f64 = 0.25;
 
 /// The largest number of items of a chain: the largest integer of a reply.

@@ -1,7 +1,7 @@
 //! Increments and queries.
 //!
-//! The items of a command are processed in batches: first the cells of all items of a batch are located, and prefetched
-//! if the sketch is large, then they are read and written item by item, in order.
+//! The items of a command are processed in batches. The cells of all items of a batch are located first, and prefetched
+//! if the sketch is large. Then they are read and written item by item, in order.
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
@@ -206,7 +206,7 @@ impl CountMin {
 struct Batch<T, const L: usize, const G: usize> {
     /// The column of each item in each row. Columns beyond the last row are not used.
     columns: [[[u32; L]; G]; BATCH],
-    /// A value of the caller per item: the increment.
+    /// A value that the caller passes per item: the increment.
     values: [T; BATCH],
     len: usize,
 }

@@ -5,8 +5,8 @@
 //! the first-level cache, source by source. The inner loops then run over plain arrays, which the compiler vectorizes,
 //! and the destination may be a source.
 //!
-//! A source that is given several times is read once, with the sum of its weights, unless partial sums might overflow:
-//! then all sources are summed in their order.
+//! A source that is given several times is read once, with the sum of its weights. If partial sums might overflow, all
+//! sources are summed in their order instead.
 
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
@@ -172,7 +172,7 @@ impl CountMin {
         for source in sources {
             let cells = &C::all(&source.sketch.unwrap_or(self).cells)[block.clone()];
             let terms = sums.iter_mut().zip(cells);
-            // 1 is the default weight, and multiplications of 64 bits are slow.
+            // 1 is the default weight, and 64-bit multiplications are slow.
             if source.weight == 1 {
                 for (sum, &cell) in terms {
                     *sum = sum.wrapping_add(C::count(cell).cast_signed());

@@ -2,9 +2,10 @@
 //!
 //! A sketch has `depth` rows of `width` counters. Each row hashes an item to one of its cells. An increment adds to the
 //! item's cell in every row, and the estimate is the smallest of these counts. If nothing is subtracted that was not
-//! added before, the estimate is never below the true count; it is above where other items share all of its cells. G.
-//! Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its applications", Journal
-//! of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec: count-min-sketch.md).
+//! added before, the estimate is never below the true count; it is above the true count if other items share the item's
+//! cell in every row. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its
+//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec:
+//! count-min-sketch.md).
 //!
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters
@@ -135,8 +136,8 @@ impl CountMin {
         self.shape
     }
 
-    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is 4 GiB in
-    /// all passes. Cost: one step per item if there is a limit.
+    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise all passes together may
+    /// hash at most 4 GiB. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
         let rows = self.shape.depth();

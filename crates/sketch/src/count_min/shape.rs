@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn powers_of_two_have_their_exponent_as_depth() {
-        // As with glibc's log10f, for all of them, subnormal ones included.
+        // glibc's log10f gives these depths too, also for subnormal numbers.
         for exponent in 1..=149 {
             let probability = 2f64.powi(-exponent);
             let depth = exponent.unsigned_abs().into();
@@ -172,7 +172,7 @@ mod tests {
             30, 44, 19, 8, 8, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
         ];
         for (depth, units) in (1u32..).zip(UNITS_BELOW) {
-            // 2^-depth in single precision, from 2^-127 on a subnormal number.
+            // 2^-depth in single precision; below 2^-126 a subnormal number.
             let power = if depth < 127 {
                 (127 - depth) << 23
             } else {

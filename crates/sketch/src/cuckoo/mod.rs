@@ -42,7 +42,7 @@ pub enum CuckooError {
     /// No empty slot was found and the filter does not grow (expansion 0).
     #[error("the filter is full and does not grow")]
     Full,
-    /// Memory for a sub-filter was refused, or the limit is reached: 65535 sub-filters, or 2^56 buckets of the next.
+    /// Memory for a sub-filter was refused, or a limit is reached: 65535 sub-filters, or 2^56 buckets in the next one.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
@@ -170,7 +170,7 @@ impl CuckooFilter {
         self.shape.parameters
     }
 
-    /// The size that CF.INFO replies: 40 bytes, 16 per sub-filter, and the slots (spec: cuckoo.md). The memory usage is
+    /// The size that CF.INFO reports: 40 bytes, 16 per sub-filter, and the slots (spec: cuckoo.md). The memory usage is
     /// different; see [`Blocks`].
     #[must_use]
     pub fn nominal_bytes(&self) -> u64 {

@@ -51,8 +51,8 @@ impl Parts {
         })
     }
 
-    /// Encoding versions before 4 do not store the parameters: they are `defaults`. Several sub-filters have the same size
-    /// there, so their expansion is 1 instead.
+    /// Encoding versions before 4 do not store the parameters, so `defaults` are used. If there are several
+    /// sub-filters, they have the same size, so the expansion is 1 instead of the default.
     fn decode_values(
         source: &mut dyn Source,
         encoding_version: u16,

@@ -151,9 +151,9 @@ impl SubFilter {
         false
     }
 
-    /// Stores the fingerprint in place of another one, which moves to its other bucket and, if that is full, replaces
-    /// another one in turn: at most `max_iterations` evictions. Returns false if none of them reached an empty slot; all
-    /// slots are then unchanged.
+    /// Stores the fingerprint in place of another one. The evicted fingerprint moves to its other bucket and, if that
+    /// is full, evicts another one in turn. At most `max_iterations` evictions. Returns false if no evicted fingerprint
+    /// reached an empty slot; all slots are then unchanged.
     ///
     /// The order of evictions is part of the data format (spec: cuckoo.md, Insert 2).
     pub fn store_with_evictions(&mut self, item: &HashedItem, max_iterations: u16) -> bool {

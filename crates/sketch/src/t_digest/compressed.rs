@@ -91,7 +91,7 @@ impl Compressed {
         }
     }
 
-    /// The value below which the fraction `q`, in [0, 1], of the samples is; nan if empty. Cost: a binary search.
+    /// The value below which the fraction `q` of the samples is; `q` is in [0, 1]. nan if empty. Cost: a binary search.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
         self.at_index(q * self.weight as f64)

@@ -24,8 +24,8 @@ impl TDigest {
     /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur
     /// several times.
     ///
-    /// For each operand, the nodes merged so far are compressed if any is new. Then the centroids of the operand's
-    /// compressed form are appended as samples are. Those of the last operand stay unmerged (spec: t-digest.md,
+    /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
+    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
     /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the
     /// nodes of each operand, and at least one compression per operand.
     ///

@@ -5,13 +5,13 @@
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
 //! the middle.
 //!
-//! Reads do not change the state. They are answered from its compressed form ([`Compressed`]), which is computed
-//! separately and kept until the next write. The state is therefore a function of the writes, and equal on a primary,
-//! on its replica and after a reload. merge.rs merges digests, stored.rs has the stored forms.
+//! Reads do not change the state. They are answered from the compressed form of the state ([`Compressed`]), which is
+//! computed separately and kept until the next write. The state is therefore a function of the writes, and equal on a
+//! primary, on its replica and after a reload. merge.rs merges digests, stored.rs has the stored forms.
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
-//! other node; 16 bytes per centroid of the kept compressed form. Except for the latter, memory depends on the state
-//! only, so that a copy and a loaded digest take what the original takes. [`TDigest::new`] requests the memory of a
+//! other node; 16 bytes per centroid of the kept compressed form. Apart from the compressed form, memory depends only
+//! on the state, so a copy and a loaded digest take as much as the original. [`TDigest::new`] requests the memory of a
 //! full digest from the budget; additions request what they allocate.
 
 mod centroid;
@@ -106,13 +106,13 @@ pub struct TDigest {
     max: f64,
     /// Compressions since the creation or the last reset.
     compressions: i64,
-    /// The nodes of several samples, sorted, and those of one sample that precede one of these with an equal mean. The
-    /// capacity equals the length.
+    /// The nodes of several samples, and the nodes of one sample that precede such a node with an equal mean; sorted.
+    /// The capacity equals the length.
     centroids: Vec<Centroid>,
     /// Sum of the weights of the centroids. Together with the samples at most 2^63 - 1.
     weight: i64,
-    /// Among equal means they follow the centroids. In a `RefCell` because a read sorts them in place, which does not
-    /// change the state: see [`Samples`].
+    /// The other nodes, each of one sample. They follow the centroids of equal mean. In a `RefCell` because a read
+    /// sorts them in place, which does not change the state: see [`Samples`].
     samples: RefCell<Samples>,
     unmerged: Unmerged,
     /// The compressed form of this state. Every write removes it.
@@ -226,7 +226,7 @@ impl TDigest {
         loop {
             let present = merged.as_deref().unwrap_or(&self.centroids);
             let free = self.free_nodes(present.len(), samples.len());
-            // A compression may leave the capacity less one; then one more node is allowed.
+            // A compression may leave `capacity - 1` nodes; then one more node is allowed.
             let free = free.max(usize::from(merged.is_some() && samples.len() == 0));
             let (now, later) = values.split_at(free.min(values.len()));
             samples.append(now);

@@ -4,9 +4,9 @@ use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, capacity_for, reserve_for};
 use std::cmp::Ordering;
 
-/// Samples in the order of their addition, or already in stable order as far as a read or a compression has sorted
-/// them. Sorting in place does not change the state: only the order of equal samples matters, and the sort is stable.
-/// (Equal samples with different bits are 0.0 and -0.0.)
+/// Samples in the order of their addition. A read or a compression sorts the samples added so far, in place. This does
+/// not change the state: only the order of equal samples matters, and the sort is stable. (Equal samples with different
+/// bits are 0.0 and -0.0.)
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     values: Vec<f64>,
@@ -109,9 +109,9 @@ impl Samples {
     }
 }
 
-/// Sorts finite numbers and keeps the order of 0.0 and -0.0 among each other. The standard library's unstable sort is
-/// faster than its stable one and allocates nothing. So the zeros are moved to the front in their order, the other
-/// numbers are sorted, and the zeros are rotated between the negative and the positive numbers.
+/// Sorts finite numbers and keeps the order of the zeros (0.0 and -0.0). The standard library's unstable sort is faster
+/// than its stable one and allocates nothing. So the zeros are moved to the front in their order, the other numbers are
+/// sorted, and the zeros are rotated between the negative and the positive numbers.
 fn sort_stably(values: &mut [f64]) {
     let mut zeros = 0;
     for at in 0..values.len() {

@@ -99,7 +99,7 @@ impl Decay {
         })
     }
 
-    /// An estimate of the most decrements in this many trials, see [`Decay::apply`].
+    /// An estimate of the maximum number of decrements in this many trials, see [`Decay::apply`].
     pub fn max_decrements(&self, trials: u32) -> u64 {
         let trials = f64::from(trials);
         let rate = -math::ln(self.base);

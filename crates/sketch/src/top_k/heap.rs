@@ -3,9 +3,9 @@
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
 //!
-//! The order of equal counts is part of the format (spec: top-k.md), so that the sifting must not be replaced by
-//! another algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with
-//! larger counts, and the root need not be the smallest element.
+//! The order of equal counts is part of the format (spec: top-k.md), so the sifting must not be replaced by another
+//! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
+//! counts, and the root need not be the smallest element.
 
 use super::index::Index;
 use super::item_hash::fingerprint_of;
@@ -254,10 +254,11 @@ impl Heap {
         reserved
     }
 
-    /// Replaces the count of the element at `position` and sifts it down, also if the count dropped (see the module
-    /// documentation).
+    /// Replaces the count of the element at `position` and sifts the element down, even if the count dropped (see the
+    /// module documentation).
     ///
-    /// Returns whether the heap changed. It can with an equal count: the element then swaps with a child of that count.
+    /// Returns whether the heap changed. It can change even if the count does not: the element then swaps with a child
+    /// of equal count.
     #[inline]
     pub fn set_count(&mut self, position: usize, count: u32) -> bool {
         let (before, slot_plus_1) = self.elements.get(position);
@@ -300,7 +301,7 @@ impl Heap {
         was_occupied.then(|| unterminated(&self.spare))
     }
 
-    /// Allocates the slots and the index for `items` items, in place of growth during [`Heap::put`].
+    /// Allocates the slots and the index for `items` items, so that [`Heap::put`] does not grow them.
     pub fn reserve_items(&mut self, items: usize) -> Result<(), OutOfMemory> {
         let max_items = self.len();
         reserve_for(&mut self.slots, items, max_items)?;

@@ -1,11 +1,11 @@
 //! The index: a hash table from tags to heap slots, with linear probing.
 //!
-//! Tags are hashes, so that their low bits are the home entry. An entry contains its tag, and items are compared only
-//! if the tags are equal.
+//! Tags are hashes. The low bits of a tag are its home: the entry where the search for it starts. An entry contains its
+//! tag, and items are compared only if the tags are equal.
 //!
-//! hashbrown's `HashTable` does not fit: it does not give out its memory as a vector, so that neither the defragmenter
-//! nor the memory accounting could treat it as a block (see [`crate::blocks`]), and it does not report the bytes of
-//! its next allocation, which must be requested from the budget first.
+//! hashbrown's `HashTable` is not suitable. It does not expose its memory as a vector, so neither the defragmenter nor
+//! the memory accounting could treat it as a block (see [`crate::blocks`]). It also does not report the bytes of its
+//! next allocation, which must first be requested from the budget.
 
 use super::pairs::{PAIR_BYTES, Pairs};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};

@@ -83,7 +83,7 @@ pub struct TopK {
     random: Random,
 }
 
-/// The initial random state that follows from some content: a hash over the chunks that `digest` feeds.
+/// The initial random state that is derived from the content: a hash over the chunks that `digest` feeds.
 fn seed_from(digest: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Random {
     let mut seed = 0;
     digest(&mut |chunk| seed = murmur64a(chunk, seed));
@@ -358,7 +358,7 @@ impl TopK {
                 max_count = max_count.max(count);
             }
         });
-        // If the largest count is below the root's, all are.
+        // If the largest count is below the root's, so are all counts.
         if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;
         }

@@ -26,8 +26,8 @@ impl Random {
         }
     }
 
-    /// The stored form: the counter, and above it a tag. RedisBloom stores an address in this field, from which the tag
-    /// distinguishes it.
+    /// The stored form: the counter, and above it a tag. RedisBloom stores an address in this field; the tag
+    /// distinguishes the two.
     pub fn to_stored(self) -> u64 {
         tag(self.counter) << COUNTER_BITS | self.counter
     }
@@ -58,9 +58,9 @@ impl Random {
     /// The number of trials that fail before the first success, if each trial succeeds with this probability, in (0,
     /// 1]; `None` if none of `trials` succeeds. Draws one random number.
     ///
-    /// The number of failures has a geometric distribution, and the random number is inverted through it: the result is
-    /// the largest g for which (1 - probability)^g is at least that number. Repeated squaring and bisection find it in
-    /// about 2 log2(g) multiplications.
+    /// The number of failures has a geometric distribution, and is computed by inversion of its distribution function:
+    /// the result is the largest g for which (1 - probability)^g is at least the random number. Repeated squaring and
+    /// bisection find it in about 2 log2(g) multiplications.
     #[inline]
     pub fn failures_before_success(&mut self, probability: f64, trials: u32) -> Option<u32> {
         let drawn = self.next_f64();

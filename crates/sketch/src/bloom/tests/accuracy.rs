@@ -1,7 +1,7 @@
 //! The false-positive rate is at most the specified one.
 //!
-//! The items are fixed, so the tests are deterministic. The bounds are such that a correct filter would fail for random
-//! items with a probability below 1e-6: a binomial count of mean m exceeds m + 5·√m + 10 with less than that.
+//! The items are fixed, so the tests are deterministic. For random items a correct filter would fail with a probability
+//! below 1e-6: a binomial count of mean m exceeds m + 5·√m + 10 with a lower probability.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn bound(rate: f64) -> u32 {
 
 fn fill(chain: &mut Chain, items: u64) {
     for i in 0..items {
-        // A full chain that does not scale refuses items. The test then uses the items before.
+        // A full chain that does not scale refuses items. The test then uses the items that were added before.
         let _ = add(chain, &i.to_le_bytes());
     }
 }

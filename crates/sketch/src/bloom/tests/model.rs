@@ -109,8 +109,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Items occur twice within a block and in different ones; the chain grows in the middle of a block or is full; some
-    /// chains are larger than the caches.
+    /// Items occur twice within a block and in different blocks; the chain grows in the middle of a block or is full;
+    /// some chains are larger than the caches.
     #[test]
     fn batches_equal_single_additions(
         capacity in prop_oneof![9 => 1u64..60, 1 => Just(2_000_000u64)],
@@ -199,7 +199,7 @@ fn contains_block_equals_contains() {
         assert_eq!(chain.filters()[0].shape().hashes, hashes, "{error_rate}");
         let items: Vec<_> = (0..200u32).map(u32::to_le_bytes).collect();
         for item in items.iter().step_by(3) {
-            // The small ones become full and refuse items.
+            // Small filters become full and refuse items.
             let _ = add(&mut chain, item);
         }
         for block in items.chunks(BLOCK_ITEMS) {

@@ -1,7 +1,7 @@
 //! Payloads that RedisBloom 2.8 and 8.10 wrote, and the commands that created them.
 //!
-//! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads; cms.built has one command per line,
-//! bytes other than ASCII letters, digits and `-_.` as `%` and two hexadecimal digits.
+//! tests/golden/dumps/VERSION/cms-*.dump are DUMP payloads. Each line of cms.built is a command. Bytes other than ASCII
+//! letters, digits and `-_.` are written as `%` and two hexadecimal digits.
 
 use super::super::{CellSize, CountMin, MergeSource, dimensions_for};
 use crate::memory::Budget;

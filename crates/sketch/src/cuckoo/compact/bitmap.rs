@@ -10,8 +10,8 @@ use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
-/// For each bucket of the largest sub-filter a mask with one bit per sub-filter, the oldest lowest: whether the
-/// bucket of that number, reduced to the size of the sub-filter, has an empty slot.
+/// For each bucket of the largest sub-filter, a mask with one bit per sub-filter, the oldest lowest. The bit is set if
+/// the bucket of that number, reduced to the size of the sub-filter, has an empty slot.
 ///
 /// A bit may be set although the bucket is full: several masks refer to the same bucket of a smaller sub-filter, and
 /// only the one that was used is updated. No bit is clear although the bucket has an empty slot.
@@ -191,8 +191,8 @@ struct Candidate {
     sub_filter: u8,
 }
 
-/// The plane of a sub-filter: one bit per bucket, the first lowest, whether it has an empty slot. Fewer than 64 buckets are
-/// repeated. `None` if memory is refused.
+/// The plane of a sub-filter: one bit per bucket, the first lowest. A bit is set if the bucket has an empty slot. The
+/// bits of fewer than 64 buckets are repeated. `None` if memory is refused.
 fn plane_of(sub_filter: &SubFilter) -> Option<Vec<u64>> {
     let buckets = usize::try_from(sub_filter.bucket_mask() + 1).ok()?;
     let mut plane = with_capacity(buckets.div_ceil(64)).ok()?;

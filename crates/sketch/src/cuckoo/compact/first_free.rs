@@ -8,8 +8,8 @@ use crate::memory::{Budget, with_capacity};
 /// For each bucket, the number of the oldest sub-filter that may have an empty slot in it. All sub-filters have the
 /// same size. This is always so for more than 56 of them, because a larger expansion reaches 2^55 buckets earlier.
 ///
-/// Each number only rises, because sub-filters only fill up. A compaction tests each bucket at most once more than
-/// fingerprints look it up.
+/// The numbers only rise, because sub-filters only fill up. A whole compaction therefore makes at most one test per
+/// bucket of a sub-filter and one per lookup of a bucket.
 #[derive(Debug)]
 pub(super) struct FirstFree {
     numbers: Vec<u16>,

@@ -8,8 +8,9 @@
 //! - [`FirstFree`] has one number per bucket, for more than 64 older sub-filters. Its total cost is linear in the
 //!   slots, where probing is quadratic in the sub-filters.
 //!
-//! During a compaction the older sub-filters only fill up, and each next source has fewer of them. A bucket that was
-//! found full therefore stays full. Both indexes rely on that.
+//! A compaction processes one sub-filter (the source) after another, from the newest to older ones, so each source has
+//! fewer older sub-filters than the previous one. The older sub-filters only fill up. A bucket that was found full
+//! therefore stays full. Both indexes rely on that.
 
 use super::bitmap::Bitmap;
 use super::first_free::FirstFree;

@@ -1,9 +1,10 @@
 //! Finds empty slots by testing the buckets of one older sub-filter after another.
 //!
-//! Each fingerprint in turn must move to the oldest sub-filter with an empty slot. Whether the first sub-filter has one
-//! for a fingerprint depends only on the fingerprints offered to it before; the second sub-filter is offered those that
-//! the first had no empty slot for, in the same order; and so on. So a whole block can be offered to one sub-filter
-//! after another with the same result. Within a block the memory accesses are then independent of each other.
+//! Each fingerprint in turn must move to the oldest sub-filter with an empty slot for it. Whether a sub-filter has an
+//! empty slot depends only on the fingerprints that were offered to it before. Each sub-filter is offered the
+//! fingerprints for which the older ones had no empty slot, in the same order. So a whole block can be offered to one
+//! sub-filter after another with the same result. Within a block the memory accesses are then independent of each
+//! other.
 
 use super::free_slots::BLOCK_SLOTS;
 use crate::cuckoo::bucket;
@@ -46,8 +47,8 @@ pub(super) fn move_block(
     len < all
 }
 
-/// Moves the fingerprints in the slots `pending` of a block into a sub-filter as far as it has empty slots. The slots of
-/// the remaining ones are in the front of `pending` afterwards; returns their number.
+/// Moves the fingerprints in the slots `pending` of a block into a sub-filter as far as it has empty slots. Afterwards
+/// the front of `pending` lists the slots of the remaining fingerprints. Returns their number.
 ///
 /// Whether a bucket has an empty slot is unpredictable, so nothing here branches on it.
 fn offer<const SIZE: usize>(

@@ -1,4 +1,4 @@
-//! Invalid and damaged bytes: they are refused, or what they load is safe to use.
+//! Invalid and damaged bytes are refused, or load as a filter that is safe to use.
 
 use super::golden::{GOLDEN, golden};
 use super::*;

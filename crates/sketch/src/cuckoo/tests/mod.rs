@@ -142,8 +142,8 @@ proptest! {
     }
 }
 
-/// A filter with at most `sub_filters` sub-filters (fewer if it does not grow or has 20,000 slots before) and random
-/// slots, of which `holes` percent are empty.
+/// A filter with `sub_filters` sub-filters (fewer if it does not grow or has reached 20,000 slots) and random slots, of
+/// which `holes` percent are empty.
 fn random_filter(
     capacity: u64,
     parameters: Parameters,

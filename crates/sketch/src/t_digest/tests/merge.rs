@@ -56,7 +56,7 @@ fn a_merge_above_the_work_limit_is_refused() {
         TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)
             .map(|merged| merged.observations())
     };
-    // Three nodes of each operand, and 0, 3 and 6 before it.
+    // Three nodes of each operand, and 0, 3 and 6 nodes of the result before it.
     let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
     assert_eq!(merge(&[&one; 3], bytes), Ok(9));
     let refused = merge(&[&one; 3], bytes - 1);

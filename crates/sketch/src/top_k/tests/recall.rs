@@ -78,7 +78,7 @@ impl MersenneTwister {
         (f64::from(high) * 67_108_864.0 + f64::from(low)) / 9_007_199_254_740_992.0
     }
 }
-/// Item numbers, the most frequent item is 0; drawn with seed 1.
+/// Item numbers, drawn with seed 1. The most frequent item is 0.
 fn zipf_stream() -> Vec<usize> {
     let mut sum = 0.0;
     let cumulative: Vec<f64> = (1..=UNIVERSE)
