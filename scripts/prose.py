@@ -3,7 +3,7 @@
 
 usage: prose.py FILE_OR_DIRECTORY ...
 
-Reads Markdown files. Code is not checked. Prints each finding with a better phrase; the exit status is 1 if there is one.
+Reads Markdown files. Code and quotations are not checked. Prints each finding with a better phrase; the exit status is 1 if there is one.
 """
 
 import re
@@ -54,7 +54,7 @@ def findings(path):
         if line.startswith("```"):
             in_code = not in_code
         elif not in_code:
-            prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>", " ", line)
+            prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>|\"[^\"]*\"", " ", line)
             for match in PATTERN.finditer(prose):
                 yield number, match[0], ADVICE[int(match.lastgroup[1:])]
 
