@@ -169,7 +169,7 @@ pub fn cuckoo() -> Measured {
         "slots in use at the first refused item",
         "with MAXITERATIONS 500",
         "false positives when half full",
-        "false positives just before the refusal",
+        "false positives before the refusal",
         "upper bound",
     ];
     Measured {
