@@ -13,22 +13,22 @@ help: ## list the targets
 	@echo 'ROUGHLY_SERVER is the server program: ROUGHLY_SERVER=/path/to/redis-server make test'
 	@echo 'On Debian, targets install missing packages as root and print their names.'
 
-run: ## build the module and start a server with it on port PORT (6379), until Ctrl-C
+run: ## build the module and start a server with it on port PORT (default 6379), until Ctrl-C
 	@scripts/run.sh
 
 test: ## run all tests on the installed server; install a server if there is none
 	@scripts/test.sh
 
-test-matrix: ## run the server tests on every supported Redis and Valkey that Debian has
+test-matrix: ## run the server tests on every supported Redis and Valkey version that Debian packages
 	@scripts/test-matrix.sh
 
-test-clients: ## call every command through Python, Node and Rust clients, and run the examples (also Go)
+test-clients: ## call every command through Python, Node and Rust clients, and run the examples (also in Go)
 	@scripts/test-clients.sh
 
-test-kills: ## kill a server KILLS (200) times during writes, with SEED (8); report lost writes
+test-kills: ## kill a server KILLS times (default 200) during writes, with seed SEED (default 8); report lost writes
 	@scripts/test-kills.sh
 
-test-math: ## compare 100 million logarithms with a recorded checksum of glibc
+test-math: ## compute 100 million logarithms and compare their checksum with the recorded one of glibc
 	ROUGHLY_MATH_INPUTS=100000000 cargo test --quiet -p roughly-sketch --lib math::
 
 test-sizing: ## test docs/sizing.html in a headless browser
@@ -58,10 +58,10 @@ abilities: ## write docs/abilities.md from the records of test-matrix and test-d
 cluster: ## demonstrate the module on a cluster of six nodes
 	@scripts/cluster.sh
 
-fuzz: ## fuzz every decoder and every sketch, for MINUTES (11) in total
+fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 	@scripts/fuzz.sh
 
-soak: ## run mixed traffic of all families on a real server for MINUTES (5)
+soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
 	@scripts/soak.sh
 
 valgrind: ## run the server tests under valgrind, to find invalid accesses and leaks
@@ -73,7 +73,7 @@ asan: ## run unit tests and the mutation test under AddressSanitizer and LeakSan
 tour: ## demonstrate the module with 100,000 English words
 	@scripts/tour.sh
 
-bench: ## run all benchmarks; this is long and needs a machine without other load
+bench: ## run all benchmarks; takes long and needs a machine without other load
 	@scripts/bench.sh
 
 bench-report: ## write the tables and charts of docs/performance.md from the last results of bench
@@ -87,7 +87,7 @@ build: ## build the release module, target/release/libroughly.so
 	@scripts/install.sh build
 	cargo build --release --lib
 
-install: ## install the built module and its configuration under PREFIX (/usr)
+install: ## install the built module and its configuration under PREFIX (default /usr)
 	@scripts/stage.sh target/release/libroughly.so target/install
 	@target/install/install.sh
 
@@ -103,7 +103,7 @@ deb: ## build the Debian package, target/dist/*.deb
 test-packages: ## install, use and remove the packages on Debian systems in chroots
 	@scripts/test-packages.sh
 
-test-reproducible: ## build the module of the packages twice and compare the bytes
+test-reproducible: ## build the packaged module twice and compare the bytes
 	@scripts/test-reproducible.sh
 
 fmt: ## format the sources

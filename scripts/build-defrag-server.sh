@@ -2,9 +2,9 @@
 # Builds a server that supports active defragmentation: target/servers/redis-defrag/server. Takes no arguments.
 # Does nothing if the server exists.
 #
-# Active defragmentation needs the jemalloc in Redis's sources, which has an extension for it. Debian's packages
-# are linked with the system's jemalloc and refuse activedefrag. This script builds Debian's source package of
-# Redis 7.0 (bookworm) with the jemalloc in it. It installs only the build tools.
+# Active defragmentation needs the extended jemalloc in Redis's sources. Debian's packages are linked with the
+# system's jemalloc and refuse activedefrag. This script builds Debian's source package of Redis 7.0 (bookworm)
+# with the extended jemalloc. It installs only the build tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/private-apt.sh

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Creates a small system of a Debian release in target/chroots/SUITE, for testing packages, and prints its path.
+# Creates a minimal Debian system in target/chroots/SUITE, for testing packages, and prints its path.
 #
 #   scripts/chroot.sh SUITE [PACKAGE...]
 #   scripts/chroot.sh bookworm redis-server
 #
 # The system contains Debian's minimal packages and PACKAGE... It is created once; later calls only print the
-# path. No package starts a service in it. Needs root. Exits with status 1 if no archive has the release.
+# path. No package starts a service in it. Needs root.
+#
+# Exit status: 1 if no archive has the release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1

@@ -120,7 +120,7 @@ found=$(by_shard BF.MEXISTS user: | ones)
 false_positives=$(by_shard BF.MEXISTS other: | ones)
 echo "  $added of $items items were new; $found of them are found; $false_positives of $items other items are found"
 [ "$found" -eq "$items" ] || fail "an item is missing"
-# The error rate is 0.001: 20 are expected, and 60 is nine standard deviations more.
+# The error rate is 0.001: 20 are expected, and 60 is almost nine standard deviations above.
 [ "$false_positives" -lt 60 ] || fail "too many false positives"
 for port in "${ports[@]:0:3}"; do
     echo "  node $port has $(node "$port" DBSIZE) of $shards shards"

@@ -5,6 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install.sh site
-# The notice about a later major version of MkDocs is not about this site.
+# The variable suppresses a notice about MkDocs 2, which this site does not use.
 NO_MKDOCS_2_WARNING=1 target/site-tools/bin/mkdocs --quiet build --strict
 echo "docs: target/site/index.html" >&2

@@ -15,7 +15,7 @@
 #   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
 #   site     the generator of the documentation site, under target/site-tools
 #   examples the Python client for Redis that the examples in docs/ use
-#   clients  the clients of tests/clients, under target/clients, Python and Node, and Go with a Redis client
+#   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the linker of the packages, under target/zig
 #   chroot   debootstrap, which creates the systems for testing packages
 #

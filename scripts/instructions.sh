@@ -80,12 +80,12 @@ load() {
     fi
 }
 
-# Adds up the instructions in a callgrind file: the total and those of the module. The line after "calls=" has
-# the cost of the called function, which the file also lists under that function.
+# Adds up the instructions in a callgrind file: the total and those of the module. Skips the line after "calls=":
+# it has the cost of the called function, which the file also lists under that function.
 # shellcheck disable=SC2016
 sums='
 /^c?ob=/ {
-    # The file has the name of an object only at the first use of its number, which may be in a call.
+    # The file names an object only where its number first occurs, which may be in a call.
     number = $0; sub(/^c?ob=/, "", number); name = number
     sub(/\).*/, ")", number); sub(/^\([0-9]+\) ?/, "", name)
     if (name != "") names[number] = name

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the words of the documentation,
-# and the shell scripts. Takes no arguments. A warning is an error.
+# Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the wording of the
+# documentation, and the shell scripts. Takes no arguments. A warning is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,8 +3,8 @@
 # suite without changing this machine. Other scripts source this file. The functions use the archives that
 # this machine uses for its own packages.
 
-# Prints the URLs of the archives that are configured on this machine, except for security updates. They may
-# include archives that are not Debian's; apt-get refuses those because of their signature.
+# archives: prints the URLs of the archives that are configured on this machine, except for security updates. Some
+# may not be Debian's; apt-get refuses those because of their signatures.
 archives() {
     # shellcheck disable=SC2016
     apt-get indextargets --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' 'Created-By: Packages' \

@@ -44,7 +44,6 @@ inventory() {
         -o -path ./var/lib/valkey -prune -o -path ./tmp -prune -o -print | LC_ALL=C sort)
 }
 
-# Test the tarball.
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 tar -xzf "$tarball" -C "$dir"
 release=$dir/roughly-$version-linux-x86_64
@@ -60,7 +59,7 @@ left=$(cd "$dir/root" && find . ! -type d -o -name '*roughly*' -o -name redis)
 [ -z "$left" ] || fail "uninstall left $left"
 passed "the tarball installs and uninstalls"
 
-# Test which versions of glibc and which libraries the module requires.
+# The module must load with the oldest supported glibc and no other library.
 symbols=$(objdump -T "$release/libroughly.so" | grep -oE 'GLIBC_[0-9.]+' | sort -uV)
 [ -n "$symbols" ] || fail "the module has no glibc symbols"
 highest=$(tail -n 1 <<< "$symbols")

@@ -14,7 +14,7 @@ fi
 here=$(scripts/build-portable.sh)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-# The path has a space and differs in length and depth, to find build paths in the module.
+# The path has a space and another length and depth, so that a build path in the module changes its bytes.
 clone="$dir/another one/much deeper/down"
 git clone --quiet . "$clone"
 mkdir "$clone/target"

@@ -114,8 +114,8 @@ version=$(cli INFO server | tr -d '\r' | awk -F : '/^(redis|valkey)_version/ { v
 words=$dir/words
 LC_ALL=C sort -u /usr/share/dict/american-english > "$words"
 word_count=$(wc -l < "$words")
-# Items that are never added: no word contains a tilde. Ten items per word keep the random error of a measured
-# rate of 0.01 near 1 % of the rate.
+# Items that are never added: no word contains a tilde. With ten items per word, the standard error of a measured
+# rate of 0.01 is about 1 % of the rate.
 absent=$dir/absent
 sed 's/.*/&~0\n&~1\n&~2\n&~3\n&~4\n&~5\n&~6\n&~7\n&~8\n&~9/' "$words" > "$absent"
 absent_count=$((10 * word_count))

@@ -11,8 +11,8 @@
 # Exit status: 1 if an error or a definite leak has a frame of the module in its stack; otherwise that of the
 # tests. Errors of the server itself are ignored.
 #
-# Valgrind replaces the server's allocator and is slow. Tests of active defragmentation, which needs jemalloc, of
-# time and of memory limits are skipped.
+# Valgrind replaces the server's allocator and is slow. So the script skips tests of time, of memory limits, and of
+# active defragmentation, which needs jemalloc.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 filters=("$@")

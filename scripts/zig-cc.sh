@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The linker of scripts/build-portable.sh: passes its arguments to the C compiler of target/zig, which links against
+# The linker of scripts/build-portable.sh: passes its arguments to the C compiler in target/zig, which links against
 # the glibc version in $ROUGHLY_GLIBC instead of this machine's.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")

@@ -15,7 +15,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Maximum size of a seed. Larger seeds take long and cover no more code.
+/// Maximum size of a seed. Larger seeds take longer and cover no more code.
 const MAX_SEED_BYTES: usize = 4096;
 
 /// The golden payloads of at most [`MAX_SEED_BYTES`].
@@ -51,8 +51,8 @@ fn seeds(family: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Applies one to three faults, most of them near the start, where the sizes are. A tenth of the faults replaces the
-/// end with that of another seed.
+/// Applies one to three faults, most of them near the start, where the sizes are. One fault in ten replaces the end
+/// with that of another seed.
 fn damage(seed: &[u8], seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=numbers.below(3) {

@@ -97,7 +97,7 @@ fn open_page(values: &str) -> Shown {
         let (items, rest) = row.split_once('"').expect("a value");
         let cells = rest.split("</tr>").next().unwrap_or_default();
         let cells = cells.split("data-bytes=\"").skip(1);
-        // No number: more items than one key can hold.
+        // The page shows no number if one key cannot hold that many items.
         let memory = cells.map(|cell| cell.split('"').next().and_then(|n| n.parse().ok()));
         let memory = memory.map(|bytes| bytes.unwrap_or(f64::NAN));
         (number(items), memory.collect())

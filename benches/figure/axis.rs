@@ -50,8 +50,8 @@ impl Axis {
         start + (place(value) - from) / (to - from) * (end - start)
     }
 
-    /// The ticks whose texts are shown between `start` and `end`, so that they do not overlap. `room` is the space that
-    /// a text needs. The first and the last tick have priority, then powers of ten on a logarithmic axis.
+    /// Indexes of the ticks with visible texts on an axis from `start` to `end`: no texts overlap. `room` is the space
+    /// that a text needs. The first and the last tick have priority, then powers of ten on a logarithmic axis.
     pub(super) fn labeled(
         &self,
         (start, end): (f64, f64),

@@ -2,7 +2,7 @@
 
 use super::{Axis, Drawing, LINE, MARGIN, SERIES, TEXT, WIDTH, text_width};
 
-/// A wider label is split at a comma.
+/// Maximum width of a label on one line.
 const MAX_LABEL: f64 = 268.0;
 /// Height of a row with one line of text.
 const ROW: f64 = 26.0;
@@ -16,7 +16,7 @@ pub struct Dots {
     pub values: Vec<(usize, f64, String)>,
 }
 
-/// Rows with an axis of their own.
+/// Rows that share an axis.
 #[derive(Clone, Debug)]
 pub struct Panel {
     pub axis: Axis,
@@ -30,24 +30,23 @@ pub struct Reference {
     pub tolerance: f64,
 }
 
-/// Panels one below the other.
+/// Panels, from top to bottom.
 #[derive(Clone, Debug)]
 pub struct DotChart {
     /// One or more lines of text.
     pub title: String,
     /// Lines of text below the title.
     pub notes: Vec<String>,
-    /// Names of the series. Each has a column of numbers; without names there is one column for all.
+    /// Names of the series, each with its own column of numbers. If empty, all series share one column.
     pub series: Vec<String>,
     pub reference: Option<Reference>,
     pub panels: Vec<Panel>,
 }
 
-/// Splits a label that is too wide after its first comma with a space.
+/// Splits a label that is wider than [`MAX_LABEL`] after the first comma that a space follows.
 fn lines(label: &str) -> Vec<&str> {
     match label.split_once(", ") {
         Some((first, rest)) if text_width(label) > MAX_LABEL => {
-            // The comma stays on the first line.
             vec![&label[..=first.len()], rest]
         }
         _ => vec![label],

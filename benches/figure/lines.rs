@@ -4,10 +4,10 @@ use super::{Axis, Drawing, LINE, MARGIN, SERIES, TEXT, WIDTH, text_width};
 
 /// Height of the plot without axes.
 const PLOT: f64 = 270.0;
-/// A series with more points has markers at every eighth of its length only.
+/// Maximum number of points with a marker each. A series with more points has about eight markers.
 const MAX_MARKERS: usize = 45;
 
-/// A point of a series. `range` is the smallest and the largest value, if several were measured.
+/// A point of a series. `range` is the smallest and the largest value if several were measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     pub x: f64,
@@ -47,7 +47,7 @@ impl LineChart {
         assert!(self.series.len() <= SERIES, "{}", self.title);
         let mut drawing = Drawing::default();
         let below_title = drawing.title(&self.title);
-        // In the order of the lines, from top to bottom.
+        // The legend has the order of the lines, from top to bottom.
         let mut names: Vec<_> = self.series.iter().enumerate().collect();
         let mean = |series: &Series| {
             let values = series.points.iter().map(|point| point.y);

@@ -1,14 +1,14 @@
 //! Figures of the documentation, as SVG, in one style.
 //!
-//! - A figure has a light and a dark style, each with its own background: the reader's browser may choose another
-//!   style than the page has, and the text must be legible then too.
+//! - A figure has a light and a dark style, each with its own background. The text is legible even if the browser
+//!   chooses a style other than the page's.
 //! - The smallest text is 11 pixels high if the figure is 360 pixels wide.
 //! - The legend is above the plot and never covers data.
-//! - Each series has a color and a shape of its markers, for readers who cannot tell the colors apart.
+//! - Each series has its own color and its own marker shape, for readers who cannot tell the colors apart.
 //!
-//! docs/plots/choosing.svg is not generated, and contains the same style sheet.
+//! docs/plots/choosing.svg is not generated, but contains the same style sheet.
 
-// Each target uses some of the kinds of charts.
+// Each target uses only some kinds of charts.
 #![allow(dead_code, unused_imports)]
 
 mod axis;
@@ -68,7 +68,7 @@ text{fill:#e6edf3}
 }
 ";
 
-/// Number of series that a figure can tell apart.
+/// Maximum number of series: each has a different color and marker.
 const SERIES: usize = 6;
 
 /// Estimated width of a text in DejaVu Sans, the widest font of the style sheet.

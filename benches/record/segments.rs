@@ -1,5 +1,5 @@
-//! Times that tolerate a busy machine: the median of many short segments. A segment that the system
-//! interrupts is an outlier and does not change the median.
+//! Time measurements for a busy machine: the median of many short segments. A segment that the system interrupts is
+//! an outlier and hardly changes the median.
 
 use std::time::Instant;
 

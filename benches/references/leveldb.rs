@@ -1,7 +1,7 @@
 //! LevelDB's Bloom filter, written from the description of its algorithm, as a reference: a small, widely
 //! used filter without growth.
 //!
-//! The first probe is a 32-bit hash of the item; each further probe adds that hash rotated right by 17. The
+//! The first probe is a 32-bit hash of the item; each further probe adds that hash, rotated right by 17 bits. The
 //! number of probes is 0.69 times the bits per key, limited to 1 to 30; it is stored in the last byte. A
 //! filter has at least 64 bits.
 

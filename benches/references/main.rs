@@ -193,7 +193,7 @@ fn main() {
             fills,
             divisor,
         }));
-        // Written after each size, because a user may interrupt the large ones.
+        // Written after each size, because a user may interrupt the run at the large sizes.
         let results = json!({"filters": filters, "digests": digests});
         record::write("references.json", results, load_before);
     }

@@ -44,8 +44,8 @@ impl PlainCuckoo {
         slot.map(|slot| *slot = fingerprint).is_some()
     }
 
-    /// Inserts an item. If it finds no empty slot after the maximum number of evictions, it loses the last
-    /// evicted fingerprint and returns false.
+    /// Inserts an item. If there is no empty slot after the maximum number of evictions, returns false; the filter
+    /// has then lost the last evicted fingerprint.
     pub fn insert(&mut self, item: &[u8]) -> bool {
         let (mut fingerprint, first) = self.place(item);
         let second = self.other(first, fingerprint);

@@ -1,9 +1,9 @@
 //! Writes the tables and figures of docs/performance.md (`make bench-report`).
 //!
-//! The report reads the results of the benchmarks from target/bench and copies them to benches/record/measured. It reads
-//! results that are missing in target/bench from benches/record/measured, so that the repository contains the data
-//! of its tables and figures. It reads the comparison with other modules from benches/record/peers, and the memory
-//! of sets and filters from benches/record/memory.json.
+//! The report copies the results of the benchmarks from target/bench to benches/record/measured, so that the repository
+//! contains the data of its tables and figures. Results that are missing in target/bench keep their recorded values.
+//! The comparison with other modules is in benches/record/peers, and the memory of sets and filters in
+//! benches/record/memory.json.
 //!
 //! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
 
@@ -25,7 +25,7 @@ struct Results {
     references: Value,
     growth: Value,
     instructions: Value,
-    /// Roughly and RedisBloom, Roughly and valkey-bloom.
+    /// Comparisons with RedisBloom and with valkey-bloom.
     peers: [Value; 2],
     memory: Value,
 }
@@ -41,7 +41,7 @@ fn read(file: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Reads results from target/bench and records them, or reads the recorded ones.
+/// Records the results in target/bench, if there are any, and reads the recorded results.
 fn measured(name: &str) -> Value {
     let new = record::directory().join(name);
     let file = recorded("measured").join(name);
@@ -52,7 +52,7 @@ fn measured(name: &str) -> Value {
     read(&file)
 }
 
-/// Puts a text between its markers.
+/// Replaces the text between the markers with this name.
 fn replace(document: &str, name: &str, text: &str) -> String {
     let begin = format!("<!-- begin: {name} -->\n");
     let end = format!("<!-- end: {name} -->");

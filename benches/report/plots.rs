@@ -105,7 +105,7 @@ fn curve(curve: &Value) -> Series {
     }
 }
 
-/// The curves with a unit.
+/// The curves whose numbers have this unit.
 fn series(curves: &Value, unit: &str) -> Vec<Series> {
     let curves = curves.as_array().expect("curves").iter();
     let of_unit = curves.filter(|curve| curve["unit"] == unit);
@@ -129,7 +129,7 @@ fn bytes(number: f64) -> String {
     format!("{} {unit}", 1u64 << (exponent - shift))
 }
 
-/// Round numbers up to a largest: even steps, about five.
+/// About five round numbers from 0 to `to`, at equal intervals.
 fn round_numbers(to: f64) -> Vec<f64> {
     let rough = to / 5.0;
     let power = 10f64.powf(rough.log10().floor());
@@ -180,14 +180,14 @@ fn curves(
     .svg()
 }
 
-/// The series of a command: its family, or the commands of the server.
+/// The series of a command: one per family, and one for the built-in commands.
 fn family(name: &str) -> usize {
     let families = ["BF.", "CF.", "CMS.", "TOPK.", "TDIGEST."];
     let family = families.iter().position(|prefix| name.starts_with(prefix));
     family.unwrap_or(families.len())
 }
 
-/// Multiples of EXISTS: commands with one item, and commands with many.
+/// CPU time per command in multiples of EXISTS: a panel for commands with one item, and one for commands with many.
 fn overview(cases: &Value) -> String {
     let cases = cases.as_array().expect("cases");
     let has_many = |name: &str| name.contains(" x") || name.contains(".LIST");
@@ -230,9 +230,8 @@ fn overview(cases: &Value) -> String {
     .svg()
 }
 
-/// The cases that were measured with other modules, in the order of the rows: the name in the data, the label, and whether
-/// the case is in the small figure: of each family a command that writes and one that reads, with one item and
-/// with many if both were measured.
+/// The cases that were measured with other modules, in the order of the rows: the name in the data, the label, and
+/// whether the small figure has the case. The small figure has at least one write and one read of each family.
 const PEER_CASES: [(&str, &str, bool); 22] = [
     ("BF.ADD 10M/0.001", "BF.ADD", true),
     ("BF.ADD 200M/0.001 (cold)", "BF.ADD, 200M", false),
@@ -262,7 +261,7 @@ const PEER_CASES: [(&str, &str, bool); 22] = [
     ("TDIGEST.CDF c1000", "TDIGEST.CDF", false),
 ];
 
-/// Rows of the figure of other modules.
+/// Rows of the comparison with other modules.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PeerRows {
     /// For the README: few enough for a phone.
@@ -275,7 +274,7 @@ fn peers(peers: &[Value; 2], rows: PeerRows) -> String {
     for peer in peers {
         let cases = peer["cases"].as_object().expect("cases").keys();
         let unknown = cases.filter(|name| {
-            // The command of the server itself, for comparison.
+            // The data also has a built-in command, which the figure does not show.
             !PEER_CASES.iter().any(|case| case.0 == *name) && *name != "floor EXISTS"
         });
         assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&String>::new());
@@ -323,7 +322,7 @@ fn peers(peers: &[Value; 2], rows: PeerRows) -> String {
 /// Memory of a set and of filters, by number of items.
 fn memory(memory: &Value) -> String {
     let curves = memory["curves"].as_array().expect("curves").iter();
-    // A set of Valkey is too close to one of Redis to tell them apart in the figure.
+    // In the figure, the curve of a Valkey set would cover that of a Redis set.
     let series = curves
         .filter(|curve| curve["name"] != "Set of Valkey")
         .map(curve);

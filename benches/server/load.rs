@@ -1,7 +1,7 @@
 //! Pipelined load: repeats one command with different items over several connections.
 //!
 //! One thread serves all connections: while it reads the replies to one batch, the server executes the
-//! others. Replies are discarded. An error reply ends the benchmark, so that errors are never measured.
+//! others. Replies are discarded. An error reply ends the benchmark, so that no errors are measured.
 
 use crate::stream::Numbers;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::net::TcpStream;
 const CONNECTIONS: usize = 8;
 /// Maximum number of pipelined commands per connection.
 const MAX_PIPELINED_COMMANDS: usize = 64;
-/// Maximum number of pipelined arguments per connection; limits commands with many arguments further.
+/// Maximum number of pipelined arguments per connection. Fewer commands with many arguments are pipelined.
 const MAX_PIPELINED_ARGUMENTS: usize = 6_400;
 /// Digits of a generated number.
 const DIGITS: usize = 12;

@@ -62,7 +62,7 @@ fn fill_bloom(connection: &mut Connection, capacity: i64) {
     }
 }
 
-/// Fills the two buckets of one item, which have four slots.
+/// Fills the two buckets of one item, which have four slots in total.
 fn fill_buckets(connection: &mut Connection, _: &mut Connections) {
     for _ in 0..4 {
         ok(connection, "CF.ADD k item");
@@ -70,7 +70,7 @@ fn fill_buckets(connection: &mut Connection, _: &mut Connections) {
     assert_eq!(cuckoo_field(connection, "Number of filters"), 1);
 }
 
-/// Deletes items until one more deletion exceeds a tenth of the remaining items.
+/// Deletes items until one more deletion makes the number of deleted items exceed a tenth of the remaining items.
 fn delete_a_tenth(connection: &mut Connection, connections: &mut Connections) {
     // The measured command deletes this item, so it must exist.
     ok(connection, "CF.ADD k last");
@@ -118,7 +118,7 @@ fn ok(connection: &mut Connection, command: &str) {
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }
 
-/// The longest time of a command in the entries of SLOWLOG: id, timestamp, microseconds, arguments, ...
+/// The longest time of a command in SLOWLOG. Fields of an entry: id, timestamp, microseconds, arguments, ...
 fn longest(log: &Reply, command: &str) -> i64 {
     let of_entry = |entry: &Reply| {
         let fields = entry.items()?;

@@ -19,7 +19,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// newMessages returns the IDs that were not processed before: deduplicating a stream consumer.
+// newMessages returns the IDs that were not processed before.
 func newMessages(conn redis.Conn, ids []string) ([]string, error) {
 	isNew, err := redis.Ints(conn.Do("BF.MADD", redis.Args{"orders:seen"}.AddFlat(ids)...))
 	if err != nil {

@@ -71,7 +71,7 @@ public class Recipes {
                 .toList();
     }
 
-    /** Latency percentiles: one digest per pod, merged when somebody asks. */
+    /** Latency percentiles: one digest per pod, merged by each query. */
     static void recordLatencies(UnifiedJedis jedis, String pod, double... milliseconds) {
         jedis.tdigestAdd("latency:{checkout}:" + pod, milliseconds);
     }

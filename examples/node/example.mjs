@@ -12,7 +12,7 @@ const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
 const client = await createClient({ url }).connect();
 await client.del(['seen', 'carts', 'views', 'trending', 'latency'].map((name) => `shop:${name}`));
 
-// Bloom filter: was this visitor here before? For at most 1 in 1,000 new visitors the answer is a false yes.
+// Bloom filter: was this visitor here before? The answer is a false yes for at most 1 in 1,000 new visitors.
 await client.bf.reserve('shop:seen', 0.001, 100_000);
 await client.bf.mAdd('shop:seen', ['ann', 'bob']);
 const [ann, cid] = await client.bf.mExists('shop:seen', ['ann', 'cid']);

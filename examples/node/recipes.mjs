@@ -44,7 +44,7 @@ async function topPages(client, hour) {
   return client.topK.listWithCount(`pages:${hour}`);
 }
 
-// Latency percentiles: one digest per pod, merged when somebody asks.
+// Latency percentiles: one digest per pod, merged by each query.
 async function recordLatencies(client, pod, milliseconds) {
   await client.tDigest.add(`latency:{checkout}:${pod}`, milliseconds);
 }

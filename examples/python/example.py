@@ -14,7 +14,7 @@ import redis
 client = redis.Redis(port=int(os.environ.get("ROUGHLY_PORT", 6379)), decode_responses=True)
 client.delete("shop:seen", "shop:carts", "shop:views", "shop:trending", "shop:latency")
 
-# Bloom filter: was this visitor here before? For at most 1 in 1,000 new visitors the answer is a false yes.
+# Bloom filter: was this visitor here before? The answer is a false yes for at most 1 in 1,000 new visitors.
 client.bf().create("shop:seen", errorRate=0.001, capacity=100_000)
 client.bf().madd("shop:seen", "ann", "bob")
 seen = client.bf().mexists("shop:seen", "ann", "cid")

@@ -16,7 +16,7 @@ fn main() -> RedisResult<()> {
         let _: () = c.del(format!("shop:{sketch}"))?;
     }
 
-    // Bloom filter: was this visitor here before? For at most 1 in 1,000 new visitors the answer is a false yes.
+    // Bloom filter: was this visitor here before? The answer is a false yes for at most 1 in 1,000 new visitors.
     let _: () = c.bf_reserve("shop:seen", 0.001, 100_000)?;
     let _: Vec<bool> = c.bf_madd("shop:seen", &["ann", "bob"])?;
     let seen: Vec<bool> = c.bf_mexists("shop:seen", &["ann", "cid"])?;

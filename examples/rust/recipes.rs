@@ -19,7 +19,7 @@ fn new_messages<'a>(c: &mut Connection, ids: &[&'a str]) -> RedisResult<Vec<&'a 
         .collect())
 }
 
-/// Crawler: returns the URLs that were not crawled on one of these days, such as today and the six days before.
+/// Crawler: returns the URLs that were not crawled on any of these days, such as today and the six days before.
 fn due<'a>(c: &mut Connection, urls: &[&'a str], days: &[&str]) -> RedisResult<Vec<&'a str>> {
     let mut requests = pipe();
     for day in days {
@@ -66,7 +66,7 @@ fn top_pages(c: &mut Connection, hour: &str) -> RedisResult<Vec<(String, u64)>> 
         .query(c)
 }
 
-/// Latency percentiles: one digest per pod, merged when somebody asks.
+/// Latency percentiles: one digest per pod, merged by each query.
 fn record_latencies(c: &mut Connection, pod: &str, milliseconds: &[f64]) -> RedisResult<()> {
     let key = format!("latency:{{checkout}}:{pod}");
     cmd("TDIGEST.ADD").arg(key).arg(milliseconds).exec(c)

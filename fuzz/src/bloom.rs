@@ -47,11 +47,11 @@ impl Subject for Chain {
     }
 
     fn old_seeds(&self, latest: &[u8]) -> Vec<Vec<u8>> {
-        // Older versions lack some of the values of version 4.
+        // Encoding versions below 4 lack some of the values of version 4.
         let old = (0..4u8).map(|version| {
             let mut old = latest.to_vec();
             old[0] = version;
-            // Versions 2 and 3 lack the growth factor (25..33); versions 0 and 1 also lack the options (17..25).
+            // Versions 2 and 3 lack the growth factor (bytes 25..33). Versions 0 and 1 also lack the options (17..25).
             old.drain(if version < 2 { 17..33 } else { 25..33 });
             old
         });

@@ -1,9 +1,10 @@
 //! The fuzz drivers, as functions of bytes, so that `tests/mutation.rs` can run them in `cargo test`.
 //!
-//! Each family has two targets. [`stored::stored`] decodes the bytes as a stored form, of any encoding version or a
-//! header with chunks. If the decoder accepts it, every operation on the value must succeed or return an error, and
-//! saving and loading must not change it. `commands` decodes the bytes as a sequence of operations and compares the
-//! results with a simple model. [`dump::payload`] decodes them as a complete DUMP payload.
+//! Each family has two targets. [`stored::stored`] decodes the bytes as a stored form: the values of any encoding
+//! version, or a header with chunks. If the decoder accepts them, every operation on the result must succeed or return
+//! an error, and saving and loading must not change it. `commands` decodes the bytes as a sequence of operations and
+//! compares the results with a simple model. [`dump::payload`], a target for all families, decodes the bytes as a
+//! complete DUMP payload.
 //!
 //! A sketch may allocate at most [`MEMORY_LIMIT`] bytes at once; the fuzzer reports larger blocks.
 

@@ -15,7 +15,7 @@ pub trait Subject: Stored {
     /// Parameters that old encoding versions do not store.
     const DEFAULTS: Self::Defaults;
 
-    /// Whether saving may round the state, so that it is stable only after it was loaded once.
+    /// Whether saving may round the state: only a state that was saved and loaded before must stay equal.
     const ROUNDS: bool = false;
 
     /// Adds an item if the sketch accepts it.
@@ -125,7 +125,7 @@ pub fn seeds<T: Subject>(values: &Values) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Loads and checks the values of a DUMP payload if it has this type. Returns whether it has.
+/// Loads and checks the values of a DUMP payload if it is of this type. Returns whether it is.
 pub fn payload<T: Subject>(id: u64, values: &mut Values) -> bool {
     let is_of_type = is_type::<T>(id);
     if is_of_type {

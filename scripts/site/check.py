@@ -34,7 +34,7 @@ SCREENSHOTS = [
 BAR = 60
 TIMEOUT = 300
 
-# Loads the pages into frames of the width, six at a time, and reports what it measures.
+# Loads the pages into frames of the given width, six at a time, and sends the measurements to the server.
 FRAME = """<!doctype html><meta charset=utf-8><body style="margin:0"><script>
 const {pages, width} = CONFIG;
 const sleep = ms => new Promise(done => setTimeout(done, ms));
@@ -76,7 +76,7 @@ async function measure(page) {
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site, the page with the frame, and takes its results."""
+    """Serves the site and the page with the frames, and receives the measurements of that page."""
 
     def do_GET(self):
         if self.path == "/frame":
@@ -147,7 +147,7 @@ def main():
     screenshots.mkdir(parents=True, exist_ok=True)
     faults = []
     for name, scheme, width, expected in SCHEMES:
-        # A profile of its own, because the site stores the scheme of the first visit.
+        # A new profile, because the site stores the scheme of the first visit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             for result in measure(server, profile, scheme, width, pages):
                 place = f"{result['page']} ({name}, {width} px)"

@@ -1,7 +1,7 @@
 """Hooks of the documentation site (mkdocs.yml).
 
 The pages are written for a Git forge. These hooks make the same files work as a site: links to files outside of docs/
-lead to copies of these files, and the fences of executed examples get a language that the highlighter knows.
+lead to copies of these files, and the fences of executed examples get a language that the highlighter supports.
 """
 
 import os

@@ -35,8 +35,8 @@ t_digest_load() {
     awk -F '\t' '{ print "ZADD\twords:zset\t" $1 "\t" $2 }' "$dir/sums" | pipe
 }
 
-# t_digest_errors KEY: prints each quantile, the reply, and the distance between the quantile and the rank of the
-# reply, as a fraction of all words.
+# t_digest_errors KEY: prints each quantile, the reply, and the difference between the quantile and the rank of the
+# reply. Ranks are fractions of all words.
 t_digest_errors() {
     cli TDIGEST.QUANTILE "$1" "${t_digest_shares[@]}" \
         | awk -v shares="${t_digest_shares[*]}" '
@@ -64,7 +64,7 @@ t_digest_show() {
         echo "  quantile, reply, error of the rank as a fraction of all words:"
         while read -r share answer error; do
             printf '  %8s %12.2f %12s\n' "$share" "$answer" "$error"
-            # The accuracy of compression 100, with a tolerance for the merge.
+            # The accuracy of a digest with compression 100, with a tolerance for the merge.
             check "the error of quantile $share of $key is too large" "$error <= 0.001 + 0.1 * $share * (1 - $share)"
         done < <(t_digest_errors "$key")
         check "the minimum of $key is wrong" \

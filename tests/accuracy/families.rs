@@ -26,7 +26,7 @@ fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -
     }
 }
 
-/// The text of a tick at the multiples of a step; other ticks have none.
+/// The text of a tick: empty unless the value is a multiple of the step.
 fn every(value: f64, step: f64, text: impl Fn(f64) -> String) -> String {
     match value % step {
         0.0 => text(value),
@@ -409,7 +409,7 @@ pub fn t_digest() -> Measured {
     }
 }
 
-/// How far the answers of t-digests are from the requested ranks in the upper tail: mean and range of several streams.
+/// Rank errors of the quantiles of t-digests in the upper tail: mean and range over several streams.
 pub fn t_digest_tail() -> LineChart {
     const STREAMS: u64 = 10;
     /// Samples above each quantile, per 100,000.
@@ -447,7 +447,7 @@ pub fn t_digest_tail() -> LineChart {
             let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
             let most = errors.iter().copied().fold(0.0, f64::max);
             Point {
-                // Beside each other, so that the ranges do not overlap.
+                // Side by side, so that the ranges do not overlap.
                 x: place(*above) + (i as f64 - 1.5) * 0.035,
                 y: mean.max(LEAST),
                 range: Some((least.max(LEAST), most.max(LEAST))),

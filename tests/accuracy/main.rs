@@ -1,7 +1,7 @@
 //! Measures the accuracy of each family, and compares the tables and plots in docs/families/ with the results.
 //!
-//! Streams and seeds are fixed, so every run gives the same figures. `make plots` (ROUGHLY_WRITE=1) writes the tables and
-//! plots; otherwise, a difference fails the test.
+//! Streams and seeds are fixed, so every run gives the same results. `make plots` (ROUGHLY_WRITE=1) writes the tables
+//! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
 #[path = "../../benches/figure/mod.rs"]
 mod figure;

@@ -8,7 +8,7 @@ use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 
-/// Growing Bloom filters. The first sub-filter has half the error rate.
+/// Growing Bloom filters. The first sub-filter has half the error rate of the filter.
 pub fn bloom() -> String {
     let rates = [0.1, 0.01, 0.001, 0.0001];
     let rows = rates.map(|rate| {

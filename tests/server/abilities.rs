@@ -16,7 +16,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
 }
 
-/// The tables of a file: groups of lines that start with a bar.
+/// The tables of a file: groups of lines that start with a vertical bar.
 fn tables(text: &str) -> Vec<Vec<Vec<&str>>> {
     let mut tables = vec![Vec::new()];
     for line in text.lines() {

@@ -38,7 +38,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     let refused = "-ERR Insufficient memory to create filter";
-    // 200 GB.
+    // The filter would take 200 GB.
     let reply = connection.call("BF.RESERVE huge 1e-300 1073741824");
     assert_eq!(reply.to_string(), refused);
     assert!(connection.call("CONFIG SET maxmemory 200mb").is_ok());
@@ -155,7 +155,7 @@ fn a_filter_above_16_mib_is_copied_in_several_chunks() {
 }
 
 /// Creation is replicated with all parameters, so that the settings of the replica do not matter. Covers each way to
-/// create.
+/// create a filter.
 #[test]
 fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Options::new()
@@ -199,7 +199,7 @@ fn filters_created_in_every_way_are_equal_on_a_replica() {
     }
 }
 
-/// A key that a command created remains, also on replicas, if its first item is refused.
+/// If a command creates a key and then refuses the first item, the key remains, also on replicas.
 #[test]
 fn a_key_created_for_a_refused_item_is_replicated() {
     let mut primary = Server::start();

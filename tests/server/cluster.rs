@@ -88,7 +88,8 @@ fn every_command_is_routed_by_its_keys() {
     assert_eq!(merges, mergeable);
 }
 
-/// The commands that a client has executed successfully, to replay on the model.
+/// Writes until the flag is set. Returns the commands and their replies, to replay them on the model, and the number
+/// of redirections.
 fn write_through(
     nodes: &Nodes,
     workload: &mut Workload,
@@ -123,7 +124,7 @@ fn assert_replicas_same(nodes: &Nodes, when: &str) {
         });
         let mut connection = replica.resp2();
         assert!(connection.call("READONLY").is_ok());
-        // After a failover, the client may briefly send readers to the previous owner of the slots.
+        // After a failover, the replica may briefly redirect reads to the previous owner of the slots.
         let mut is_known = |key: &Reply| {
             let key = key.text().expect("a key");
             let found = connection.send(&[b"EXISTS", key]);
@@ -181,7 +182,7 @@ fn slot_migration_during_writes_loses_no_data() {
             for tag in &tags {
                 let slot = slot(tag.as_bytes());
                 let owner = nodes.owner(slot);
-                // Forth in the first round, back in the second.
+                // The first round moves the slot to the next node, and the second round moves it back.
                 nodes.move_slot(
                     slot,
                     if round == 0 {

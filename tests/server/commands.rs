@@ -251,7 +251,7 @@ fn a_write_without_access_does_not_return_stored_data() {
                 family.build(&mut connection, "k");
                 if is_changed {
                     family.change(&mut connection, "k", "NEW");
-                    // An item in the list of every top-k sketch.
+                    // An item that every top-k sketch lists.
                     connection.call("TOPK.INCRBY k v 100000");
                 }
                 let arguments = write.arguments.replace("SOURCE", "k");
@@ -307,7 +307,7 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
                 ("%W~*", !reads),
                 ("~other", false),
                 ("", false),
-                // The permissions for each key of a merge.
+                // A merge needs permissions for its destination and for each source.
                 ("~k", !is_merge),
                 ("~k ~a", !is_merge),
                 ("%RW~k %R~a %R~b", true),
@@ -534,8 +534,8 @@ fn ignored_arguments_are_logged() {
     }
 }
 
-/// An argument after those of a command is either refused, or an additional repeated argument, or named in the log,
-/// so no argument is ignored silently.
+/// No surplus argument is ignored silently: the command refuses it, accepts it as one more repeated argument, or logs
+/// that it ignores it.
 #[test]
 fn surplus_arguments_are_refused_or_logged() {
     let server = Server::start();
@@ -608,7 +608,7 @@ fn ignored_arguments_are_escaped_in_the_log() {
     let seconds = started.elapsed().as_secs() as usize;
     let log = server.log();
     let lines: Vec<_> = log.lines().skip(before).collect();
-    // At most one line per second: no further line.
+    // Only rate-limited lines, at most one per second: the argument cannot start a line of its own.
     assert!((1..=seconds + 2).contains(&lines.len()), "{lines:?}");
     for line in lines {
         assert!(

@@ -16,10 +16,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Debian's Python. The script itself accepts any.
+/// Debian's Python. The script accepts any Python 3.8 or later.
 const PYTHON: &str = "/usr/bin/python3";
 const SCRIPT: &str = "scripts/copy-sketches";
-/// Time until a condition is true.
+/// Maximum time until a condition is true.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a run of the script reported.
@@ -31,7 +31,7 @@ struct Run {
 }
 
 impl Run {
-    /// A count of the summary.
+    /// A count in the summary.
     fn count(&self, name: &str) -> u64 {
         let mut lines = self.output.lines();
         lines
@@ -39,7 +39,7 @@ impl Run {
             .unwrap_or_else(|| panic!("no count {name}: {self:?}"))
     }
 
-    /// Asserts the exit status and some counts; those not named are 0 (except for `found` and `verified`).
+    /// Asserts the exit status and the counts. A count that is not listed must be 0, except for `found` and `verified`.
     fn assert(&self, status: i32, counts: &[(&str, u64)]) {
         assert_eq!(self.status.code(), Some(status), "{self:?}");
         for name in [
@@ -186,7 +186,7 @@ fn the_time_to_live_is_copied() {
         let left = new.call("PTTL bf").integer().expect("a time");
         assert!((2_900_000..=3_000_000).contains(&left), "{left}");
         assert_eq!(new.call("PTTL cf"), Reply::Integer(-1));
-        // A key that is already there gets the time to live of the source, too.
+        // A key that is already at the destination gets the time to live of the source, too.
         old.call("PERSIST bf");
         old.call("PEXPIRE cf 5000000");
         copy(&arguments).assert(0, &[("equal", 5), ("verified", 5)]);
@@ -372,7 +372,7 @@ fn a_key_that_is_removed_during_the_copy_is_reported() {
     run.assert_error(1, "was removed from the source after it was copied");
 }
 
-/// All that was recorded of one release of RedisBloom.
+/// All keys that were recorded from one release of RedisBloom.
 fn recorded(folder: &'static str) -> Vec<(&'static Family, Key)> {
     recorded_families()
         .flat_map(|family| {

@@ -166,7 +166,7 @@ fn counts_stop_at_their_limits() {
         let key = format!("k{size}");
         assert_eq!(dump(&mut on_replica, &key), dump(&mut connection, &key));
     }
-    // Refused: four items per size and one more. Counted: five items per size and one more.
+    // For each cell size, six items are refused and six are counted, and then one more of each.
     let figure = |name: &str| primary.info(&format!("bf_cms_{name}")).unwrap();
     assert_eq!(
         (figure("refusals"), figure("items_added")),
@@ -288,7 +288,7 @@ fn a_merge_can_include_the_destination_and_weights() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     let mut connection = primary.resp2();
-    // The name of a key may be that of an option.
+    // A key may have the name of an option.
     sketches(&mut connection, &["d", "s", "WEIGHTS"]);
     replica.replicate(&primary);
     assert_eq!(connection.call("EXPIRE d 1000"), Reply::Integer(1));

@@ -1,4 +1,5 @@
-//! Kills servers with SIGKILL at random times: afterwards, the server has all acknowledged writes and nothing else.
+//! Kills servers with SIGKILL at random times. Afterwards, the server has all acknowledged writes and no others, except
+//! that it may have the last, unacknowledged write of each client.
 //!
 //! A kill ends the process, not the machine: data that the server passed to the operating system remains. With
 //! `appendfsync always` the server also syncs it to disk before it replies.
@@ -152,7 +153,7 @@ impl Writer {
         self.check_numbers(server, counts);
     }
 
-    /// Every number that was added is present, and no others.
+    /// Checks that every number that was added is present, and that no other numbers are.
     fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
         for (&prefix, &last) in &self.added {
             let set = Family::of(prefix).numbers.expect("a set of numbers");
@@ -262,7 +263,7 @@ fn acknowledged_writes_survive_a_kill() {
     for _ in 0..kills {
         let preamble = random.pick(&["yes", "no"]);
         server.call(&format!("CONFIG SET aof-use-rdb-preamble {preamble}"));
-        // Slows rewrites and saves down; in microseconds per key.
+        // Slows rewrites and saves, in microseconds per key.
         let delay = random.pick(&[0, 200, 2000]);
         server.call(&format!("CONFIG SET rdb-key-save-delay {delay}"));
         let connections: Vec<_> = writers

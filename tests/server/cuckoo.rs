@@ -38,13 +38,13 @@ fn get(server: &Server, name: &str) -> String {
     String::from_utf8(value.expect("a value").to_vec()).unwrap()
 }
 
-/// The two sizes limit each other, in whatever order they are set while the module is loaded.
+/// The two settings limit each other, but the order in which the load sets them does not matter.
 #[test]
 fn valid_bucket_and_initial_sizes_load_in_any_order() {
     let probe = Server::start();
     let bucket_size = probe.setting("cf-bucket-size");
     let initial_size = probe.setting("cf-initial-size");
-    // Below the default of one, and above the maximum that the default of the other allows.
+    // The smallest valid initial size for each bucket size.
     for (bucket, size) in [("1", "4"), ("100", "200"), ("255", "510"), ("2", "4")] {
         let by_name = [("cf-bucket-size", bucket), ("cf-initial-size", size)];
         let in_file = [(&bucket_size, bucket), (&initial_size, size)];
@@ -60,7 +60,7 @@ fn valid_bucket_and_initial_sizes_load_in_any_order() {
             let lines = [first, second].map(|i| format!("{} {}\n", in_file[i].0, in_file[i].1));
             std::fs::write(file.path(), lines.concat()).unwrap();
             let include = ["--include", file.path().to_str().unwrap()];
-            // One in the load arguments, the other in the file.
+            // One setting in the load arguments, the other in the file.
             let half = std::fs::read_to_string(file.path()).unwrap();
             let half = half.lines().nth(1).unwrap().to_owned();
             let half_file = tempfile::NamedTempFile::new().unwrap();
@@ -215,7 +215,7 @@ fn max_expansions_limits_clients_but_not_replication_and_loading() {
 }
 
 /// Creation is replicated with all parameters, so that the settings of the replica do not matter. Covers each way to
-/// create.
+/// create a filter.
 #[test]
 fn filters_created_in_every_way_are_equal_on_a_replica() {
     let mut primary = Server::start();
@@ -373,7 +373,8 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert!(connection.call("CF.RESERVE fits 10000000").is_ok());
 }
 
-/// The second sub-filter takes 256 KiB, and the third 8 GiB. In the first, both buckets of the item are the same.
+/// The second sub-filter takes 256 KiB, and the third 8 GiB. In the first sub-filter, the two buckets of the item are
+/// the same bucket.
 #[test]
 fn growth_beyond_the_limit_is_an_error_and_changes_nothing() {
     let server = Server::start();
@@ -501,7 +502,7 @@ fn a_filter_above_16_mib_is_copied_in_several_chunks() {
     let server = Server::start();
     let other = Server::start();
     let (mut from, mut to) = (server.resp2(), other.resp2());
-    // 32 MiB: two chunks of one sub-filter. With several sub-filters no chunk extends into the next.
+    // `large` is one sub-filter of 32 MiB: two chunks. `several` has several sub-filters, each in its own chunk.
     assert!(from.call("CF.RESERVE large 20000000").is_ok());
     insert(&mut from, "large", 0, 20_000);
     insert(&mut from, "several", 0, 5000);

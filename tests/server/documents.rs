@@ -3,10 +3,10 @@
 //! The first word of a fenced block is its kind. `redis` blocks are input of the command-line client (`redis resp3`
 //! uses RESP3; `redis redis-8` runs only on Redis 8 and above), and their output is compared. `sh` and `python`
 //! blocks run, must succeed, and must print the comments that follow two spaces. `make` blocks name targets of the
-//! Makefile. `conf` blocks start a server. `text` blocks do not run, nor do `console` blocks, which change the
-//! reader's machine; the targets in their lines with `make` are looked up. `javascript`,
-//! `go`, `java` and `rust` blocks must be part of a file in examples/, which scripts/test-clients.sh runs. The blocks of
-//! a page share one server and run in order.
+//! Makefile. `conf` blocks start a server. `text` blocks do not run. `console` blocks change the reader's machine and
+//! do not run, but their lines with `make` must name targets of the Makefile. `javascript`, `go`, `java` and `rust`
+//! blocks must be part of a file in examples/, which scripts/test-clients.sh runs. The blocks of a page share one
+//! server and run in order.
 
 mod commands;
 mod environment;
@@ -19,7 +19,7 @@ use page::Page;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many pages are checked at the same time.
+/// Number of pages that are checked at the same time.
 const THREADS: usize = 4;
 
 /// Runs every block of a page and returns the differences.

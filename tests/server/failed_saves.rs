@@ -11,7 +11,7 @@ use crate::support::state::State;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Kinds of stored values. A fault ends the value at the first one of a kind.
+/// Kinds of stored values. A fault cuts a saved value off before its first part of a kind.
 const KINDS: [&str; 3] = ["integer", "double", "bytes"];
 
 /// The module that is built with the tests.
@@ -68,7 +68,7 @@ fn save_in_background(server: &mut Server) -> bool {
     server.info("rdb_last_bgsave_status").as_deref() == Some("ok")
 }
 
-/// For each type separately, the faults that affect its values.
+/// Runs a check for each type with each fault that affects its values.
 fn for_each_fault(
     server: &mut Server,
     check: impl Fn(&mut Server, &mut Connection, &'static str, &str),
@@ -122,7 +122,7 @@ fn a_file_that_lacks_a_value_does_not_replace_the_old_one() {
         connection.call("DEL marker");
         state(connection).assert_same(&held, fault);
     });
-    // Without faults, everything is saved again.
+    // Without faults, a save succeeds again.
     inject(&server, &[]);
     let held = State::of(&mut server.resp2());
     assert!(server.call("DEBUG RELOAD").is_ok());

@@ -40,7 +40,7 @@ fn from_json(value: &Value) -> Vec<u8> {
     recorded::argument(value, &HashMap::new())
 }
 
-/// Strings are recorded uncompressed, whatever the server's compression setting.
+/// Starts a server without compression, because the recordings are uncompressed.
 fn start() -> Server {
     Options::new()
         .arguments(&["--rdbcompression", "no"])
@@ -68,7 +68,7 @@ fn make(connection: &mut Connection, commands: &[Command]) {
     }
 }
 
-/// Writes the file of a family that has none.
+/// Records the file of a family that has none.
 fn freeze(family: &'static Family) {
     let seed = u64::from_be_bytes(*b"Roughly!");
     let mut workload = Workload::new(seed, "", KEYS).of(family);

@@ -116,7 +116,7 @@ impl Key {
         }
         assert_eq!(id, expected_id, "type of {}", self.name);
         if self.is_exact() || self.has_pointers() {
-            // Values may have megabytes, so a failure shows only the first difference.
+            // Values may take megabytes, so a failure shows only the first difference.
             assert_eq!(got.values.len(), expected.values.len(), "{}", self.name);
             for (i, (got, expected)) in got.values.iter().zip(&expected.values).enumerate() {
                 assert!(

@@ -13,7 +13,7 @@ fn figures(server: &Server, family: &Family) -> (i64, i64) {
         .into()
 }
 
-/// The sum of MEMORY USAGE over all keys of the sample's type in the first databases.
+/// The sum of MEMORY USAGE over all keys of the family's type in the first three databases.
 fn usage_of_all(server: &Server, family: &Family) -> i64 {
     let mut connection = server.resp2();
     let mut sum = 0;
@@ -32,7 +32,7 @@ fn usage_of_all(server: &Server, family: &Family) -> i64 {
     sum
 }
 
-/// INFO counts the keys and bytes of MEMORY USAGE after every way to create, change and remove keys.
+/// INFO counts the keys and the bytes of MEMORY USAGE correctly after every way to create, change and remove keys.
 #[test]
 fn info_counts_keys_and_bytes_exactly() {
     let mut server = Server::start();
@@ -169,7 +169,7 @@ fn info_counts_the_keys_that_commands_create() {
     }
 }
 
-/// High-water marks stay when keys are removed, and begin anew with the process.
+/// High-water marks do not decrease when keys are removed. A restart resets them.
 #[test]
 fn info_has_high_water_marks_of_memory() {
     let mut server = Options::new().arguments(&["--save", "3600 1"]).start();
@@ -186,7 +186,7 @@ fn info_has_high_water_marks_of_memory() {
         assert!(large > 4 << 20);
         let [peak, key_peak] = marks(&server, family);
         assert_eq!(key_peak, large, "{}", family.type_name);
-        // A merge has a second copy for a moment.
+        // During a merge, a second copy exists for a moment.
         assert!(peak >= large);
         connection.call("COPY large copy");
         let [peak, key_peak] = marks(&server, family);
@@ -218,7 +218,7 @@ fn info_has_high_water_marks_of_memory() {
     }
 }
 
-/// A value that the limit of a key refuses was in no key.
+/// A value that the limit of a key refuses never becomes a key.
 #[test]
 fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
     let server = Server::start();
@@ -237,8 +237,8 @@ fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
     }
 }
 
-/// The sub-filters of `Number of filters` (BF.INFO, CF.INFO) after the first are counted. Families without sub-filters
-/// have no such field.
+/// The field counts the sub-filters after the first, as `Number of filters` in BF.INFO and CF.INFO shows them. Families
+/// without sub-filters have no such field.
 #[test]
 fn info_counts_growths_where_filters_grow() {
     let server = Server::start();
@@ -287,7 +287,7 @@ fn info_counts_deleted_items() {
     assert_eq!(family.info(&server, "items_added"), 3);
 }
 
-/// CF.COMPACT, and CF.DEL once more than a tenth of the items were deleted, compact a filter.
+/// CF.COMPACT compacts a filter. CF.DEL also does, when the deleted items exceed a tenth of the remaining ones.
 #[test]
 fn info_counts_compactions() {
     let server = Server::start();
@@ -310,7 +310,7 @@ fn info_counts_compactions() {
     assert!(compactions > 1, "{compactions}");
     connection.call("CF.COMPACT k");
     assert_eq!(family.info(&server, "compactions"), compactions + 1);
-    // Nothing to compact.
+    // A call with nothing to compact is not counted.
     connection.call("CF.ADD other a");
     assert!(connection.call("CF.COMPACT other").is_ok());
     assert_eq!(family.info(&server, "compactions"), compactions + 1);
@@ -340,7 +340,7 @@ fn info_counts_values_that_cannot_be_loaded() {
     }
 }
 
-/// One per command, by the limit that refused first.
+/// A command counts once, for the limit that first refused memory.
 #[test]
 fn info_counts_commands_that_are_refused_memory_by_limit() {
     let server = Server::start();
@@ -355,7 +355,7 @@ fn info_counts_commands_that_are_refused_memory_by_limit() {
     assert_eq!(counts(&server), [0; 6]);
     let reserve = "TOPK.RESERVE k 1 4000000000 400 0.9";
     connection.call(reserve);
-    // A control group may have less memory than the machine.
+    // The control group may allow less memory than the machine.
     let own = counts(&server);
     assert_eq!((own[0] + own[1], &own[2..]), (1, &[0; 4][..]));
     connection.call("CONFIG SET maxmemory 50mb");
@@ -386,7 +386,7 @@ fn info_counts_commands_that_are_refused_memory_by_limit() {
 
     let server = Options::new().address_space(1 << 30).start();
     server.call("CMS.INITBYDIM c 500000000 1");
-    // Where the machine has less than 2 GB, that is what refuses it.
+    // On a machine with less than 2 GB, the limit of the machine refuses the command, not the allocator.
     let counts = counts(&server);
     assert_eq!(counts[0] + counts[1] + counts[5], 1);
 }

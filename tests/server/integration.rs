@@ -6,7 +6,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use std::time::{Duration, Instant};
 
-/// Creates every sample at a key named after its type in database `db`.
+/// Creates a key of every family in database `db`, named after its type.
 fn build_all(connection: &mut Connection, db: u32) {
     assert!(connection.call(&format!("SELECT {db}")).is_ok());
     for family in FAMILIES {
@@ -129,7 +129,7 @@ fn a_replica_with_other_settings_has_the_same_values() {
     let mut on_primary = primary.resp2();
     build_all(&mut on_primary, 0);
     replica.replicate(&primary);
-    // After the full synchronization, replicates each command.
+    // The full synchronization is complete, so the primary replicates each of these commands.
     build_all(&mut on_primary, 4);
     for family in FAMILIES {
         for i in 0..100 {

@@ -176,7 +176,7 @@ fn merges_of_digests_must_stay_within_the_limit() {
         assert_eq!(dump(&mut connection, "a"), before);
         assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     }
-    // Smaller than before, but still beyond the limit: a key may shrink.
+    // A key may shrink even if its new size is still beyond the limit.
     limit(&server, 300);
     assert!(
         connection
@@ -206,7 +206,7 @@ fn merges_of_filters_must_stay_within_the_limit() {
     assert_eq!(dump(&mut connection, "short"), before);
     assert_eq!(connection.call("EXISTS made"), Reply::Integer(0));
     assert_eq!(family.info(&server, "refusals"), refusals + 2);
-    // In the other direction, no filter is missing.
+    // `long` already has as many filters as the result.
     assert!(connection.call("BF.MERGE long 1 short").is_ok());
     limit(&server, 0);
     assert!(connection.call("BF.MERGE short 1 long").is_ok());

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// Maximum time of a command, as the server measures it.
 const MAX_MICROSECONDS: u64 = 1000;
-/// The server measures wall-clock time, which includes other work on a busy machine. Freeing a gibibyte in the
-/// command itself always exceeds the maximum, so one fast round is sufficient.
+/// Maximum number of rounds. The server measures wall-clock time, which includes other work on a busy machine, so one
+/// fast round is sufficient: freeing 1 GiB in the command itself would exceed the maximum in every round.
 const ROUNDS: usize = 10;
 /// Size of a chunk for the families that are copied in chunks.
 const CHUNK: usize = 16 << 20;
@@ -73,7 +73,7 @@ fn freeing_a_large_key_takes_at_most_a_millisecond() {
         .arguments(&["--lazyfree-lazy-expire", "yes"])
         .start();
     let mut connection = server.resp2();
-    // The key has expired, and this command deletes it.
+    // Without active expiry, the measured command deletes the expired key.
     connection.call("DEBUG SET-ACTIVE-EXPIRE 0");
     connection.call("SET small x");
     let payload = connection.call("DUMP small");

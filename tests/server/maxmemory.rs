@@ -55,7 +55,7 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
         let insert = command(&["CF.INSERT", "k", "ITEMS"], 24_582, |_| "same".to_owned());
         let reply = connection.send(&insert);
         let refused = refused(&reply);
-        // Growth leaves as many bytes free as it takes: of the free memory, or of `maxmemory` if keys are evicted.
+        // Growth takes at most half of the free memory, or half of `maxmemory` if the server evicts keys.
         let growth = primary.info_number("used_memory") - before;
         let most = match policy {
             "noeviction" => (100 << 20) - before,
@@ -77,7 +77,7 @@ fn one_insertion_of_equal_items_grows_a_filter_within_maxmemory() {
     }
 }
 
-/// Each filter of the chain has 0.5 MB.
+/// Each filter of the chain takes 0.5 MB.
 #[test]
 fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     let mut primary = Server::start();
@@ -101,7 +101,7 @@ fn one_addition_of_many_items_grows_a_chain_within_maxmemory() {
     assert_eq!(replica.call(digest), connection.call(digest));
 }
 
-/// An item that enters takes about 200 bytes; one that replaces another reuses its memory.
+/// An item that enters a list with a free place takes about 200 bytes. An item that replaces another reuses its memory.
 #[test]
 fn one_addition_of_many_items_fills_a_heap_within_maxmemory() {
     let mut primary = Server::start();
@@ -167,7 +167,7 @@ fn samples_are_refused_when_the_buffer_cannot_grow() {
     assert!(server.info_number("bf_tdigest_bytes") < grown + (5 << 20));
 }
 
-/// A server evicts keys between commands, but not between those of a transaction.
+/// The server evicts keys between commands, but not between the commands of a transaction.
 #[test]
 fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
     let server = Options::new()
@@ -184,8 +184,8 @@ fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
     assert!(server.info_number("used_memory_peak") < 200 << 20);
 }
 
-/// An item of a header takes about 150 bytes until it is in the heap, of which only 32 follow from the number of
-/// elements.
+/// An item of a header takes about 150 bytes until it is in the heap. The number of elements in the header accounts for
+/// only 32 of them.
 #[test]
 fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     const ITEMS: u32 = 600_000;
@@ -260,7 +260,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let allowed: u64 = allowed.parse().expect("bytes");
     assert!((40 << 20..64 << 20).contains(&allowed), "{line}");
 
-    // Checked per command: the second growth takes 4 GiB and is refused for several items.
+    // Checked once per command. The third sub-filter takes 8 GiB and is refused for several items.
     assert!(connection.call("CF.RESERVE c 8 EXPANSION 32768").is_ok());
     let line = logged(
         &server,
@@ -310,7 +310,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     let server = Options::new().address_space(1 << 30).start();
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
-    // Where the machine has less than 2 GB, that is what refuses it.
+    // On a machine with less than 2 GB, the limit of the machine refuses the command, not the allocator.
     let allocator =
         "CMS.INITBYDIM was refused memory: the allocator has no 2000000000 bytes for it";
     assert!(
@@ -332,7 +332,7 @@ fn at_maxmemory_writes_are_refused_and_reads_work() {
         let refused = connection.call(&family.change.0.replace("KEY", key));
         assert!(refused.to_string().starts_with("-OOM"), "{key}: {refused}");
         for command in family.build {
-            // Commands that never grow a key are not refused; here their key is missing.
+            // The server does not refuse commands that never grow a key. They fail because the key is missing.
             let refused = connection.call(&command.replace("KEY", "another"));
             assert!(matches!(refused, Reply::Error(_)), "{key}: {refused}");
         }

@@ -76,7 +76,8 @@ fn logged(key: &Key) -> Vec<Command> {
     }
 }
 
-/// A third of the keys in the base file, a third as after a rewrite, and a third as the commands that created them.
+/// An RDB file with a third of the keys, and a log with the others: a third as a rewrite writes them, and a third as
+/// they were created.
 fn in_three_parts(keys: &[Key]) -> (Vec<u8>, Vec<u8>) {
     let third = |rest: usize| keys.iter().skip(rest).step_by(3);
     let in_file = third(0).map(|key| (&*key.name, &*key.payload, None));
@@ -120,7 +121,7 @@ fn append_only_files_of_redisbloom_load() {
     for folder in ["2.8", "8.10"] {
         let keys = recorded(folder);
         let (base, increment) = in_three_parts(&keys);
-        // In parts as in Redis 7 and above, and as one file with an RDB preamble as before.
+        // In parts, as in Redis 7 and above, and as one file with an RDB preamble, as in earlier versions.
         let mut server = Server::start();
         files::write_parts(server.dir(), &base, &increment);
         server.restart_with(with_aof());

@@ -60,7 +60,7 @@ fn source(family: &Family) -> String {
     format!("source:{}", family.prefix)
 }
 
-/// Every way to create a key, after a source of each family.
+/// Every way to create a key. Also creates a source of each family.
 fn creations(connection: &mut Connection) -> Vec<Creation> {
     let mut creations = Vec::new();
     for family in FAMILIES {
@@ -104,7 +104,7 @@ fn every_command_that_creates_a_key_is_tested() {
         for write in family.write_commands {
             let name = format!("{}.{}", family.prefix, write.name);
             let arguments = write.arguments.replace("SOURCE", &source(family));
-            // A header is not an argument in the list.
+            // LOADCHUNK creates a key, but `write.arguments` has no valid header.
             let creates = write.name == "loadchunk" || {
                 connection.call(format!("{name} new {arguments}").trim_end());
                 connection.call("DEL new") == Reply::Integer(1)

@@ -86,7 +86,7 @@ fn every_kind_of_append_only_file_restores_the_same_data() {
             server.restart();
             State::of(&mut server.resp2()).assert_same(&sent, &when);
 
-            // A rewrite that is slow enough for writes during it.
+            // Slows the rewrite, so that writes run during it.
             let mut connection = server.resp2();
             assert!(connection.call("CONFIG SET rdb-key-save-delay 100").is_ok());
             server.call("BGREWRITEAOF");

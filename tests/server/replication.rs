@@ -51,7 +51,7 @@ fn create(connection: &mut Connection, workload: &mut Workload) {
     }
 }
 
-/// Writes until the flag is set.
+/// Writes until the flag is set. Returns the number of units.
 fn write_until(stop: &AtomicBool, connection: &mut Connection, workload: &mut Workload) -> u64 {
     let mut units = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -77,7 +77,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
         primary.call(&format!("CONFIG SET repl-diskless-sync {diskless}"));
         for load in ["disabled", "on-empty-db", "swapdb"] {
             let when = format!("repl-diskless-sync {diskless}, repl-diskless-load {load}");
-            // Slows the transfer down.
+            // Slows the transfer.
             primary.call("CONFIG SET rdb-key-save-delay 500");
             let mut replica = odd_settings()
                 .arguments(&["--repl-diskless-load", load])
@@ -97,7 +97,7 @@ fn a_full_synchronization_during_writes_copies_everything() {
             assert!(units > 10, "{when}: {units} writes");
             assert_eq!(primary.info_number("sync_full"), full + 1, "{when}");
             assert_same(&primary, &[&replica], &when);
-            // Repeats the synchronization with data to be replaced.
+            // Synchronizes again, now with old data to replace.
             if load == "swapdb" {
                 assert!(replica.call("REPLICAOF NO ONE").is_ok());
                 let mut own = Workload::new(9, "own:", KEYS);
@@ -160,7 +160,7 @@ fn chained_replicas_with_other_settings_have_the_same_data() {
         workload.run(&mut connection, 700);
     }
     assert_same(&primary, &[&middle, &last], "the chain");
-    // The AOF of the last one contains the same data.
+    // The AOF of the last replica contains the same data.
     let wanted = State::of(&mut last.resp2());
     assert!(last.call("REPLICAOF NO ONE").is_ok());
     // After a full synchronization, the replica rewrites its AOF and must complete that before it stops.
@@ -206,7 +206,7 @@ fn failovers_lose_no_data() {
     );
 }
 
-/// Keys that expire and are created again under the same name, by the first write.
+/// Keys expire, and the next write to them creates them again.
 #[test]
 fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
     let primary = Server::start();
@@ -226,7 +226,7 @@ fn expired_keys_that_are_created_again_are_equal_on_the_replica() {
             thread::sleep(Duration::from_millis(2));
         }
     }
-    // The remaining keys expire now.
+    // Waits until the remaining keys with a time to live have expired.
     thread::sleep(Duration::from_millis(50));
     create(&mut connection, &mut Workload::new(6, "kept:", 5));
     let expired = primary.info_number("expired_keys");

@@ -121,7 +121,7 @@ fn command(numbers: &mut Numbers) -> Vec<String> {
     words.collect()
 }
 
-/// The first failure, if any.
+/// The first 20 failures.
 type Complaints = Mutex<Vec<String>>;
 
 fn complain(complaints: &Complaints, what: String) {
@@ -295,7 +295,7 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     primary.restart();
     assert_eq!(primary.call("DEBUG DIGEST"), digest, "after the AOF");
 
-    // The replica was the same process all the time, so remaining memory would be a leak.
+    // The replica never restarted, so memory that remains would be a leak.
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
     assert!(replica.call("FLUSHALL").is_ok());
     for family in FAMILIES {

@@ -62,7 +62,7 @@ fn digest_value(connection: &mut Connection, key: &str) -> String {
     connection.send(&["DEBUG", "DIGEST-VALUE", key]).to_string()
 }
 
-/// Reading, saving and loading at any time does not change later replies.
+/// Reads, saves and loads at any time do not change later replies.
 #[test]
 fn reads_do_not_affect_later_state() {
     let server = Server::start();
@@ -188,7 +188,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     ok(&mut connection, "CONFIG SET maxmemory 200mb");
     let offset = server.info("master_repl_offset");
     let keys = connection.call("DBSIZE");
-    // 32 GB, and 288 MB.
+    // The digests would take 32 GB and 288 MB.
     for compression in ["357913939", "3000000"] {
         let create = connection.call(&format!("TDIGEST.CREATE huge COMPRESSION {compression}"));
         assert_eq!(create.to_string(), "-ERR T-Digest: allocation failed");
@@ -203,7 +203,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert_eq!(connection.call("DBSIZE"), keys);
     assert_eq!(server.info("master_repl_offset"), offset);
     assert_eq!(connection.call("TDIGEST.MAX source").to_string(), "$2");
-    // Sixteen bytes for each of 6,000,010 nodes are requested from the budget but not allocated.
+    // The command checks the limits for 6,000,010 nodes of 16 bytes but does not allocate them.
     ok(&mut connection, "TDIGEST.CREATE fits COMPRESSION 1000000");
     assert!(connection.call("MEMORY USAGE fits").integer() < Some(1000));
 }
@@ -396,7 +396,7 @@ fn numbers_are_parsed_as_the_server_parses_them() {
         connection.send(&["TDIGEST.ADD", "d", &text]);
         let least = connection.call("TDIGEST.MIN d");
         assert_eq!(double(&least), score, "{text:?}");
-        // The server's parser parses numbers with an exponent, including the sign of zero.
+        // The module passes numbers with an exponent to the server's parser. The reply must be the same, even for -0.
         if score.is_some() && !text.contains(['e', 'E', 'x']) {
             ok(&mut connection, "TDIGEST.RESET d");
             connection.send(&["TDIGEST.ADD", "d", &format!("{text}e0")]);
@@ -413,7 +413,7 @@ fn double(reply: &Reply) -> Option<f64> {
     }
 }
 
-/// The statements of the page and of COMMAND DOCS, with so few samples that replies are exact.
+/// Checks the statements of the command pages and of COMMAND DOCS, with so few samples that replies are exact.
 #[test]
 fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
     let server = Server::start();

@@ -114,7 +114,7 @@ fn a_replica_decays_the_same_buckets_during_and_after_a_full_sync_and_a_fail_ove
     assert!(before_sync < 200_000);
     assert_in_step(&mut primary, &replica);
 
-    // In the opposite direction.
+    // Fails over to the former replica.
     assert!(replica.call("REPLICAOF NO ONE").is_ok());
     Stream::new(2).add(&mut replica.resp2(), 20_000);
     assert!(primary.call("CONFIG SET rdb-key-save-delay 0").is_ok());
@@ -405,7 +405,7 @@ fn binary_items_and_counts_of_zero_survive_a_reload() {
         .start();
     let mut connection = server.resp2();
     assert!(connection.call("TOPK.RESERVE k 8 1000 3 0.9").is_ok());
-    // With a count of 0 in the heap, the next item to enter would expel it.
+    // The last item has a count of 0, so the next item to enter the list would replace it.
     let items = [&b"\0"[..], b"nul\0tail", b"nul", b"\xff\r\n", b""];
     for (item, increment) in items.into_iter().zip([b"1", b"2", b"3", b"4", b"0"]) {
         let reply = connection.send(&[b"TOPK.INCRBY", &b"k"[..], item, increment]);
@@ -439,7 +439,7 @@ fn memory_usage_and_info_agree_as_items_change() {
         println!("{when}: {usage} said, {counted} in INFO");
         usage - counted
     };
-    // The server's part of the key's memory.
+    // The part of MEMORY USAGE that is the server's.
     let of_the_key = uncounted("empty");
     let mut stream = Stream::new(5);
     let mut adder = server.resp2();

@@ -157,7 +157,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Keys named `PREFIX FAMILY : NUMBER`, with `keys` keys per family.
+    /// A workload with `keys` keys per family, named `PREFIX FAMILY : NUMBER` without the spaces.
     pub fn new(seed: u64, prefix: &str, keys: u64) -> Self {
         Self {
             random: Random::new(seed),

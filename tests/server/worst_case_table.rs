@@ -113,7 +113,7 @@ fn prepare(connection: &mut Connection, family: &Family, command: &str) {
 }
 
 fn fill(connection: &mut Connection) {
-    // Every byte of the filled keys is in use.
+    // Random data, so that every byte of the filled keys is in use.
     let mut random = Random::new(16);
     for family in FAMILIES {
         for command in family.worst_cases.setup {
@@ -163,8 +163,8 @@ fn processor_time(connection: &mut Connection) -> u64 {
     ((seconds.0 + seconds.1) * 1e6) as u64
 }
 
-/// Execution time of a command: the time that the server counts for it, or the processor time of its main thread if
-/// that is less, because the machine did other work. Processor time includes an INFO.
+/// Execution time of a command: the time that the server counts for it, which includes other work of a busy machine, or
+/// the processor time of its main thread if that is less. The processor time includes an INFO command.
 fn microseconds(server: &Server, connection: &mut Connection, command: &[Vec<u8>]) -> u64 {
     connection.call("CONFIG RESETSTAT");
     let before = processor_time(connection);
@@ -201,7 +201,7 @@ fn every_command_is_in_the_table_and_within_its_time() {
         let complexity = complexity(&mut connection, &name).replace('|', "\\|");
         let on = on(family, row);
         println!("| {name} | {complexity} | {on} | {usec} |");
-        // The command had its slow effect: the filter grew or was compacted.
+        // Checks that the command had its slow effect: the filter grew or was compacted.
         let info = connection.send(&[&family.command("INFO"), "copy"]);
         for (field, number) in row.leaves {
             let found = info.field(field).and_then(Reply::integer);

@@ -366,7 +366,7 @@ fn merges_with_a_source_named_4000_times_end_in_time() {
 fn merges_of_too_many_large_sources_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
-    // Only address space: nothing is written to them.
+    // These keys take only address space, because nothing is written to them.
     for key in 0..33 {
         let reserved = connection.call(&format!("BF.RESERVE f{key} 0.001 75000000"));
         assert!(reserved.is_ok(), "{reserved}");

@@ -486,8 +486,8 @@ impl Server {
         Ok(())
     }
 
-    /// Whether this process replies to commands. PING replies an error while the server loads its data. Another server
-    /// may use the port, so the process id must match as well.
+    /// Whether this process replies to commands. PING replies with an error while the server loads its data. Another
+    /// server may use the port, so the process id must match as well.
     fn replies(&self) -> bool {
         let Ok(mut connection) = Connection::open(self.port, Protocol::Resp2) else {
             return false;

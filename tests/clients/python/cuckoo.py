@@ -40,7 +40,7 @@ async def walk(s):
     same(await s.cf.scandump("cf:empty", 0), [0, None])
     position = 0
     while True:
-        # If the client decodes replies, its typed method decodes chunks too.
+        # If the client decodes replies, its typed method decodes chunks too, but chunks are not text.
         command = "CF.SCANDUMP", "cf", position
         position, chunk = await (s.raw(*command) if s.decoded else s.cf.scandump("cf", position))
         assert type(position) is int

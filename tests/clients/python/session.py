@@ -76,8 +76,8 @@ async def reply(answer):
 
 
 def same(got, want):
-    """Compares value and type. A float may arrive as int, or as text if it is not finite, because the clients
-    parse numbers in lists of RESP2 like this."""
+    """Compares value and type. The clients return some floats in RESP2 lists as int, and those that are not finite
+    as text."""
     if isinstance(want, (list, tuple)):
         assert type(got) is type(want) and len(got) == len(want), f"{got!r} is not {want!r}"
         for one, other in zip(got, want):

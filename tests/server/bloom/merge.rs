@@ -113,7 +113,7 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
         let found = connection.call(&asked);
         let found = found.items().expect("answers");
         assert!(found.iter().all(|answer| answer.integer() == Some(1)));
-        // The count is at least the largest and at most the sum; 160 items are in both.
+        // The count is at least the largest one and at most the sum of the sources; 160 items are in both.
         let items = connection.call(&format!("BF.CARD {key}")).integer();
         let items = items.expect("a number");
         assert!(

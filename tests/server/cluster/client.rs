@@ -1,4 +1,4 @@
-//! A cluster client that finds the node of a key like client libraries do.
+//! A cluster client that finds the node of a key as client libraries do.
 
 use super::nodes::{Nodes, TIMEOUT, slot};
 use crate::support::resp::{Connection, Protocol, Reply};

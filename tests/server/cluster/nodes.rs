@@ -95,8 +95,8 @@ impl Nodes {
         assert!(reply.is_ok(), "node {node}: {command}: {reply}");
     }
 
-    /// Assigns a slot on a node. Valkey waits for its replicas first and fails if one of them lags behind; the
-    /// command is then repeated.
+    /// Assigns a slot on a node. Valkey first waits for the replicas of the node and fails if one of them lags behind;
+    /// the command is then repeated.
     fn set_slot(&self, node: usize, command: &str) {
         let command = format!("CLUSTER SETSLOT {command}");
         self.wait("a replica in step", |nodes| {
@@ -135,10 +135,10 @@ impl Nodes {
         });
     }
 
-    /// The nodes.conf of a node, for a restart after a kill. Two defects of servers can prevent this restart. Valkey
-    /// 8.1 overwrites the file in place, so a kill may leave half of it. Valkey 8.0 and 8.1 refuse a file in which a
-    /// replica has another shard than its primary, although they write such files until they have received the new
-    /// shard after REPLICATE. So this function waits until the file is valid, and returns it.
+    /// Waits until the nodes.conf of a node is valid, and returns it, for a restart after a kill. Two defects of
+    /// servers can prevent this restart. Valkey 8.1 overwrites the file in place, so a kill may leave an incomplete
+    /// file. Valkey 8.0 and 8.1 refuse a file in which a replica and its primary have different shards, although they
+    /// write such files until they have received the new shard after REPLICATE.
     pub fn known_nodes(&self, node: usize) -> Vec<u8> {
         let file = self.servers[node].dir().join("nodes.conf");
         let mut bytes = Vec::new();

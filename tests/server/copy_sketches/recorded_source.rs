@@ -1,5 +1,5 @@
-//! A simulated server with the keys that were recorded of RedisBloom. It serves what scripts/copy-sketches sends to a
-//! source.
+//! A simulated server with the keys that were recorded from RedisBloom. It replies to the commands that
+//! scripts/copy-sketches sends to a source.
 
 use crate::families::Family;
 use crate::golden_dumps::Key;
@@ -53,7 +53,7 @@ impl RecordedSource {
         Self { port }
     }
 
-    /// Where the server listens.
+    /// URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }

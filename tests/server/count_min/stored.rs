@@ -1,4 +1,4 @@
-//! Stored count-min sketches on a real server: payloads, chunks and the AOF beyond the recordings.
+//! Stored count-min sketches on a real server: payloads, chunks and the AOF that the recordings lack.
 
 use crate::count_min::{assert_answers, sketches};
 use crate::families::{Family, dump};
@@ -35,7 +35,7 @@ fn payloads_of_every_version_load_and_invalid_ones_are_refused() {
         assert!(reply.is_ok(), "{numbers:?}: {reply}");
         let got = connection.call("CMS.INFO k").to_string();
         assert_eq!(got, format!("*[+width :3 +depth :2 {info}"));
-        // Version 0 is the version that is written.
+        // Roughly writes version 0.
         let Reply::Bulk(payload) = dump(&mut connection, "k") else {
             panic!("DUMP");
         };

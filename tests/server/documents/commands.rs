@@ -75,7 +75,7 @@ impl<'a> Argument<'a> {
         parts.map_or_else(Vec::new, |parts| Self::list(parts))
     }
 
-    /// How the argument is written in a line of syntax.
+    /// The argument in the notation of a syntax line.
     fn syntax(&self) -> String {
         let mut written = match self.field("type").as_deref() {
             Some("pure-token") => String::new(),
@@ -95,7 +95,7 @@ impl<'a> Argument<'a> {
         written
     }
 
-    /// What the table of arguments calls it: an option by its keyword, other arguments by their names.
+    /// Its names in the table of arguments: the keyword of an option, the name of any other argument.
     fn names(&self) -> Vec<String> {
         let parts = self.parts();
         if parts.is_empty() {
@@ -118,7 +118,7 @@ struct Described {
     summary: String,
     /// The generated part of its page.
     header: String,
-    /// What the table of arguments must have.
+    /// The names that the table of arguments must have.
     arguments: Vec<String>,
 }
 
@@ -167,14 +167,14 @@ impl Described {
         Path::new(FOLDER).join(format!("{}.md", self.name.to_lowercase()))
     }
 
-    /// Its row in a table of commands. `folder`: that of the pages, from the page with the table.
+    /// Its row in a table of commands. `folder` is the path from the page with the table to the pages of the commands.
     fn row(&self, folder: &str) -> String {
         let Self { name, summary, .. } = self;
         let file = name.to_lowercase();
         format!("| [{name}]({folder}{file}.md) | {summary} |")
     }
 
-    /// What its page lacks.
+    /// The errors in its page.
     fn faults(&self, page: &Page) -> Vec<String> {
         let mut faults = Vec::new();
         if !page.text.starts_with(&format!("# {}\n", self.name)) {

@@ -1,5 +1,5 @@
 //! The environment in which the blocks of a page run: a server, a second server and a cluster if needed, and a client
-//! program that connects to them under the ports on the page.
+//! program that maps the ports on the page to the real ports.
 
 use super::page::Block;
 use crate::cluster::nodes::Nodes;
@@ -102,7 +102,7 @@ impl Environment {
         }
     }
 
-    /// Replaces the ports and the module path of the page by the real ones.
+    /// Replaces the ports and the module path of the page with the real ones.
     fn with_ports(&mut self, text: &str) -> String {
         let mut text = text.replace(MODULE, &module_path().display().to_string());
         for named in PORTS {
@@ -140,7 +140,7 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
         .spawn()
         .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let mut stdin = process.stdin.take().expect("an input");
-    // A program that ends early closes its input; its status and output are then checked.
+    // A program that ends early closes its input. Its status and output show whether that is an error.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = process.wait_with_output().expect("an output");
@@ -153,7 +153,7 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     }
 }
 
-/// A file of examples/LANGUAGE contains these lines, as they stand or inside a class.
+/// Checks that a file in examples/LANGUAGE contains these lines, unchanged or with the indentation of a class.
 fn is_in_example(language: &str, lines: &[String]) -> Result<(), String> {
     let directory = format!("examples/{language}");
     let indented = |line: &String| match line.as_str() {
@@ -163,7 +163,7 @@ fn is_in_example(language: &str, lines: &[String]) -> Result<(), String> {
     let inside = lines.iter().map(indented).collect::<Vec<_>>();
     let wanted = [lines.join("\n"), inside.join("\n")].map(|text| format!("\n{text}\n"));
     let mut files = fs::read_dir(&directory).expect("the examples");
-    // Directories and programs beside the examples are no text.
+    // Ignores directories and compiled programs.
     let found = files.any(|entry| {
         fs::read_to_string(entry.expect("a file").path())
             .is_ok_and(|text| wanted.iter().any(|wanted| text.contains(wanted)))
@@ -174,7 +174,7 @@ fn is_in_example(language: &str, lines: &[String]) -> Result<(), String> {
     Err(format!("no file of {directory} contains this block"))
 }
 
-/// Every argument of make is a target of the Makefile, or sets a variable.
+/// Checks that every argument of make is a target of the Makefile or sets a variable.
 fn targets_exist<'a>(lines: impl Iterator<Item = &'a String>) -> Result<(), String> {
     let makefile = fs::read_to_string("Makefile").expect("the Makefile");
     let commands = lines.filter_map(|line| line.split('#').next());

@@ -1,5 +1,5 @@
-//! docs/troubleshooting.md has all errors and log lines of the module, which are collected from the sources. The errors
-//! of a family are on pages of its commands too.
+//! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
+//! its commands. The tests collect these texts from the sources.
 
 use crate::families::FAMILIES;
 use std::fs;
@@ -23,7 +23,7 @@ const FIELDS: [&str; 14] = [
     "Memory usage",
     "Not found",
 ];
-/// One of these is also an error: that of CF.DEL.
+/// This field name is also the text of an error of CF.DEL.
 const NOT_A_FIELD: &str = "Not found";
 
 /// The source files in a directory and its subdirectories, or the file with that name.
@@ -42,7 +42,7 @@ fn sources(place: &Path) -> Vec<(PathBuf, String)> {
         } else if path.extension().is_some_and(|kind| kind == "rs") {
             let text = fs::read_to_string(&path).expect("a source");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            // Joins the lines of a continued string and removes comments.
+            // A string may be continued on the next line, and comments may contain quotes.
             let code = code.replace("\\\n", "");
             let lines = code
                 .lines()
@@ -133,7 +133,7 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// How the page writes the placeholders of a text.
+/// Whether the page has the parts of a text between its placeholders. The placeholders on the page may differ.
 fn is_on(page: &str, text: &str) -> bool {
     let parts = text.split(['{', '}', '\\']).step_by(2);
     let parts = parts.map(|part| part.trim_matches([' ', '`', '"']));

@@ -29,7 +29,7 @@ fn every_field_of_info_is_explained() {
             let Some((name, _)) = line.split_once(':') else {
                 continue;
             };
-            // The families have the same fields: explained once, for FAMILY.
+            // The page explains fields that all families have once, with the placeholder FAMILY.
             let mut general = name.to_owned();
             for family in FAMILIES {
                 general = general.replace(family.info_prefix, "bf_FAMILY_");

@@ -57,7 +57,7 @@ pub const FAMILY: Family = Family {
     build_large: &["BF.RESERVE KEY 0.001 5000000", "BF.ADD KEY a"],
     reserve_huge: Some(("BF.RESERVE KEY 0.001 600000000", 64)),
     reserve_large: "BF.RESERVE KEY 0.001 22000000",
-    // All bits are valid.
+    // Any bits are valid.
     fill: Fill::Chunks(|_| {}),
 
     creations: &[

@@ -211,7 +211,7 @@ pub const FAMILY: Family = Family {
             row("CF.EXISTS cf 1", ""),
             row("CF.MEXISTS cf 0..1000", "1,000 items"),
             row("CF.COUNT cf 1", ""),
-            // From the middle on, up to the second compaction: the slowest of 1,000 tested states.
+            // Deletions from the middle of the range up to the second compaction: the slowest of 1,000 tested states.
             row(
                 "CF.DEL copy 6398760",
                 "the deletion that starts a compaction",
@@ -223,7 +223,7 @@ pub const FAMILY: Family = Family {
             row("CF.DEBUG cf", ""),
             row("CF.SCANDUMP cf 1", "a sub-filter"),
             row("CF.LOADCHUNK cf chunk:cf", "a sub-filter"),
-            // Of the same states as above.
+            // The slowest of the same 1,000 states.
             row("CF.COMPACT copy", "of which 17 % were deleted")
                 .before(&["COPY cf copy", "each:CF.DEL copy 3325000..4973760"])
                 .key("cf"),

@@ -59,7 +59,7 @@ pub struct Family {
     pub reads: &'static [&'static str],
     /// A write that always changes the value, with its keyspace event. `NEW` is an item that `build` does not add.
     pub change: (&'static str, &'static str),
-    /// Write commands that change nothing after `build`.
+    /// Write commands that have no effect after `build`.
     pub idle: &'static [&'static str],
     /// Creates a key of more than 4 MiB.
     pub build_large: &'static [&'static str],
@@ -92,7 +92,7 @@ pub struct Family {
     pub soak: &'static [&'static str],
     /// Commands that store a set of numbers. `None` for top-k, which does not keep all items.
     pub numbers: Option<NumberSet>,
-    /// Every command with a key K, whatever the key contains.
+    /// Every command with a key K, which may have any value.
     pub uses: &'static [&'static str],
     /// Commands with a key K and a size `*`.
     pub sizes: &'static [&'static str],
@@ -141,7 +141,7 @@ pub const READ: &str = "[+RO +access]";
 /// A setting.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// Name without the prefix of some servers.
+    /// Name without the prefix `bf.`, which some servers require.
     pub name: &'static str,
     /// Default value.
     pub default: &'static str,
@@ -247,8 +247,8 @@ pub struct Memory {
 pub enum Usage {
     /// Equal: the memory is a function of the state.
     Equal,
-    /// At most equal: the key has memory that is not part of its state (the compressed form that queries keep, the
-    /// buffer of the item that a top-k sketch expelled last).
+    /// At most equal: the key has memory that is not part of its state (the compressed form that queries keep, or the
+    /// buffer of the last item that left the list of a top-k sketch).
     AtMost,
 }
 
@@ -380,8 +380,8 @@ impl Row {
     }
 }
 
-/// Keys for active defragmentation, with a number each: of different sizes, with blocks of less than 14 KiB, which
-/// the allocator puts into slabs.
+/// Numbered keys for active defragmentation, of different sizes. The allocator puts blocks of less than 14 KiB into
+/// slabs, so the blocks of these keys are smaller than that.
 #[allow(dead_code)] // Only tests/defrag.rs reads it.
 pub struct Defrag {
     /// Creates a key.
@@ -597,7 +597,7 @@ fn the_families_are_those_of_the_module() {
     assert_eq!(listed, module);
 }
 
-/// The damaged and extreme values in `hostile/` are passed to every command.
+/// The tests in `hostile/` run the commands of [`Family::uses`] and [`Family::sizes`] on damaged and extreme values.
 #[test]
 fn every_command_is_used_by_the_hostile_tests() {
     for family in FAMILIES {

@@ -76,7 +76,7 @@ pub const FAMILY: Family = Family {
     ],
     change: ("TDIGEST.ADD KEY 6.25", "tdigest.add"),
     idle: &["TDIGEST.MERGE KEY 1 KEY OVERRIDE"],
-    // Memory is in proportion to the samples.
+    // The memory usage is proportional to the number of samples.
     build_large: &[
         "TDIGEST.CREATE KEY COMPRESSION 4000000",
         ADD,
@@ -193,7 +193,7 @@ pub const FAMILY: Family = Family {
         keys: &[("td", "600,000 samples, compression 100,000")],
         setup: &[
             "TDIGEST.CREATE td COMPRESSION 100000",
-            // The samples are unordered, not sorted by a read yet, and nine fewer than trigger a compression.
+            // The worst state: unordered samples that no read has sorted, nine fewer than trigger a compression.
             "TDIGEST.ADD td shuffled:0..600000",
         ],
         filled: &[],

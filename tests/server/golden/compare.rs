@@ -45,7 +45,7 @@ fn answers_doubles(command: &str) -> bool {
 
 /// Whether the reply to a command (name in upper case, other arguments) equals the recorded reply.
 pub fn is_same(recorded: &Value, got: &Reply, command: &str, arguments: &[Vec<u8>]) -> bool {
-    // In RESP2, BF.INFO key SIZE replies a value without a name.
+    // In RESP2, BF.INFO key SIZE replies with a value without a name.
     if command == "BF.INFO"
         && arguments.len() == 2
         && arguments[1].eq_ignore_ascii_case(b"size")
@@ -178,8 +178,8 @@ fn is_same_dump_loosely(recorded: &Value, got: &[u8]) -> bool {
         })
 }
 
-/// Zeroes the bytes of the process that RedisBloom's top-k leaves in a dump: the second string is the heap, 24 bytes
-/// per entry, and bytes 8 to 15 of each entry are a stale pointer.
+/// Zeroes the stale pointers in a dump of RedisBloom's top-k: the second string is the heap, with 24 bytes per entry,
+/// and bytes 8 to 15 of each entry are a pointer.
 pub fn clear_pointers(top_k: &mut Values) {
     let strings = top_k.values.iter_mut().filter_map(|value| match value {
         Stored::Bytes(bytes) => Some(bytes),
@@ -210,7 +210,7 @@ fn is_same_number(one: &[u8], other: &[u8]) -> bool {
 
 /// Whether two doubles differ by at most the tolerance.
 pub fn is_close(one: f64, other: f64) -> bool {
-    // Infinities are equal, but their difference is nan.
+    // The difference of equal infinities is nan.
     #[allow(clippy::float_cmp)]
     let is_equal = one == other || one.is_nan() && other.is_nan();
     is_equal

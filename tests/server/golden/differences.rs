@@ -26,7 +26,7 @@ pub struct Difference {
 /// How Roughly's reply differs. Replies are in the notation of [`Reply`]'s text.
 #[derive(Debug)]
 enum Change {
-    /// Patterns of the recorded reply and of Roughly's.
+    /// A pattern of the recorded reply, and one of Roughly's reply.
     Whole(&'static str, &'static str),
     /// A pattern for a part of the recorded reply, and its replacement in Roughly's; the rest is equal.
     Part(&'static str, &'static str),
@@ -78,14 +78,14 @@ const ERRORS_2_8: &[&str] = &["2.8/errors-102"];
 const ERRORS: &[&str] = &["2.8/errors-102", "8.10/errors-101"];
 const QUIRKS: &[&str] = &["8.10/quirks-101"];
 const COMMAND_INFO: &[&str] = &["8.10/meta-101"];
-/// With an expansion of 32768 the second sub-filter takes 32 MiB.
+/// With an expansion of 32768, the second sub-filter takes 32 MiB and the third 1 TiB.
 const TERABYTE: &[&str] = &[
     "CF.INSERT c:c101:197 ITEMS a a a a a a a a a",
     "CF.INSERT c:c101:202 ITEMS a a a a a a a a a",
     "CF.INSERT c:c101:207 * ITEMS a a a a a a a a a",
 ];
 
-/// The list.
+/// All intended differences of single replies.
 pub const DIFFERENCES: &[Difference] = &[
     Difference {
         reason: "COPY works for all types; RedisBloom has no copy callback",

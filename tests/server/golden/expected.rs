@@ -1,4 +1,4 @@
-//! Tracks keys whose later replies differ from the recording on purpose.
+//! Tracks keys whose later replies may differ from the recording.
 //!
 //! Two intended differences change the value of a key, so that all later replies about it may differ. A read of a
 //! t-digest compresses the digest in RedisBloom but not in Roughly. Count-min sketches behave like RedisBloom 8.12,
@@ -140,7 +140,7 @@ impl Wanted {
                 self.off.insert(key);
                 true
             }
-            // RedisBloom applied what 8.12 refuses, or the reverse.
+            // The recorded RedisBloom applied an increment that 8.12 refuses, or the reverse.
             "CMS.INCRBY"
                 if mentions(recorded, "INCRBY overflow")
                     || mentions(recorded, "cannot be negative") =>
@@ -148,7 +148,7 @@ impl Wanted {
                 self.off.insert(key);
                 true
             }
-            // 8.12 appends a field.
+            // RedisBloom 8.12 appends a field.
             "CMS.INFO" if matches!(got, Reply::Array(_) | Reply::Map(_)) => {
                 state.is_off || is_beginning(recorded, got)
             }

@@ -1,8 +1,7 @@
 //! Recordings of RedisBloom, and their comparison with Roughly's replies.
 //!
 //! `tests/golden/README.md` describes the files. [`recorded`] reads them, [`compare`] compares replies, [`expected`]
-//! tracks keys whose later replies differ on purpose, and [`differences`] lists intended differences of single
-//! replies.
+//! tracks keys whose later replies may differ, and [`differences`] lists intended differences of single replies.
 
 pub mod compare;
 pub mod differences;

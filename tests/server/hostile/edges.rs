@@ -109,7 +109,7 @@ fn extreme_numbers_in_headers_are_refused_or_harmless() {
     }
 }
 
-/// Every size of every command with every extreme number: the memory stays within `max_bytes`.
+/// Passes every extreme number as every size of every command. The used memory must stay within `max_bytes`.
 fn edge_numbers(server: &Server, max_bytes: i64) {
     let mut connection = server.resp2();
     for family in FAMILIES {
@@ -117,7 +117,7 @@ fn edge_numbers(server: &Server, max_bytes: i64) {
             for edge in EDGES {
                 assert!(connection.call("FLUSHALL SYNC").is_ok());
                 let command = command.replace('*', edge);
-                // On a missing key, on an existing key, and on the result.
+                // Runs the command on a missing key, on an existing key, and on the result.
                 connection.call(&command);
                 let taken = server.info_number("used_memory");
                 assert!(taken <= max_bytes, "{command} takes {taken}");
@@ -158,7 +158,7 @@ fn used_memory_counts_against_maxmemory() {
         .arguments(&["--maxmemory", "64mb", "--maxmemory-policy", "noeviction"])
         .start();
     let mut connection = server.resp2();
-    // 32 buckets of 2 slots; each next sub-filter has 256 times as many: 16 KiB, 4 MiB, 1 GiB.
+    // 32 buckets of 2 slots; each further sub-filter has 256 times as many buckets: 16 KiB, 4 MiB, 1 GiB.
     assert!(connection.call("CF.RESERVE grows 64 EXPANSION 256").is_ok());
     assert!(connection.call("BF.RESERVE half 0.01 30000000").is_ok());
     let reply = connection.call("BF.RESERVE other 0.01 30000000");

@@ -6,7 +6,7 @@
 //   HANDLER.OFF                               array of the replies since HANDLER.ON, in RESP2
 //   HANDLER.DELETE key                        deletes the key, and overwrites the memory that this frees
 //   HANDLER.SET key text                      the same, then sets the key to a string
-//   HANDLER.SAVE file                         has the server write an RDB file (servers since Redis 7.2)
+//   HANDLER.SAVE file                         makes the server write an RDB file (Redis 7.2 and above, Valkey)
 //
 // The handler does not run for events that occur while it runs. It declares the few functions of the module
 // API that it uses, so that no header is needed.
@@ -23,7 +23,7 @@ typedef int (*Command)(RedisModuleCtx *, RedisModuleString **, int);
 typedef int (*Notification)(RedisModuleCtx *, int type, const char *event, RedisModuleString *key);
 
 enum { OK = 0, ERR = 1, API_VERSION = 1 };
-// All classes of events up to "new key", "keymiss" included.
+// All classes of events up to "new key", including "keymiss".
 enum { ALL_EVENTS = (1 << 15) - 4 };
 enum { READ_WRITE = 3 };
 enum { MAX_ARGUMENTS = 16, MAX_TEXT = 256, MAX_REPLIES = 64 };
@@ -53,7 +53,7 @@ static RedisModuleRdbStream *(*RdbStreamCreateFromFile)(const char *);
 static void (*RdbStreamFree)(RedisModuleRdbStream *);
 static int (*RdbSave)(RedisModuleCtx *, RedisModuleRdbStream *, int);
 
-// Fixed storage: the handler takes no memory of its own.
+// Fixed storage, because the handler must not allocate memory.
 static char event_name[MAX_TEXT];
 static char arguments[MAX_ARGUMENTS][MAX_TEXT];
 static size_t argument_lengths[MAX_ARGUMENTS];
@@ -123,11 +123,11 @@ static int off(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     return OK;
 }
 
-// Takes the memory that was just freed, for good, and fills it, so that every use of a freed value shows.
+// Allocates the memory that was just freed, fills it and never frees it, so that tests detect uses of a freed value.
 //
-// Servers go on using the object of a new key (its type and its count of references) after the handlers have run,
-// even if a handler deleted the key. So the start of each block looks like an object of a module's type with
-// many references, or servers would free the block a second time.
+// Servers continue to use the object of a new key (its type and its count of references) after the handlers have
+// run, even if a handler deleted the key. So the start of each block looks like an object of a module's type with
+// many references. Otherwise servers would free the block a second time.
 static void overwrite_freed_memory(void) {
     static const unsigned char object[16] = {5, 0, 0, 0, 0x40, 0x1f};
     for (size_t size = sizeof object; size <= 512; size += 16) {
@@ -173,7 +173,7 @@ static int save(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
     (void)argv;
     (void)argc;
-    // The first field of the context is the function that finds all others.
+    // The first field of the context is the function that looks up all others.
     memcpy(&GetApi, (void *)ctx, sizeof GetApi);
 #define API(name) if (GetApi("RedisModule_" #name, &name) != OK) return ERR
     API(SetModuleAttribs);

@@ -42,7 +42,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     assert!(error.unwrap_err().to_string().contains("information value"));
 
     connection.bf_reserve_options("bf:n", 0.01, 2, BloomFilterScalingOptions::NonScaling)?;
-    // As in RedisBloom, the reply is a null in an array or a map. The crate accepts only a null without them.
+    // As in RedisBloom, the reply is an array or a map that contains a null. The crate accepts only a null by itself.
     let none = connection.bf_info_type("bf:n", BloomFilterInfoType::Expansion);
     assert!(none.unwrap_err().to_string().contains("nil"));
     let none: Value = cmd("BF.INFO bf:n EXPANSION").query(connection)?;
