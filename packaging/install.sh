@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs the module, its configuration and its documents from the directory of this file, or removes
+# Installs the module, its configuration and its documentation from the directory of this script, or removes
 # them. Run it as root.
 #
 #   ./install.sh              installs
 #   ./install.sh uninstall    removes
 #
 # Environment:
-#   PREFIX      directory of the module and the documents (default /usr). The services of Debian's
-#               redis-server and valkey-server refuse modules outside of /usr/lib and /lib.
+#   PREFIX      directory of the module and the documentation (default /usr). The services of Debian's
+#               redis-server and valkey-server can load modules only from /usr/lib and /lib.
 #   SYSCONFDIR  directory of roughly/roughly.conf (default /etc). An existing file is not changed.
 #   DESTDIR     prepended to all paths, for building packages (default empty)
 #
@@ -19,7 +19,7 @@ etc=${DESTDIR:-}${SYSCONFDIR:-/etc}
 modules=$prefix/lib/redis/modules
 documents=${DESTDIR:-}$prefix/share/doc/roughly
 
-# Prints the configuration as a new installation has it.
+# Prints the configuration file of a new installation.
 new_conf() {
     sed "s|@MODULE@|$modules/libroughly.so|; s|/etc/roughly|${SYSCONFDIR:-/etc}/roughly|" \
         "$here/roughly.conf"
@@ -27,8 +27,8 @@ new_conf() {
 
 case ${1:-install} in
     install)
-        # install replaces the file instead of overwriting it: a running server keeps the module that it
-        # has loaded. Servers refuse a module without execute permission.
+        # The command install replaces the file instead of overwriting it, so a running server keeps the module
+        # that it has loaded. Servers refuse a module without execute permission.
         install -D -m 755 "$here/libroughly.so" "${DESTDIR:-}$modules/libroughly.so"
         if [ -e "$etc/roughly/roughly.conf" ]; then
             echo "install: $etc/roughly/roughly.conf exists and was not changed"
