@@ -56,7 +56,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
 
 /// If a filter cannot grow, the reply has an error for each refused item, and only the added items are replicated.
 #[test]
-fn items_refused_growth_are_errors_in_the_reply_and_not_replicated() {
+fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
     let mut primary = Server::start();
     let mut replica = Server::start();
     replica.replicate(&primary);

@@ -563,7 +563,7 @@ fn slots_that_move_during_the_copy_are_followed() {
 }
 
 #[test]
-fn servers_that_cannot_be_used_are_named() {
+fn errors_name_the_server_that_cannot_be_used() {
     let server = Server::start();
     FAMILIES[0].build(&mut server.resp2(), "key");
     let good = url(&server);

@@ -240,7 +240,7 @@ fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
 /// The field counts the sub-filters after the first, as `Number of filters` in BF.INFO and CF.INFO shows them. Families
 /// without sub-filters have no such field.
 #[test]
-fn info_counts_growths_where_filters_grow() {
+fn info_counts_growths_of_families_that_grow() {
     let server = Server::start();
     let mut connection = server.resp2();
     for (prefix, create, add) in [

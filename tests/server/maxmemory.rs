@@ -169,7 +169,7 @@ fn samples_are_refused_when_the_buffer_cannot_grow() {
 
 /// The server evicts keys between commands, but not between the commands of a transaction.
 #[test]
-fn a_transaction_takes_no_more_than_twice_maxmemory_where_keys_are_evicted() {
+fn a_transaction_takes_at_most_twice_maxmemory_if_keys_are_evicted() {
     let server = Options::new()
         .arguments(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"])
         .start();

@@ -161,7 +161,7 @@ fn the_exporter_delivers_every_field_as_documented() {
 }
 
 #[test]
-fn the_exporter_reports_a_server_that_is_away() {
+fn the_exporter_reports_an_unreachable_server() {
     let exporter = Exporter::start(free_port());
     let metrics = exporter.metrics();
     let values: Vec<_> = metrics.values.into_iter().collect();

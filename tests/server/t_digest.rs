@@ -149,7 +149,7 @@ fn reads_on_a_replica_do_not_change_its_state() {
 
 /// The compressed form that a read creates counts as memory of the key as long as it is kept.
 #[test]
-fn memory_usage_counts_the_answers_that_reads_keep() {
+fn memory_usage_includes_the_cached_results_of_reads() {
     let server = Server::start();
     let mut connection = server.resp2();
     ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 1000");
@@ -209,7 +209,7 @@ fn oversized_requests_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn only_changes_are_replicated_and_notified() {
+fn commands_without_effect_are_not_replicated_and_send_no_event() {
     let server = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -462,7 +462,7 @@ fn cdf_rank_and_revrank_count_half_of_the_equal_samples() {
 
 /// Near the limits of doubles, differences and sums of samples are not finite.
 #[test]
-fn extreme_samples_have_answers_within_them() {
+fn quantiles_of_extreme_samples_are_between_minimum_and_maximum() {
     let server = Server::start();
     let mut connection = server.resp3();
     ok(&mut connection, "TDIGEST.CREATE k COMPRESSION 2");

@@ -144,7 +144,7 @@ fn a_merged_filter_has_all_items_also_on_a_replica() {
 }
 
 #[test]
-fn only_merges_with_effect_are_notified() {
+fn merges_without_effect_send_no_event() {
     let server = Options::new()
         .arguments(&["--notify-keyspace-events", "KEA"])
         .start();
@@ -178,7 +178,7 @@ fn only_merges_with_effect_are_notified() {
 }
 
 #[test]
-fn a_merge_that_is_refused_memory_changes_nothing() {
+fn a_merge_without_sufficient_memory_changes_nothing() {
     let server = Server::start();
     let mut connection = server.resp2();
     assert!(connection.call("BF.RESERVE large 0.001 20000000").is_ok());

@@ -566,7 +566,7 @@ impl Family {
 /// The server's categories, settings and commands match these tables. `type_reports_the_type_name` compares the
 /// types.
 #[test]
-fn the_families_are_those_of_the_module() {
+fn the_list_of_families_matches_the_module() {
     let module = roughly::MODULE.families.iter();
     let module: Vec<_> = module
         .map(|family| {

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_key_may_only_not_be_found() {
+    fn not_found_is_the_only_accepted_error_for_a_missing_key() {
         let mut wanted = Wanted::new("errors");
         wanted.follow(b"k", Effect::KeyIsMissing);
         let mut allows = |key: &[u8], got: &str| {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_differs_after_an_increment_that_8_12_treats_otherwise() {
+    fn a_sketch_differs_after_an_increment_that_8_12_handles_differently() {
         let mut run = Run::new("cms");
         assert_eq!(run.array("CMS.INCRBY s a 1"), [false, false]);
         let overflow = json!(["arr", [["err", "CMS: INCRBY overflow"]]]);
