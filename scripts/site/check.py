@@ -3,8 +3,8 @@
 usage: check.py SITE SCREENSHOTS
 
 Every page, in light colors at 360 px and in dark colors at 1280 px, must have the colors of the scheme, no horizontal
-scrolling, and no missing image. Screenshots of some pages are written to the directory SCREENSHOTS, and their brightness
-must match the scheme. The exit status is 1 if something is wrong.
+scrolling, and no missing image. The search must find the pages for some texts. Screenshots of some pages are written
+to the directory SCREENSHOTS, and their brightness must match the scheme. The exit status is 1 if something is wrong.
 """
 
 import http.server
@@ -30,13 +30,22 @@ SCREENSHOTS = [
     "recipes/index.html",
     "sizing.html",
 ]
+# What a reader types into the search, and the page that must be among the first five results.
+SEARCHES = {
+    "TOPK.ADD": "commands/topk.add.html",
+    "bf.reserve": "commands/bf.reserve.html",
+    "alert growths": "monitoring.html",
+    "Redis 8 to Valkey": "migration.html",
+    "add a command": "CONTRIBUTING.html",
+    "non scaling filter is full": "troubleshooting.html",
+}
 # Pixels from the top of a screenshot without the colored bar of the theme.
 BAR = 60
 TIMEOUT = 300
 
 # Loads the pages into frames of the given width, six at a time, and sends the measurements to the server.
 FRAME = """<!doctype html><meta charset=utf-8><body style="margin:0"><script>
-const {pages, width} = CONFIG;
+const {pages, searches, width} = CONFIG;
 const sleep = ms => new Promise(done => setTimeout(done, ms));
 function brightness(element) {
   for (; element; element = element.parentElement) {
@@ -64,13 +73,29 @@ async function measure(page) {
   frame.remove();
   return result;
 }
+async function search(text) {
+  const frame = document.createElement("iframe");
+  frame.style = `width:${width}px;height:900px;border:0`;
+  frame.src = "/index.html?q=" + encodeURIComponent(text);
+  document.body.append(frame);
+  let links = [];
+  for (let wait = 0; wait < 200 && !links.length; wait++) {
+    await sleep(100);
+    links = [...(frame.contentDocument?.querySelectorAll(".md-search-result__list > li > a") ?? [])];
+  }
+  const found = links.slice(0, 5).map(link => new URL(link.href).pathname.slice(1));
+  frame.remove();
+  return {text, found};
+}
 (async () => {
   const found = [];
   const worker = async () => {
     while (pages.length) found.push(await measure(pages.shift()));
   };
   await Promise.all(Array.from({length: 6}, worker));
-  await fetch("/results", {method: "POST", body: JSON.stringify(found)});
+  const searched = [];
+  for (const text of searches) searched.push(await search(text));
+  await fetch("/results", {method: "POST", body: JSON.stringify({pages: found, searches: searched})});
 })();
 </script>"""
 
@@ -119,8 +144,8 @@ def chromium(profile, scheme, width, *arguments):
 
 
 def measure(server, profile, scheme, width, pages):
-    """What Chromium measured on each page."""
-    server.config = {"pages": pages, "width": width}
+    """What Chromium measured on each page, and the results of the searches."""
+    server.config = {"pages": pages, "searches": list(SEARCHES), "width": width}
     server.results = None
     server.done = threading.Event()
     browser = chromium(profile, scheme, width, f"{server.url}/frame", "--remote-debugging-port=0")
@@ -149,7 +174,11 @@ def main():
     for name, scheme, width, expected in SCHEMES:
         # A new profile, because the site stores the scheme of the first visit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            for result in measure(server, profile, scheme, width, pages):
+            measured = measure(server, profile, scheme, width, pages)
+            for search in measured["searches"]:
+                if SEARCHES[search["text"]] not in search["found"]:
+                    faults.append(f"search for {search['text']!r} ({name}): found {search['found']}")
+            for result in measured["pages"]:
                 place = f"{result['page']} ({name}, {width} px)"
                 if result["brightness"] not in expected:
                     faults.append(f"{place}: brightness {result['brightness']} of the background")
