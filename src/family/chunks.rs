@@ -15,7 +15,7 @@ pub const BAD_DATA: &CStr = c"ERR received bad data";
 pub trait Chunked: DataType {
     /// The error for a missing key.
     const NOT_FOUND: &'static CStr;
-    /// The error for a header without memory.
+    /// The error if there is no memory for a header.
     const NO_MEMORY: &'static CStr;
     /// The keyspace event of LOADCHUNK.
     const LOADCHUNK_EVENT: &'static CStr;

@@ -39,7 +39,7 @@ pub fn values<'a, T: Chunked>(
     Ok(values)
 }
 
-/// Bytes that a merge may read. Commands of a primary or an AOF are not limited.
+/// Bytes that a merge may read. Commands from a primary or an AOF are not limited.
 pub fn max_bytes(call: &Call<'_>) -> u64 {
     if call.must_obey() {
         u64::MAX

@@ -60,7 +60,7 @@ impl Emit for AofWriter {
 /// otherwise LOADCHUNK for the header and each chunk.
 ///
 /// # Errors
-/// [`OutOfMemory`] if there is no memory for the payload and the header; nothing was emitted.
+/// [`OutOfMemory`] if there is no memory for the payload and the header. Then nothing was emitted.
 pub fn rewrite<T: DataType>(
     value: &T,
     out: &mut impl Emit,

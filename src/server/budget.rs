@@ -24,7 +24,7 @@ pub(super) struct CommandBudget {
     /// Size in bytes of the key that is open for writing: its size when it was opened, plus the bytes allowed since.
     /// Set only if keys are limited.
     key_bytes: Cell<u64>,
-    /// Bytes that the key would take with the request that its limit refused.
+    /// Size in bytes that the key would have with the request that its limit refused.
     refused_key_bytes: Cell<Option<u64>>,
     /// Whether a refusal was counted and logged.
     is_refusal_reported: Cell<bool>,
@@ -43,9 +43,9 @@ impl Call<'_> {
         self.allows_with_spare(bytes, 0)
     }
 
-    /// Requests bytes for the growth of a full filter. The bytes by which filters grow in this command must also stay
-    /// free, because the client did not choose that size and the server needs memory for its own work on the key (the
-    /// payload of a DUMP and the reply that contains it). The limit of the key applies.
+    /// Requests bytes for the growth of a full filter. As many bytes again as filters grow by in this command must stay
+    /// free: the client did not choose that size, and the server needs memory for its own work on the key (the payload
+    /// of a DUMP and the reply that contains it). The limit of the key applies.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
         let grown = self.budget.grown.get().saturating_add(bytes);
@@ -57,7 +57,7 @@ impl Call<'_> {
         allowed
     }
 
-    /// As [`Call::allows_growth`], for growth by a size that the client chose: no bytes must remain free.
+    /// As [`Call::allows_growth`], for growth by a size that the client chose: no other bytes need to stay free.
     #[must_use]
     pub fn allows_addition(&self, bytes: u64) -> bool {
         self.allows_to_grow(bytes, 0)

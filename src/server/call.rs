@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
     /// The argument at `index`.
     ///
     /// # Panics
-    /// If there are not as many arguments. The server checks the arity of the command table before it calls a handler.
+    /// If there is no such argument. The server checks the arity of the command table before it calls a handler.
     #[inline]
     #[must_use]
     pub fn arg(&self, index: usize) -> Argument<'a> {
@@ -110,7 +110,7 @@ impl<'a> Call<'a> {
     /// The arguments at these indexes.
     ///
     /// # Panics
-    /// If there are not as many arguments.
+    /// If there are no such arguments.
     #[inline]
     #[must_use]
     pub fn arguments(&self, range: Range<usize>) -> &'a [Argument<'a>] {

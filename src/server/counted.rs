@@ -7,8 +7,8 @@ use roughly_sketch::blocks::BlockChanges;
 use std::cell::Cell;
 use std::ptr;
 
-/// Bytes per unit of the effort to free a value. Each block is also a unit. The server frees values of more than 64
-/// units in the background, and defragments them in steps.
+/// Bytes per unit of the effort to free a value. Each block adds one more unit. The server frees values of more than
+/// 64 units in the background, and defragments them in steps.
 const EFFORT_BYTES: usize = 4096;
 
 /// A value owned by the server, with its memory usage as counted in INFO.
@@ -49,7 +49,7 @@ impl<T: DataType> Counted<T> {
         stats.raise_key_bytes_peak(self.bytes.get());
     }
 
-    /// The memory usage of all its blocks, its own included. Cost: one call of the server per block.
+    /// The memory usage of all its blocks, its own included. Cost: one call into the server per block.
     pub(super) fn memory_usage(&self) -> MemoryUsage {
         const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
         let mut usage = MemoryUsage::default();
@@ -64,7 +64,7 @@ impl<T: DataType> Counted<T> {
         self.bytes.get()
     }
 
-    /// Measures its blocks again. Cost: one call of the server per block.
+    /// Measures its blocks again. Cost: one call into the server per block.
     pub(super) fn recount(&self) {
         let MemoryUsage { bytes, blocks } = self.memory_usage();
         self.blocks.set(blocks);

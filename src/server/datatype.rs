@@ -93,7 +93,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
         aux_save2: None,
     };
     // SAFETY: name and methods live until the return; the server copies both. The callbacks take boxes of
-    // `Counted<T>`, which is what this module gives the server as values.
+    // `Counted<T>`, which this module gives the server as values.
     let handle = unsafe {
         api!(RedisModule_CreateDataType)(
             ctx,

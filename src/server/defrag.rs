@@ -50,7 +50,7 @@ impl BlockMover for Defragmenter {
 /// there in the next call. Returns 0 when all blocks were moved, 1 otherwise.
 ///
 /// # Safety
-/// `value` must point to a `Counted<T>` made by [`Counted::new`] and be the server's only pointer to it.
+/// `value` must point to a `Counted<T>` created by [`Counted::new`] and be the server's only pointer to it.
 pub(super) unsafe fn defragment<T: DataType>(
     ctx: *mut raw::RedisModuleDefragCtx,
     value: *mut *mut c_void,

@@ -17,7 +17,7 @@ impl InfoWriter {
         Self { ctx }
     }
 
-    /// Begins a section. Returns false if INFO omits it; then it has no fields.
+    /// Begins a section. Returns false if INFO omits the section; the caller then writes no fields.
     pub fn section(&mut self, name: &CStr) -> bool {
         // SAFETY: the context is the running callback's, the name is read before the return, as in
         // all methods here.

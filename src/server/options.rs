@@ -1,7 +1,7 @@
 //! Options at any position among the arguments of a command, between arguments that are ignored.
 //!
 //! RedisBloom accepts surplus and misspelled arguments of some commands, and so does Roughly. A warning in the
-//! log names the first of them, because the sender meant something by it.
+//! log names the first of them, because the sender may expect it to have an effect.
 
 use super::argument::Argument;
 use super::call::Call;

@@ -90,7 +90,7 @@ impl<'a> Outcome<'a> {
         self.replicate_before(call, item);
     }
 
-    /// A refusal that does not change what is replicated: of the only item, or of an item that every server refuses.
+    /// An item was refused that is the only one, or that every server refuses. What is replicated does not change.
     #[inline]
     pub fn count_refusal(&mut self) {
         self.refused += 1;

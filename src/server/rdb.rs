@@ -74,7 +74,7 @@ impl Source for RdbReader {
             unsafe { api!(RedisModule_Free)(block.cast()) };
             return self.checked(Buffer::default());
         }
-        // SAFETY: the block was allocated by the server, which is the global allocator, and holds `len`
+        // SAFETY: the block is from the server's allocator, which is the global allocator, and holds `len`
         // initialized bytes; the allocator uses no more of the layout than its alignment.
         let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
         self.checked(bytes.into())

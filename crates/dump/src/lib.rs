@@ -258,7 +258,7 @@ impl Reader<'_> {
         let compressed_len = self.length()?;
         let len = self.length()?;
         let compressed = self.take(compressed_len)?;
-        // LZF compresses at most 264 bytes to 3.
+        // Three bytes of LZF data expand to at most 264 bytes.
         if len > compressed_len.saturating_mul(100) {
             return Err(Error::Invalid("not LZF data"));
         }

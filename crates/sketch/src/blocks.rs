@@ -3,14 +3,14 @@
 //! A structure lists its blocks, and the server measures or moves them. Every block is that of a vector and is passed
 //! as a vector, so that no raw addresses are needed.
 
-/// Visits blocks, such as the accounting of the server.
+/// Visits blocks. The memory accounting of the server is a visitor.
 pub trait BlockVisitor {
     /// Visits the block of a vector. A vector without capacity has no block.
     #[allow(clippy::ptr_arg)] // a slice has no capacity
     fn visit<T>(&mut self, vec: &Vec<T>);
 }
 
-/// Moves blocks, such as the defragmenter of the server.
+/// Moves blocks. The defragmenter of the server is a mover.
 pub trait BlockMover {
     /// Moves the block of a vector to another address, or leaves it. The contents of the vector stay the same.
     fn relocate<T>(&mut self, vec: &mut Vec<T>);
@@ -33,7 +33,7 @@ pub struct BlockChanges<V> {
 
 /// A structure with heap blocks.
 pub trait Blocks {
-    /// Visits every block of the structure, without the structure itself. Cost: one call per block.
+    /// Visits every block of the structure, but not the structure itself. Cost: one call per block.
     fn for_each_block(&self, visitor: &mut impl BlockVisitor);
 
     /// Passes block number `index`, in a fixed order, to `mover`. Returns false if there is no such block.

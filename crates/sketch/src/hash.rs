@@ -36,7 +36,7 @@ pub fn murmur2(item: &[u8], seed: u32) -> u32 {
     murmur2_lanes(item, [seed])[0]
 }
 
-/// MurmurHash2 (32 bits) of one item under `LANES` seeds at once.
+/// MurmurHash2 (32 bits) of one item with `LANES` seeds at once.
 ///
 /// The words of an item are mixed once, because that does not depend on the seed. With 4 or 8 lanes the compiler keeps
 /// the states in a vector register. Always inlined, so that it is compiled for the vectors of its caller.

@@ -47,7 +47,8 @@
 //! - [`memory::Budget`] decides whether an operation may allocate memory. Allocations whose size a user chooses return
 //!   an error when they fail.
 //! - Only [`buffer`] (a zeroed block whose allocation can fail) and [`prefetch`] (processor hints) contain `unsafe`.
-//! - Logarithms ([`math`]) and hashes ([`hash`]) have the same result on every machine, because they decide stored bytes.
+//! - Logarithms ([`math`]) and hashes ([`hash`]) have the same result on every machine, because stored bytes depend on
+//!   them.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

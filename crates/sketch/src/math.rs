@@ -1,8 +1,9 @@
 //! Logarithms with the same result on every machine.
 //!
 //! The standard library calls the C library, whose last bit depends on its version and the processor. A replica
-//! must store the same bytes as its primary, so sketches use these functions instead. `ln` decides stored bits
-//! and has glibc's result. The others decide integers only; the crate `libm` computes them without the C library.
+//! must store the same bytes as its primary, so sketches use these functions instead. Stored bits depend on
+//! `ln`, which has glibc's result. Only integers depend on the others; the crate `libm` computes them without the C
+//! library.
 
 mod tables;
 

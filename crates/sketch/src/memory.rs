@@ -59,7 +59,7 @@ pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(vec)
 }
 
-/// Reserves capacity for exactly `additional` more elements, unless it is available.
+/// Reserves capacity for exactly `additional` more elements, unless it is already available.
 ///
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.

@@ -1,4 +1,4 @@
-//! Merges of all families: repeated sources, and the work limit.
+//! Code that the merges of all families share: repeated sources, and the work limit.
 
 use crate::memory::{OutOfMemory, with_capacity};
 

@@ -1,7 +1,7 @@
 //! The limit on the hashing that one command may do in a sketch with many rows.
 //!
-//! Work is counted in bytes hashed. An item is hashed once per [`LANES`] rows, so a single large item in a sketch of
-//! a million rows could block the server for hours.
+//! Work is counted in bytes hashed. Every [`LANES`] rows count as one pass over an item. Without a limit, a single
+//! large item in a sketch of a million rows could block the server for hours.
 
 use crate::rows::LANES;
 

@@ -73,8 +73,8 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
 fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<'a> {
     let items = call.len() - first;
     let filters = chain.filters().len();
-    // The array ends at the first item that a full non-scaling filter refuses. The array has an unknown length only
-    // in that case, because such an array costs the server more.
+    // A full non-scaling filter refuses items, and the array ends at the first refused item. An array of unknown
+    // length is used only if this can happen, because it costs the server more.
     let may_end_early = !chain.is_scaling() && (items as u64) > chain.remaining_capacity();
     if may_end_early {
         call.reply_open_array();

@@ -115,8 +115,8 @@ pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, and an exponent if it is below
-/// -4 or above 5.
+/// A positive number as C's `%g` prints it: six significant digits, no trailing zeros, and scientific notation if the
+/// exponent is below -4 or above 5.
 fn six_digits(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else {

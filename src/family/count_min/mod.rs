@@ -54,7 +54,7 @@ impl Chunked for CountMin {
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
 /// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]. Each item has
-/// `args_per_item` arguments. Commands of a primary or an AOF are not refused.
+/// `args_per_item` arguments. Commands from a primary or an AOF are not refused.
 fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
     let items = call
         .args_from(2)

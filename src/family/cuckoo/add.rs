@@ -14,7 +14,7 @@ use std::ffi::CStr;
 /// The error of a filter that has the maximum number of sub-filters.
 const TOO_MANY: &CStr = c"Maximum expansions reached";
 
-/// Maximum number of sub-filters that one command may add. Further items are refused as if memory were refused. Each
+/// Maximum number of sub-filters that one command may add. Further items are refused as if there were no memory. Each
 /// item is looked up in all sub-filters, and `cf-max-expansions` is checked only once per command. Without this limit,
 /// one command with many equal items would block the server for minutes.
 const MAX_GROWTHS: u32 = 4096;

@@ -25,7 +25,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::Missing | Slot::WrongType => true,
     };
     if changes {
-        // The key keeps its time to live, also with OVERRIDE.
+        // The key keeps its time to live, even with OVERRIDE.
         let entry = key.replace(merged)?;
         call.replicate_verbatim();
         entry.store();

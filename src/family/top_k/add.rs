@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 const INCREMENTS: RangeInclusive<i64> = 0..=MAX_INCREMENT as i64;
-/// With the spaces of RedisBloom's text.
+/// The trailing spaces are part of RedisBloom's text.
 const BAD_INCREMENT: &CStr = c"TopK: increment must be an integer greater or equal to 0                            and smaller or equal to 100,000";
 
 /// TOPK.ADD key item [item …]

@@ -5,7 +5,7 @@ use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
 use roughly_sketch::top_k::TopK;
 
-/// Returns items of the key.
+/// Adds to a key and replies with items that the key contained.
 const WRITE: Command = Command {
     keys: &[KeySpec::ACCESS_UPDATE],
     ..Command::WRITE

@@ -57,8 +57,8 @@ const FIRST_ITEM: usize = 2;
 
 const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 
-/// Refuses items and increments that would take too long, see [`TopK::within_work_limit`]. Commands of a primary or an AOF
-/// are not refused.
+/// Refuses items and increments that would take too long, see [`TopK::within_work_limit`]. Commands from a primary or
+/// an AOF are not refused.
 fn check_work<'a>(
     call: &Call<'_>,
     sketch: &TopK,

@@ -13,7 +13,7 @@ use std::ptr;
 /// The mode that opens a key for writing.
 pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
 
-/// An open key, which is closed when dropped. Whoever uses its value must hold a token of [`super::access`].
+/// An open key, which is closed when dropped. Code that uses its value must hold a token of [`super::access`].
 #[derive(Debug)]
 pub(super) struct OpenedKey<T> {
     key: *mut raw::RedisModuleKey,

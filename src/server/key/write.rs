@@ -68,8 +68,8 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
-    /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, replaces what the key then
-    /// holds, and removes the time to live. To keep the time to live, use [`WriteKey::replace`].
+    /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, in place of any value that
+    /// the key holds by then, and removes the time to live. To keep the time to live, use [`WriteKey::replace`].
     ///
     /// # Errors
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
@@ -130,7 +130,7 @@ impl<T: DataType> WriteKey<T> {
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
-    /// Cost: one call of the server per block. If a value has many blocks that change often, see
+    /// Cost: one call into the server per block. If a value has many blocks that change often, see
     /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         if let Slot::Found(counted) = self.opened.value() {

@@ -90,7 +90,7 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
         }
     }
 
-    /// Adds the next item with the result of [`Chain::add`]. `None` after the last item.
+    /// Adds the next item and returns the result of [`Chain::add`]. `None` after the last item.
     #[inline]
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, Error>> {
         if self.position == self.current.len {

@@ -240,7 +240,7 @@ impl Filter {
     }
 }
 
-/// The set bits n of `candidates` for which `keep(n)` is true, called from the lowest bit up.
+/// Keeps the set bits n of `candidates` for which `keep(n)` is true. Calls `keep` from the lowest bit up.
 #[inline(always)]
 fn select(candidates: u64, mut keep: impl FnMut(usize) -> bool) -> u64 {
     let mut kept = 0;

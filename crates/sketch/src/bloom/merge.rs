@@ -33,14 +33,14 @@ pub enum MergeError {
     TooMuchWork(#[from] TooMuchWork),
 }
 
-/// The counts of the operands of one filter, before the merge.
+/// A summary of the filters that are merged into one filter, before the merge.
 #[derive(Debug, Clone, Copy, Default)]
 struct Operands {
-    /// The largest number of items of one operand: the lower bound for the result.
+    /// The largest number of items in one of them: the lower bound for the result.
     max_items: u64,
-    /// The sum of the items of all operands: the upper bound for the result.
+    /// The sum of the items of all of them: the upper bound for the result.
     total_items: u64,
-    /// The largest number of set bits of one operand.
+    /// The largest number of set bits in one of them.
     max_ones: u64,
 }
 

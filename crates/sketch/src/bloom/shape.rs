@@ -19,8 +19,8 @@ pub enum Sizing {
     /// Old chains without [`NO_ROUNDING`](super::options::NO_ROUNDING): rounded up to a power of two. The capacity
     /// increases accordingly.
     PowerOfTwo,
-    /// Old chains with [`ENTRIES_IS_BITS`](super::options::ENTRIES_IS_BITS): the given capacity is the exponent of a power
-    /// of two of bits.
+    /// Old chains with [`ENTRIES_IS_BITS`](super::options::ENTRIES_IS_BITS): the number of bits is 2 to the power of
+    /// the given capacity.
     Exponent,
 }
 

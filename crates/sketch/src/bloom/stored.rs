@@ -177,7 +177,7 @@ fn header_filters(
 }
 
 impl Chain {
-    /// The SCANDUMP header: 20 bytes and 53 per filter, at most 106 KiB.
+    /// The SCANDUMP header: 20 bytes and 53 per filter, at most 107 KiB.
     #[must_use]
     pub fn header_bytes(&self) -> Vec<u8> {
         let mut header =

@@ -11,8 +11,8 @@ use crate::rows::{LANES, Rows};
 /// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;
 
-/// Rows whose columns are computed in one pass over the item. Sketches with more rows, which need a failure probability
-/// below 2^-16, process items one by one.
+/// Rows whose columns are computed in one pass over the item. Sketches with more rows, which only failure probabilities
+/// below 2^-16 require, process items one by one.
 const MAX_BATCH_ROWS: usize = 2 * LANES;
 /// Sketches with up to this many rows use half of the lanes.
 const HALF: usize = LANES / 2;

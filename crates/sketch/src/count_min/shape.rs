@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn powers_of_two_have_their_exponent_as_depth() {
-        // glibc's log10f gives these depths too, also for subnormal numbers.
+        // glibc's log10f gives these depths too, even for subnormal numbers.
         for exponent in 1..=149 {
             let probability = 2f64.powi(-exponent);
             let depth = exponent.unsigned_abs().into();

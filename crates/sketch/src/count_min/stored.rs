@@ -35,7 +35,7 @@ impl Header {
         let cells = source.read_bytes()?;
         let cell_count = width.checked_mul(depth).filter(|&count| count > 0);
         let cell_bytes = cell_count.map_or(0, |count| cells.len() as u64 / count);
-        // In version 1 the total and the cell size are in either order.
+        // In version 1 the total and the cell size can be in either order.
         let total = match fourth {
             None => third,
             Some(fourth) if fourth == cell_bytes => third,

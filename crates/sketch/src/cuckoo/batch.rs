@@ -6,8 +6,8 @@ use super::item::HashedItem;
 use super::{CuckooError, CuckooFilter};
 use crate::memory::Budget;
 
-/// Items per block. Each block prefetches twice as many cache lines per sub-filter: enough to use all outstanding misses of
-/// a processor (10 to 48), and few enough for the first-level cache.
+/// Items per block. Each block prefetches twice as many cache lines per sub-filter: enough for all the cache misses
+/// that a processor can have in flight (10 to 48), and few enough for the first-level cache.
 pub const BLOCK_ITEMS: usize = 16;
 
 /// Filters with fewer bytes of slots are not prefetched: they fit in the second-level cache, where prefetch instructions

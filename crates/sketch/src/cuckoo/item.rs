@@ -1,8 +1,8 @@
 //! The hashes of an item: a one-byte fingerprint and two buckets.
 //!
-//! Either bucket follows from the other and the fingerprint, so a stored fingerprint can change buckets without its item
-//! (partial-key cuckoo hashing: Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014, section 3.1;
-//! constants: spec, cuckoo.md).
+//! Either bucket follows from the other and the fingerprint, so a stored fingerprint can move without its item being
+//! known (partial-key cuckoo hashing: Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014, section
+//! 3.1; constants: spec, cuckoo.md).
 
 use crate::hash::murmur64a;
 
@@ -36,8 +36,8 @@ impl HashedItem {
     }
 }
 
-/// The other of the two buckets that `fingerprint` may be in, given one of them: as a hash, or reduced to a power of two
-/// of buckets. Reducing before and after gives the same bucket.
+/// The other of the two buckets that `fingerprint` may be in, given one of them: as a hash, or reduced to the number of
+/// buckets, a power of two. Reducing before and after gives the same bucket.
 #[inline]
 pub(super) fn other_bucket(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * SPREAD)

@@ -60,8 +60,9 @@ pub struct CuckooFilter {
 }
 
 impl CuckooFilter {
-    /// An empty filter for about `capacity` items. Requests the bytes of its slots from `budget`: one per item, rounded to
-    /// a power of two of buckets. The slots are zeroed memory, so the system provides their pages when they are used.
+    /// An empty filter for about `capacity` items. Requests the bytes of its slots from `budget`: one per item, with
+    /// the number of buckets rounded to a power of two. The slots are zeroed memory, so the system provides their pages
+    /// when they are used.
     ///
     /// # Errors
     /// [`CuckooError::Parameters`] or [`CuckooError::OutOfMemory`].

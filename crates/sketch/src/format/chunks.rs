@@ -1,8 +1,8 @@
 //! The positions of chunks in SCANDUMP and LOADCHUNK.
 //!
 //! Iterator i ≥ 1 is byte i - 1 of the concatenated arrays (spec: bloom.md, SCANDUMP). A chunk never extends from one
-//! array into the next. LOADCHUNK gets a chunk with the iterator that SCANDUMP returned with it, which is the end of the
-//! chunk.
+//! array into the next. LOADCHUNK receives a chunk with the iterator that SCANDUMP returned with it. This iterator is
+//! the end of the chunk.
 
 /// The size of the largest chunk that SCANDUMP returns, in bytes: 16 MiB.
 pub const CHUNK_BYTES: usize = 16 << 20;

@@ -91,7 +91,7 @@ pub(super) fn compress_to_vec(
     total: i64,
     compression: u32,
 ) -> Result<Vec<Centroid>, OutOfMemory> {
-    // A full buffer gives about 2/3 of the compression.
+    // The number of centroids from a full buffer is about 2/3 of the compression.
     let mut centroids = with_capacity(count.min(compression as usize))?;
     compress(nodes, total, compression, |centroid, _| {
         try_push(&mut centroids, centroid)

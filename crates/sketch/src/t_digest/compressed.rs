@@ -1,9 +1,9 @@
 //! The compressed form of a digest, which answers queries.
 //!
 //! Each centroid is stored with the sum of the weights before it, so that quantile, cdf and rank are binary searches.
-//! Means and sums are in separate arrays, since a search reads only one of them. The rules, also for special cases, are
-//! those of the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference or product
-//! of extreme samples is not finite.
+//! Means and sums are in separate arrays, since a search reads only one of them. The rules, including those for
+//! special cases, are in the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference
+//! or product of extreme samples is not finite.
 
 use super::centroid::{clamp, compress};
 use super::{Centroid, TDigest};
@@ -91,7 +91,8 @@ impl Compressed {
         }
     }
 
-    /// The value below which the fraction `q` of the samples is; `q` is in [0, 1]. nan if empty. Cost: a binary search.
+    /// The value below which the fraction `q` of the samples lies; `q` is in [0, 1]. nan if empty. Cost: a binary
+    /// search.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
         self.at_index(q * self.weight as f64)

@@ -404,7 +404,7 @@ impl TDigest {
 }
 
 /// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which
-/// samples.
+/// are samples.
 struct Layout {
     centroids: Vec<Centroid>,
     samples: Samples,

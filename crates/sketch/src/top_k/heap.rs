@@ -181,7 +181,7 @@ impl Heap {
         self.has_vacant_root() || self.lacks_spare(item_len)
     }
 
-    /// Whether the spare buffer is too small for an item of `item_len` bytes, or larger than it may stay.
+    /// Whether the spare buffer is too small for an item of `item_len` bytes, or too large to be kept.
     #[inline]
     fn lacks_spare(&self, item_len: usize) -> bool {
         self.spare.capacity() <= item_len || self.spare.capacity() > MAX_SPARE_BYTES

@@ -183,7 +183,7 @@ impl Index {
         tag as usize & (self.entries.len() - 1)
     }
 
-    /// Every entry once, starting with `first`: a search also ends in a full table without a match.
+    /// Every entry once, starting with `first`, so that a search ends even in a full table without a match.
     #[inline]
     fn probe(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
         let len = self.entries.len();

@@ -209,7 +209,7 @@ impl TopK {
         hash
     }
 
-    /// The most bytes by which the memory of the sketch grows if the item, with its hash ([`TopK::hash`]), is added.
+    /// The maximum number of bytes by which the sketch grows if the item, with its hash ([`TopK::hash`]), is added.
     /// Cost: at most one hash lookup.
     #[must_use]
     pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
@@ -358,7 +358,7 @@ impl TopK {
                 max_count = max_count.max(count);
             }
         });
-        // If the largest count is below the root's, so are all counts.
+        // If the largest count is below the root's, so are the others.
         if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;
         }
@@ -377,7 +377,7 @@ impl TopK {
             .map(|position| self.heap.item_at(position as usize)))
     }
 
-    /// The bucket array, which the chunks of a dump hold. Every content is valid.
+    /// The bucket array, which the chunks of a dump hold. Any contents are valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
         self.buckets.bytes()

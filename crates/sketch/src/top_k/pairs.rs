@@ -57,7 +57,7 @@ impl Pairs {
         &self.bytes
     }
 
-    /// The stored form, mutable. Every content is valid.
+    /// The stored form, mutable. Any contents are valid.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }

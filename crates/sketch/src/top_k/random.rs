@@ -2,7 +2,7 @@
 //!
 //! Replicas, AOF replays and copies continue from the same counter and decay the same buckets (spec: top-k.md,
 //! "Randomness is part of the state"). No function of the mathematical library is used: its results differ between
-//! machines, and a replica must take the same decisions on any processor.
+//! machines, and a replica must make the same decisions on any processor.
 
 /// Bits of the counter. The other 16 bits of its stored form are a tag.
 const COUNTER_BITS: u32 = 48;
@@ -97,7 +97,7 @@ impl Random {
     }
 }
 
-/// The 16 bits stored above a counter: never zero, whereas the upper bits of an address are.
+/// The 16 bits stored above a counter: never zero, unlike the upper bits of an address.
 fn tag(counter: u64) -> u64 {
     /// An arbitrary constant. It is part of the format.
     const TAG_KEY: u64 = 0x546f_704b_2d54_5950;

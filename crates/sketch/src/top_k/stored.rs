@@ -97,7 +97,7 @@ impl Stored for TopK {
         let fingerprint_of_empty = fingerprint_of(b"");
         let mut random = None;
         let mut heap = Heap::new(shape.k)?;
-        // Allocates slots once. Elements without an item are zeros.
+        // Counts the items, so that slots are allocated only once. Elements without an item are zeros.
         let is_empty = |record: &Record| record[..4] == [0; 4] && record[16..20] == [0; 4];
         let max_items = records.iter().filter(|record| !is_empty(record)).count();
         heap.reserve_items(max_items)?;
@@ -113,7 +113,7 @@ impl Stored for TopK {
             let Some((0, item)) = buffer.split_last() else {
                 return Err(FormatError::Invalid("an item does not end with a NUL"));
             };
-            // Not the empty item: an element without an item, or an item that RedisBloom cut to nothing.
+            // This is not the empty item, but no item at all, or one that RedisBloom cut to nothing.
             if item.is_empty() && fingerprint != fingerprint_of_empty {
                 continue;
             }

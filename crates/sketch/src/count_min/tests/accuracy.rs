@@ -7,7 +7,7 @@ use super::*;
 /// An estimate is too high by more than error × total = 1000 only if frequent items, or many rare ones, share its cell
 /// in each of the 7 rows. The average cell contains 500. By Markov's inequality the probability is at most 1/2 per row,
 /// and at most 7.8 of 1000 items are expected to exceed the bound. Only 26 items occur more than 500 times: less than a
-/// fifth of the cells of a row contain that much, and all 7 cells of an item do with a probability below 1.3e-5. More
+/// fifth of the cells of a row contain one of them, and all 7 cells of an item do with a probability below 1.3e-5. More
 /// than 10 of 1000 items exceed the bound with a probability below 1e-20.
 #[test]
 fn estimates_exceed_the_error_at_most_with_the_given_probability() {

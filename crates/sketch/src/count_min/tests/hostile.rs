@@ -101,7 +101,8 @@ fn corrupt_values_never_panic() {
             }
         }
     }
-    // The 11 totals of the 3 sketches load in version 0; nearly all other values are contradictory.
+    // Each of the 11 numbers is a valid total of the 3 sketches in version 0. Nearly all other replacements are
+    // invalid.
     assert!(loaded >= 33 && refused > 300, "{loaded} {refused}");
 }
 

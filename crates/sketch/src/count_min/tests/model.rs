@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(values(&sketch), merged.unwrap_or(model).values(shape.2));
     }
 
-    // Merges of arbitrary increments nearly all overflow; these rarely do.
+    // Nearly all merges of arbitrary increments overflow; these rarely do.
     #[test]
     fn merges_without_overflow_equal_those_of_the_model(
         shape in shape(),

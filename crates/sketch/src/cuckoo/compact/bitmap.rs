@@ -14,7 +14,7 @@ use crate::memory::{Budget, with_capacity};
 /// the bucket of that number, reduced to the size of the sub-filter, has an empty slot.
 ///
 /// A bit may be set although the bucket is full: several masks refer to the same bucket of a smaller sub-filter, and
-/// only the one that was used is updated. No bit is clear although the bucket has an empty slot.
+/// only the one that was used is updated. A bit is never clear if the bucket has an empty slot.
 #[derive(Debug)]
 pub(super) struct Bitmap {
     /// Masks of `1 << log2_width` bits, the first lowest.
@@ -30,7 +30,7 @@ impl Bitmap {
     /// The number of bits of the widest mask.
     pub const MAX_SUB_FILTERS: usize = 64;
 
-    /// Tests every bucket of `earlier`: at least one and at most [`Bitmap::MAX_SUB_FILTERS`]. `None` if memory is
+    /// Tests every bucket of `earlier`, which has 1 to [`Bitmap::MAX_SUB_FILTERS`] sub-filters. `None` if memory is
     /// refused. Requests the bytes of the masks and of the planes that they are built from.
     pub fn new(earlier: &[SubFilter], budget: Budget<'_>) -> Option<Self> {
         let bucket_mask = earlier.iter().map(SubFilter::bucket_mask).max()?;

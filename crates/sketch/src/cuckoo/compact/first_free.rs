@@ -6,10 +6,11 @@ use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::{Budget, with_capacity};
 
 /// For each bucket, the number of the oldest sub-filter that may have an empty slot in it. All sub-filters have the
-/// same size. This is always so for more than 56 of them, because a larger expansion reaches 2^55 buckets earlier.
+/// same size. This is always so for more than 56 of them, because an expansion above 1 reaches the maximum of
+/// 2^55 buckets earlier.
 ///
 /// The numbers only rise, because sub-filters only fill up. A whole compaction therefore makes at most one test per
-/// bucket of a sub-filter and one per lookup of a bucket.
+/// bucket of each sub-filter, and one more per lookup.
 #[derive(Debug)]
 pub(super) struct FirstFree {
     numbers: Vec<u16>,

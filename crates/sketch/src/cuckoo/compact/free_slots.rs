@@ -65,8 +65,8 @@ impl<'a> FreeSlots<'a> {
     /// Moves the fingerprints of `block`, in slot order: each into the first of `earlier` that has an empty slot in
     /// its own bucket or else in its other bucket. Returns whether one moved.
     ///
-    /// `block` is at most [`BLOCK_SLOTS`] long: whole buckets of a sub-filter that is newer than all of `earlier`, of
-    /// which `first_bucket` is the number of the first.
+    /// `block` contains whole buckets, at most [`BLOCK_SLOTS`] slots, of a sub-filter that is newer than all of
+    /// `earlier`. `first_bucket` is the number of the first of these buckets.
     pub fn move_block(
         &mut self,
         earlier: &mut [SubFilter],

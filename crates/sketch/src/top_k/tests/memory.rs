@@ -60,7 +60,7 @@ fn every_block_is_visited_once() {
     assert_eq!(blocks(&sketch).len(), 8);
 }
 
-/// A heap that is too large for the shared records has a block for them, also in a copy.
+/// A heap that is too large for the shared records has a block for them, and so does its copy.
 #[test]
 fn a_large_heap_has_its_own_memory_for_records() {
     for (k, records) in [(MAX_SHARED as u64, 0), (MAX_SHARED as u64 + 1, 1)] {
@@ -239,7 +239,7 @@ fn elements_dropped_by_a_load_take_no_memory() {
     assert!(bytes(&loaded) < bytes(&six));
 }
 
-/// Items of different lengths, also after all slots are occupied.
+/// Items of different lengths, both before and after all slots are occupied.
 #[test]
 fn memory_grows_by_at_most_the_reported_growth() {
     let mut sketch = sketch(50, 8, 3, 0.9);
