@@ -230,7 +230,7 @@ fn key(reply: &Reply) -> String {
         panic!("a key spec without a position");
     };
     let place = if text(fields(spec["find_keys"])["type"]) == "keynum" {
-        format!("as many as argument {first} specifies, after it")
+        format!("the keys after argument {first}, which is their number")
     } else {
         format!("argument {first}")
     };
