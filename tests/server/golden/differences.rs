@@ -324,7 +324,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     // Option words as keys
     Difference {
-        reason: "options are looked for after the positional words: a key may be called EXPANSION",
+        reason: "options are recognized only after the positional arguments: a key may be named EXPANSION",
         transcripts: QUIRKS,
         occurs: everywhere,
         commands: &["BF.RESERVE EXPANSION 0.01 100"],
@@ -343,7 +343,7 @@ pub const DIFFERENCES: &[Difference] = &[
         effect: ReplyOnly,
     },
     Difference {
-        reason: "options are looked for after the positional words: a key may be called nonscaling",
+        reason: "options are recognized only after the positional arguments: a key may be named nonscaling",
         transcripts: QUIRKS,
         occurs: everywhere,
         commands: &["BF.RESERVE nonscaling 0.01 100 EXPANSION 2"],
@@ -351,7 +351,7 @@ pub const DIFFERENCES: &[Difference] = &[
         effect: KeyIsExtra,
     },
     Difference {
-        reason: "options are looked for after the positional words: a key may be called BUCKETSIZE",
+        reason: "options are recognized only after the positional arguments: a key may be named BUCKETSIZE",
         transcripts: QUIRKS,
         occurs: everywhere,
         commands: &["CF.RESERVE BUCKETSIZE 8"],
