@@ -78,7 +78,7 @@ pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
     })
 }
 
-/// TDIGEST.TRIMMED_MEAN key low_cut_percentile high_cut_percentile
+/// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<TDigest>(1);
     let digest = key.get().or_missing(NOT_FOUND)?;
