@@ -72,7 +72,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"cf.insertnx",
         handler: handler(add::insertnx),
-        summary: c"Adds those items to a cuckoo filter that it does not contain. Creates the filter with the specified options if it does not exist",
+        summary: c"Adds one or more items to a cuckoo filter, except those that it already contains. Creates the filter with the specified options if it does not exist",
         ..WRITE_SEVERAL
     },
     Command {
