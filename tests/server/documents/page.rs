@@ -88,7 +88,7 @@ impl Page {
     }
 }
 
-/// README.md, SECURITY.md and all pages of docs/, in order.
+/// The pages outside of docs/, and all pages of docs/, in order.
 pub fn all() -> Vec<Page> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).expect("a directory") {
@@ -100,7 +100,15 @@ pub fn all() -> Vec<Page> {
             }
         }
     }
-    let mut paths = vec!["README.md".into(), "SECURITY.md".into()];
+    let outside = [
+        "README.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "CODE_OF_CONDUCT.md",
+        "CHANGELOG.md",
+        "examples/README.md",
+    ];
+    let mut paths: Vec<PathBuf> = outside.map(PathBuf::from).to_vec();
     walk(Path::new("docs"), &mut paths);
     paths.sort();
     paths.iter().map(|path| Page::read(path)).collect()
