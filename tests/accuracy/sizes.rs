@@ -37,7 +37,7 @@ pub fn bloom() -> String {
 /// Cuckoo filters: memory (one byte per slot), and the share of slots that can be used.
 pub fn cuckoo() -> String {
     format!(
-        "{}\nFraction of slots in use when a filter first has to grow (or is full), with 20 iterations. The lowest of several sets of items:\n\n{}",
+        "{}\nFraction of slots in use when a filter first has to grow (or is full), with 20 iterations. Each number is the lowest of several sets of items:\n\n{}",
         cuckoo_bytes(),
         cuckoo_fill()
     )
