@@ -269,8 +269,8 @@ impl TDigest {
         self.unmerged = Unmerged::default();
     }
 
-    /// Requests the bytes by which the blocks grow if they take `after` bytes after a write, which removes the kept
-    /// compressed form.
+    /// Requests the bytes by which a write lets the blocks grow. They take `after` bytes after the write, without the
+    /// kept compressed form, which the write removes.
     fn request_growth(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 {
