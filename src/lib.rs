@@ -1,7 +1,8 @@
 //! Roughly: Bloom and cuckoo filters, count-min sketch, top-k and t-digest for Redis and Valkey.
 //!
 //! A module that replaces RedisBloom. The command layer ([`family`]) uses the server layer ([`server`]) and the sketch
-//! layer (the crate `roughly-sketch`). See docs/architecture.md.
+//! layer (the crate `roughly-sketch`). docs/architecture.md describes the layers, and the specification that comments
+//! cite as `spec:`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -10,11 +10,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every block of the server's allocator with at least this many bytes has this alignment. (Most allocators align to
-/// 16; a server that must store sizes itself puts eight bytes before each block.)
+/// 16. If the allocator does not report the size of a block, the server stores it in eight bytes before the block.)
 pub(super) const NATURAL_ALIGNMENT: usize = 8;
 
-/// On servers without the Try functions for zeroed and resized memory (Redis 7.0), a block of at least this size is
-/// first allocated and freed as a test, because the other functions end the process on failure.
+/// Servers without `RedisModule_TryCalloc` and `RedisModule_TryRealloc` (Redis 7.0) have only `RedisModule_Calloc` and
+/// `RedisModule_Realloc`, which end the process on failure. For at least this many bytes, a block of the same size is
+/// therefore first allocated with `RedisModule_TryAlloc` and freed, as a test.
 const PROBED_BYTES: usize = 64 << 10;
 
 /// The allocator of the module and of everything that links the library.
@@ -69,7 +70,7 @@ fn free(block: *mut u8) {
     }
 }
 
-/// Whether a block of this size can be allocated now: allocates it with the Try function, and frees it.
+/// Whether a block of this size can be allocated now: allocates it with `RedisModule_TryAlloc`, and frees it.
 fn can_be_had(size: usize) -> bool {
     if size < PROBED_BYTES {
         return true;

@@ -17,7 +17,7 @@ use std::ffi::CStr;
 pub(super) struct CommandBudget {
     /// Bytes that were allowed, in total.
     taken: Cell<u64>,
-    /// The part of them that [`Call::allows_growth`] allowed.
+    /// The part of `taken` that [`Call::allows_growth`] allowed.
     grown: Cell<u64>,
     /// Bytes that the command may take in total. Read from the server once per command, when it is first needed.
     limit: OnceCell<MemoryLimit>,
@@ -43,9 +43,9 @@ impl Call<'_> {
         self.allows_with_spare(bytes, 0)
     }
 
-    /// Requests bytes for the growth of a full filter. As many bytes again as filters grow by in this command must stay
-    /// free: the client did not choose that size, and the server needs memory for its own work on the key (the payload
-    /// of a DUMP and the reply that contains it). The limit of the key applies.
+    /// Requests bytes for the growth of a full filter. If filters grow by n bytes in this command, another n bytes must
+    /// stay free: the client did not choose that size, and the server needs memory for its own work on the key (the
+    /// payload of a DUMP and the reply that contains it). The limit of the key applies.
     #[must_use]
     pub fn allows_growth(&self, bytes: u64) -> bool {
         let grown = self.budget.grown.get().saturating_add(bytes);

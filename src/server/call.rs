@@ -25,7 +25,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call from what the server passes to a command.
+    /// A call with the arguments that the server passes to the function of a command.
     ///
     /// # Safety
     /// All pointers must be those of a running command, and stay valid for `'a`.
@@ -49,7 +49,7 @@ impl<'a> Call<'a> {
         self.ctx
     }
 
-    /// Counts a reply that is written, with the number of elements that follow it.
+    /// Counts a written reply. `elements` is the number of replies that follow as its elements.
     #[inline]
     pub(super) fn count_reply(&mut self, elements: usize) {
         match &mut self.open_array_len {

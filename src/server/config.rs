@@ -97,7 +97,7 @@ fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
 /// A string of the server, owned by the caller.
 ///
 /// # Safety
-/// Only where the server may be called.
+/// Must be called only where functions of the server may be called.
 unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
     // SAFETY: with a null context the caller owns the string; the bytes are copied.
     unsafe { api!(RedisModule_CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len()) }

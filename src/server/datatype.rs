@@ -109,7 +109,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
 /// The value behind a callback's pointer.
 ///
 /// # Safety
-/// `value` must point to a `Counted<T>` box that the server owns, and must not change meanwhile.
+/// `value` must point to a `Counted<T>` box that the server owns. The box must not change while the reference exists.
 unsafe fn counted<'a, T: DataType>(value: *const c_void) -> &'a Counted<T> {
     // SAFETY: by the function's contract.
     unsafe { &*value.cast() }
@@ -122,7 +122,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
     let loaded = guarded("rdb_load", || {
         // SAFETY: the stream is this callback's.
         let mut reader = unsafe { RdbReader::new(io) };
-        // Ten bits of the type's id, so the conversion does not fail.
+        // The version has ten bits in the type's id, so the conversion does not fail.
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
         match T::load(&mut reader, version, &T::defaults()) {
             Ok(value) => Box::into_raw(Counted::of_key(value)).cast(),
@@ -226,6 +226,6 @@ unsafe extern "C" fn defragment<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the value is a `Counted<T>` box, and the server's pointer to it is passed by address.
+    // SAFETY: `value` is the address of the server's pointer to a `Counted<T>` box.
     guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
 }

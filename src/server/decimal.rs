@@ -55,7 +55,7 @@ mod tests {
     }
 
     proptest! {
-        /// Rust's own parser rounds to the nearest double, as the server's do.
+        /// Rust's own parser rounds to the nearest double, as the servers' parsers do.
         #[test]
         fn the_value_is_the_nearest_double(text in "[-+.0-9e]{0,24}") {
             if let Some(value) = parse_decimal(text.as_bytes()) {

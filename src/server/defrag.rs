@@ -36,8 +36,8 @@ impl BlockMover for Defragmenter {
         let mut old = ManuallyDrop::new(std::mem::take(vec));
         let (start, len, capacity) = (old.as_mut_ptr(), old.len(), old.capacity());
         // SAFETY: a vector with capacity has a block of the global allocator, here of natural
-        // alignment. The block afterwards has the vector's layout and contents, and no other owner, because
-        // the old vector is not dropped.
+        // alignment. Whether it moves or stays, the block has the vector's layout and contents, and no other
+        // owner, because the old vector is not dropped.
         unsafe {
             let moved = NonNull::new(start.cast()).and_then(|block| self.moved(block));
             let start = moved.map_or(start, |block| block.cast().as_ptr());

@@ -154,8 +154,8 @@ impl Module {
                 ));
             }
             if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
-                // SAFETY: the name is copied. If it is refused because the category exists, the
-                // commands are put into the existing one.
+                // SAFETY: the server copies the name. If it refuses the category because a category of this name
+                // exists, the commands are put into the existing category.
                 unsafe { add(ctx, family.category.as_ptr()) };
             }
             for command in family.commands {

@@ -1,4 +1,4 @@
-//! Options at any position among the arguments of a command, between arguments that are ignored.
+//! Options at any position among the arguments of a command. Other arguments are ignored.
 //!
 //! RedisBloom accepts surplus and misspelled arguments of some commands, and so does Roughly. A warning in the
 //! log names the first of them, because the sender may expect it to have an effect.
@@ -19,7 +19,7 @@ pub struct MissingValue;
 pub struct Options<'call, 'a> {
     call: &'call Call<'a>,
     first: usize,
-    /// Keywords that were looked up and have no value.
+    /// Keywords that were looked up as options without a value.
     flags: Vec<&'static str>,
     /// Positions of the keywords that were found and have a value after them.
     keywords: Vec<usize>,

@@ -90,7 +90,8 @@ impl<'a> Outcome<'a> {
         self.replicate_before(call, item);
     }
 
-    /// An item was refused that is the only one, or that every server refuses. What is replicated does not change.
+    /// An item was refused that is the command's only item, or that every server refuses. This does not change what is
+    /// replicated.
     #[inline]
     pub fn count_refusal(&mut self) {
         self.refused += 1;

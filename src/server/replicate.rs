@@ -61,7 +61,7 @@ impl Call<'_> {
     }
 
     /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event
-    /// with this name (class module and generic).
+    /// with this name (in the classes module and generic).
     pub fn signal_changed(&mut self, key: usize, event: &CStr) {
         let key = self.arg(key).as_raw();
         let class = raw::REDISMODULE_NOTIFY_MODULE | raw::REDISMODULE_NOTIFY_GENERIC;

@@ -1,9 +1,9 @@
 //! The parts that all stored formats share: streams of typed values, little-endian headers, chunks.
 //!
-//! A sketch is saved to a [`Sink`] and loaded from a [`Source`], value by value in the order of the RDB format on its
-//! spec page. A source can be an RDB file, a DUMP payload, a test or a fuzzer. Headers of SCANDUMP are packed
-//! little-endian numbers, which [`Fields`] reads. [`chunks`] splits the arrays of a sketch into the chunks of SCANDUMP,
-//! and finds the place of a chunk for LOADCHUNK.
+//! A sketch is saved to a [`Sink`] and loaded from a [`Source`], value by value in the order of its RDB format. A
+//! source can be an RDB file, a DUMP payload, a test or a fuzzer. Headers of SCANDUMP are packed little-endian numbers,
+//! which [`Fields`] reads. [`chunks`] splits the arrays of a sketch into the chunks of SCANDUMP, and finds the place of
+//! a chunk for LOADCHUNK.
 
 pub mod chunks;
 mod dump;

@@ -11,11 +11,13 @@
 //! The module Roughly wraps these types for Redis and Valkey. The crate itself has no server, no I/O and no clock, so a
 //! program can read a value that a server stores, and query it locally with the results that the server would return.
 //! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
+//! `spec: bloom.md` and similar citations refer to a specification of the formats that is not published; see
+//! docs/architecture.md in the repository.
 //!
 //! # Example
 //!
-//! `BF.SCANDUMP key 0` replies with a header, and the following iterators with chunks. A filter that is loaded from
-//! them can be queried without a server:
+//! `BF.SCANDUMP key 0` replies with a header, and calls with the following iterators reply with chunks. A filter that
+//! is loaded from them can be queried without a server:
 //!
 //! ```
 //! use roughly_sketch::bloom::Chain;

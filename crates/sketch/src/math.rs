@@ -2,8 +2,8 @@
 //!
 //! The standard library calls the C library, whose last bit depends on its version and the processor. A replica
 //! must store the same bytes as its primary, so sketches use these functions instead. Stored bits depend on
-//! `ln`, which has glibc's result. Only integers depend on the others; the crate `libm` computes them without the C
-//! library.
+//! `ln`, which has glibc's result. The other logarithms are used only to compute integers; the crate `libm`
+//! computes them without the C library.
 
 mod tables;
 

@@ -19,7 +19,7 @@ pub trait Stored: Blocks + Sized {
     /// The highest encoding version that [`Stored::load`] reads.
     const MAX_ENCODING_VERSION: u16 = Self::ENCODING_VERSION;
 
-    /// Parameters that old encoding versions do not store, so that the caller supplies them.
+    /// Parameters that old encoding versions do not store. The caller supplies them.
     type Defaults;
 
     /// Reads the values of an encoding version. Takes memory in proportion to the bytes read.

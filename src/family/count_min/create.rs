@@ -77,7 +77,7 @@ fn create(
     Ok(())
 }
 
-/// The cell size of the arguments 4 and 5, if there are any.
+/// The cell size in arguments 4 and 5; the default if there are no such arguments.
 fn cell_size(call: &Call<'_>) -> Result<CellSize, Error> {
     const INVALID: &CStr = c"CMS: invalid cell size";
     if call.len() == ARGUMENTS[0] {

@@ -6,8 +6,8 @@ use roughly_sketch::count_min::{CellSize, CountMin};
 
 /// CMS.INFO key
 ///
-/// The reply contains the cell size only if it is not the default, which RedisBloom up to 8.10 always uses: client
-/// releases in use fail on unknown fields.
+/// The reply contains the cell size only if it is not the default, which RedisBloom up to 8.10 always uses. Some client
+/// libraries in use fail on unknown fields.
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<CountMin>(1);
     let sketch = key.get().or_missing(NOT_FOUND)?;

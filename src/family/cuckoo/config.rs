@@ -88,7 +88,7 @@ pub fn defaults() -> ReserveOptions {
 
 /// The configured parameters, apart from the capacity.
 pub fn parameters() -> Parameters {
-    // The settings are in their ranges, so that no cast truncates.
+    // The settings are in their ranges, so no cast truncates.
     Parameters {
         bucket_size: BUCKET_SIZE.load(Ordering::Relaxed) as u8,
         max_iterations: MAX_ITERATIONS.load(Ordering::Relaxed) as u16,

@@ -1,7 +1,7 @@
 //! TDIGEST.MIN, MAX, QUANTILE, CDF, RANK, REVRANK, BYRANK, BYREVRANK and TRIMMED_MEAN.
 //!
-//! None of them changes the state of the digest. The first one after a write creates the compressed form, which is
-//! kept until the next write and counts as memory of the key.
+//! None of them changes the state of the digest. After a write, the first of them other than MIN and MAX creates the
+//! compressed form. It is kept until the next write and counts as memory of the key.
 
 use super::{NO_MEMORY, NOT_FOUND, parse_all};
 use crate::server::argument::Argument;

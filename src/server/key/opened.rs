@@ -32,7 +32,7 @@ impl<T: DataType> OpenedKey<T> {
         }
     }
 
-    /// A key that is missing, without opening it.
+    /// A missing key, which is not opened.
     fn missing() -> Self {
         Self {
             key: ptr::null_mut(),

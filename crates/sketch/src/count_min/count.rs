@@ -316,7 +316,7 @@ impl Sums {
 /// Adds to the cells at `places`. If a sum is out of the range of a cell, its lower bits are stored, and the caller
 /// must call [`undo`].
 ///
-/// Most increments fit, so that adding first and checking afterwards needs one pass instead of two.
+/// Most increments fit, so adding first and checking afterwards usually needs one pass instead of two.
 #[inline]
 fn add<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) -> Sums {
     let mut sums = Sums::NONE;

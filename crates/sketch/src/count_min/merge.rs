@@ -144,7 +144,7 @@ impl CountMin {
             } else if !self.sum_checked::<C>(sources, block, sums) {
                 return None;
             }
-            // The maximum is 2^n - 1: a sum that is negative or above it has other bits.
+            // The maximum is 2^n - 1: a sum that is negative or above the maximum has bits outside the maximum.
             let out_of_range = sums
                 .iter()
                 .fold(0, |bits, sum| bits | sum.cast_unsigned() & !C::MAX_COUNT);

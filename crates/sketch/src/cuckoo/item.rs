@@ -37,7 +37,7 @@ impl HashedItem {
 }
 
 /// The other of the two buckets that `fingerprint` may be in, given one of them: as a hash, or reduced to the number of
-/// buckets, a power of two. Reducing before and after gives the same bucket.
+/// buckets, a power of two. Reducing the argument or the result gives the same bucket.
 #[inline]
 pub(super) fn other_bucket(bucket: u64, fingerprint: u8) -> u64 {
     bucket ^ (u64::from(fingerprint) * SPREAD)

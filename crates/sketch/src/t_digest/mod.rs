@@ -5,9 +5,10 @@
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
 //! the middle.
 //!
-//! Reads do not change the state. They are answered from the compressed form of the state ([`Compressed`]), which is
-//! computed separately and kept until the next write. The state is therefore a function of the writes, and equal on a
-//! primary, on its replica and after a reload. merge.rs merges digests, stored.rs has the stored forms.
+//! Reads do not change the state. All queries except for the minimum and the maximum are answered from the compressed
+//! form of the state ([`Compressed`]), which is computed separately and kept until the next write. The state is
+//! therefore a function of the writes, and equal on a primary, on its replica and after a reload. merge.rs merges
+//! digests, stored.rs has the stored forms.
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
 //! other node; 16 bytes per centroid of the kept compressed form. Apart from the compressed form, memory depends only
@@ -269,8 +270,8 @@ impl TDigest {
         self.unmerged = Unmerged::default();
     }
 
-    /// Requests the bytes by which the blocks grow if they take `after` bytes after a write, which removes the kept
-    /// compressed form.
+    /// Requests the bytes by which a write grows the blocks. `after` is their size after the write, without the kept
+    /// compressed form, which the write removes.
     fn request_growth(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 {

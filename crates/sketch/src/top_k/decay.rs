@@ -152,7 +152,7 @@ impl Decay {
     /// Applies `increment` trials to a bucket with `count` ≥ 1 and another fingerprint.
     ///
     /// Draws the number of failures before each success instead of each trial: one random number per decrement. Large
-    /// counts rarely decay, so that n trials take at most about ln(1 + n l) / l decrements with l = -ln(base): 88 for n
+    /// counts rarely decay, so n trials take at most about ln(1 + n l) / l decrements with l = -ln(base): 88 for n
     /// = 100,000 and a base of 0.9, 690 for 0.99, 4,600 for 0.999, and never more than n. Draws no number if the count
     /// cannot decay or the decay is 1.
     #[inline]

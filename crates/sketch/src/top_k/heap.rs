@@ -115,8 +115,8 @@ impl Heap {
         self.slots.len()
     }
 
-    /// Whether the root holds no item. Then any item that is not in the heap enters it, in a new slot. This holds until
-    /// the heap is full or the root is an item with count 0.
+    /// Whether the root holds no item. If so, any item that is not in the heap enters it, in a new slot. The root holds
+    /// no item until the heap is full or an item with count 0 becomes the root.
     #[inline]
     pub fn has_vacant_root(&self) -> bool {
         self.elements.get(0).1 == 0

@@ -14,7 +14,7 @@ struct ModelFilter {
     items: u64,
 }
 
-/// spec/bloom.md, "Parameters and layout".
+/// A chain as a list of sets of bits (spec: bloom.md, "Parameters and layout").
 struct Model {
     filters: Vec<ModelFilter>,
     expansion: u64,

@@ -83,7 +83,7 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// Builds the index if probing has cost as much by now.
+    /// Builds the index if probing has cost as much as building it would.
     #[cold]
     fn build_index(&mut self, earlier: &[SubFilter]) {
         let buckets: u64 = earlier.iter().map(|each| each.bucket_mask() + 1).sum();

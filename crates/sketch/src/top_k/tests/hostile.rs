@@ -215,7 +215,7 @@ fn an_item_stored_twice_is_kept_once_with_its_larger_count() {
     exercise(sketch);
 }
 
-/// RedisBloom cuts items at a NUL, so that the stored fingerprint can be that of a longer item.
+/// RedisBloom cuts items at a NUL, so the stored fingerprint can be that of a longer item.
 #[test]
 fn items_that_redisbloom_cut_are_found_unless_nothing_is_left() {
     let sketch = load(&crafted([

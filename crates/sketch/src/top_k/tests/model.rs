@@ -245,7 +245,7 @@ fn parameters_out_of_range_are_refused() {
 }
 
 /// All items share one bucket, and every trial succeeds. `d` has 40 when it loses the bucket to `e`. With 15 it is only
-/// sifted down, as in RedisBloom, so that it stays below `b` with 20. When `f` enters, `b` becomes the root although it
+/// sifted down, as in RedisBloom, so it stays below `b` with 20. When `f` enters, `b` becomes the root although it
 /// is not the smallest.
 #[test]
 fn a_decayed_count_leaves_the_heap_out_of_order() {
