@@ -71,7 +71,7 @@ fn free(block: *mut u8) {
 }
 
 /// Whether a block of this size can be allocated now: allocates it with `RedisModule_TryAlloc`, and frees it.
-fn can_be_had(size: usize) -> bool {
+fn is_available(size: usize) -> bool {
     if size < PROBED_BYTES {
         return true;
     }
@@ -90,7 +90,7 @@ fn try_calloc(size: usize) -> *mut u8 {
     }
     match optional_api!(RedisModule_Calloc) {
         // SAFETY: takes any size.
-        Some(calloc) if can_be_had(size) => unsafe { calloc(1, size).cast() },
+        Some(calloc) if is_available(size) => unsafe { calloc(1, size).cast() },
         _ => ptr::null_mut(),
     }
 }
@@ -105,7 +105,7 @@ fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
     }
     match optional_api!(RedisModule_Realloc) {
         // SAFETY: as above.
-        Some(realloc) if can_be_had(size) => unsafe { realloc(block.cast(), size).cast() },
+        Some(realloc) if is_available(size) => unsafe { realloc(block.cast(), size).cast() },
         _ => ptr::null_mut(),
     }
 }
