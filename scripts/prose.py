@@ -44,19 +44,17 @@ PHRASES = {
     r"per an? item": "per item",
 }
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<p{i}>{phrase})" for i, phrase in enumerate(PHRASES)) + r")\b", re.I)
+# Code, targets of links, HTML, and quotations within a paragraph.
+HIDDEN = re.compile(r'^```.*?^```|`[^`]*`|\]\([^)]*\)|<[^>\n]*>|"(?:[^"\n]|\n(?!\n))*"', re.M | re.S)
 ADVICE = list(PHRASES.values())
 
 
 def findings(path):
     """The findings in a file: line number, text, advice."""
-    in_code = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.startswith("```"):
-            in_code = not in_code
-        elif not in_code:
-            prose = re.sub(r"`+[^`]*`+|\]\([^)]*\)|<[^>]*>|\"[^\"]*\"", " ", line)
-            for match in PATTERN.finditer(prose):
-                yield number, match[0], ADVICE[int(match.lastgroup[1:])]
+    prose = HIDDEN.sub(lambda hidden: re.sub(r"[^\n]", " ", hidden[0]), path.read_text())
+    for number, line in enumerate(prose.splitlines(), 1):
+        for match in PATTERN.finditer(line):
+            yield number, match[0], ADVICE[int(match.lastgroup[1:])]
 
 
 def main():
