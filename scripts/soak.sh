@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs mixed traffic of all families from 50 clients on a real server, with disconnects, CONFIG SET, BGSAVE,
-# BGREWRITEAOF and replicas that disconnect and reconnect (tests/server/soak.rs). Prints the number of commands and
+# BGREWRITEAOF and a replica that disconnects and reconnects (tests/server/soak.rs). Prints the number of commands and
 # their latencies. Takes no arguments.
 #
 # Environment:

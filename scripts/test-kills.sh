@@ -2,7 +2,7 @@
 # Tests crash recovery: kills a server with SIGKILL many times while clients write, and searches for lost writes and
 # for data that no client wrote. Takes no arguments.
 #
-# The kills occur during AOF rewrites and RDB saves. Half as many further kills occur during saves without an
+# Some of the kills occur during AOF rewrites or RDB saves. Half as many further kills occur during saves without an
 # append-only file.
 #
 # Environment:

@@ -79,7 +79,7 @@ fn wait_for_defragmentation(server: &mut Server, fragmented: f64) -> f64 {
     fragmentation(server)
 }
 
-/// Fragmentation decreases by at least half and keys stay unchanged. A replica without defragmentation has the same
+/// Fragmentation decreases by more than half and keys stay unchanged. A replica without defragmentation has the same
 /// data after writes during defragmentation.
 #[test]
 fn defragmentation_moves_keys_of_every_type_without_changing_them() {

@@ -142,7 +142,7 @@ fn assert_close(expected: f64, shown: f64, what: &str) {
     );
 }
 
-/// False-positive rate of a chain with `items` items, computed from its shapes (Bloom 1970).
+/// False-positive rate of a chain with `items` items, computed from the shapes of its sub-filters (Bloom 1970).
 fn chain_error(capacity: u64, rate: f64, expansion: u64, items: f64) -> f64 {
     let (mut capacity, mut left, mut right) = (capacity, items, 1.0);
     let mut rate = if expansion == 0 { rate } else { rate / 2.0 };
@@ -515,8 +515,8 @@ fn filled_top_k_sketches_use_the_memory_on_the_page() {
     }
 }
 
-/// The maximum memory usage of a digest, while samples are added and quantiles queried, depends on the samples: the page
-/// may exceed it by up to 20 %.
+/// The test adds samples and queries quantiles. The maximum memory usage of the digest depends on the samples: it may
+/// be up to 20 % less than the page shows.
 #[test]
 fn t_digests_use_at_most_the_memory_on_the_page() {
     for compression in [10u64, 20, 50, 100, 200, 500, 1_000] {
@@ -570,7 +570,7 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
         let found = open_page(&format!("family={family}&find=limit&mib={mib}&{values}"));
         let rate = found.figure("error");
         assert!(found.figure("memory") <= limit, "{found:?}");
-        // The same result as in the other direction.
+        // The page gives the same result if this error rate is its input.
         let same = open_page(&format!("family={family}&error={rate}&{values}"));
         assert_eq!(same.command, found.command);
         close(
@@ -665,7 +665,7 @@ fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
         let mut connection = server.resp2();
         let item = |number| vec![format!("{number:020}")];
         fill(&mut connection, &["SADD", "key"], *items as u64, item);
-        // Look-ups finish the incremental rehashing of the set.
+        // Lookups finish the incremental rehashing of the set.
         fill(&mut connection, &["SMISMEMBER", "key"], *items as u64, item);
         let used = (server.info_number("used_memory") - before) as f64;
         // Buffers of connections and of the server count as well.

@@ -1,5 +1,5 @@
 //! Results of the benchmarks: each writes a JSON file to target/bench that also describes the machine.
-//! `make bench-report` generates docs/performance.md from these files.
+//! `make bench-report` generates the tables and figures of docs/performance.md from these files.
 
 #[allow(dead_code)] // The server benchmark and the report do not use it.
 pub mod segments;

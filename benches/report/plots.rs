@@ -231,7 +231,7 @@ fn overview(cases: &Value) -> String {
 }
 
 /// The cases that were measured with other modules, in the order of the rows: the name in the data, the label, and
-/// whether the small figure has the case. The small figure has at least one write and one read of each family.
+/// whether the figure of the README has the case. That figure has at least one write and one read of each family.
 const PEER_CASES: [(&str, &str, bool); 22] = [
     ("BF.ADD 10M/0.001", "BF.ADD", true),
     ("BF.ADD 200M/0.001 (cold)", "BF.ADD, 200M", false),

@@ -77,7 +77,7 @@ fn delete_a_tenth(connection: &mut Connection, connections: &mut Connections) {
     loop {
         let items = cuckoo_field(connection, "Number of items inserted");
         let deleted = cuckoo_field(connection, "Number of items deleted");
-        // The smallest n for which n more deletions give deleted + n > (items - n) / 10.
+        // The largest n for which n more deletions give deleted + n <= (items - n) / 10.
         let left = (items - 10 * deleted) / 11;
         if left <= 0 {
             return;

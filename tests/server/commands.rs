@@ -201,7 +201,7 @@ fn keys_only(keys: &str) -> String {
     format!("*[{}]", keys.join(" "))
 }
 
-/// As many arguments as the arity requires, with these keys: the first one, or those of a merge.
+/// As many arguments as the arity requires. The key is the first of these keys; a merge uses all three.
 fn arguments(connection: &mut Connection, name: &str, keys: [&str; 3]) -> Vec<String> {
     let [destination, first, second] = keys.map(str::to_owned);
     if name.ends_with(".merge") {
@@ -267,7 +267,7 @@ fn a_write_without_access_does_not_return_stored_data() {
             }
         }
     }
-    // The sample contains such replies.
+    // The replies of these commands must be among those that differ.
     for name in ["bf.add", "cf.del", "cms.incrby", "topk.incrby"] {
         assert!(differing.iter().any(|one| one == name), "{differing:?}");
     }
@@ -562,7 +562,8 @@ fn surplus_arguments_are_refused_or_logged() {
             let is_repeated = last
                 .field("flags")
                 .is_some_and(|flags| flags.to_string().contains("multiple"));
-            // CF.RESERVE accepts only pairs, and TDIGEST.MERGE ignores unknown arguments after a known one.
+            // CF.RESERVE accepts further arguments only in pairs. TDIGEST.MERGE ignores unknown arguments after a known
+            // one.
             let surplus = format!("surplus-{name}");
             for more in ["", &surplus, "OVERRIDE"] {
                 let key = if write.is_some() { "new" } else { "built" };

@@ -103,8 +103,8 @@ fn oversized_requests_are_refused_and_change_nothing() {
     assert!(connection.call("CMS.INITBYDIM k 10000000 1").is_ok());
 }
 
-/// Every cell size counts up to its maximum. An item that fails changes nothing, here or on a replica, and the other
-/// items are still counted.
+/// Every cell size counts up to its maximum. An item that fails changes nothing on the primary or on a replica, and
+/// the other items are still counted.
 #[test]
 fn counts_stop_at_their_limits() {
     let mut primary = Server::start();
@@ -166,7 +166,7 @@ fn counts_stop_at_their_limits() {
         let key = format!("k{size}");
         assert_eq!(dump(&mut on_replica, &key), dump(&mut connection, &key));
     }
-    // For each cell size, six items are refused and six are counted, and then one more of each.
+    // Six items per cell size are refused and six are counted. After that, one more is refused and one more is counted.
     let figure = |name: &str| primary.info(&format!("bf_cms_{name}")).unwrap();
     assert_eq!(
         (figure("refusals"), figure("items_added")),

@@ -38,7 +38,7 @@ fn get(server: &Server, name: &str) -> String {
     String::from_utf8(value.expect("a value").to_vec()).unwrap()
 }
 
-/// The two settings limit each other, but the order in which the load sets them does not matter.
+/// `cf-bucket-size` and `cf-initial-size` limit each other, but they load in any order.
 #[test]
 fn valid_bucket_and_initial_sizes_load_in_any_order() {
     let probe = Server::start();

@@ -45,8 +45,8 @@ fn header(options: u32, capacity: u64, bits_per_entry: f64, bits: u64, power: u8
 fn bloom_filters_of_every_encoding_version_load() {
     let server = Server::start();
     let mut connection = server.resp2();
-    // Version 0 has neither bits nor a power: trunc(64 × 5.0) = 320 bits. Versions 0 and 1 have no options, so the
-    // hashes have 32 bits.
+    // Version 0 stores neither the number of bits nor a power, so the filter has trunc(64 × 5.0) = 320 bits. Versions 0
+    // and 1 have no options, so the hashes have 32 bits.
     let headers = [
         (0, header(0, 64, 5.0, 320, 0)),
         (1, header(0, 100, 4.0, 512, 9)),

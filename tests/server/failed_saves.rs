@@ -11,7 +11,7 @@ use crate::support::state::State;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Kinds of stored values. A fault cuts a saved value off before its first part of a kind.
+/// Kinds of stored values. A fault ends a saved value before its first part of one kind.
 const KINDS: [&str; 3] = ["integer", "double", "bytes"];
 
 /// The module that is built with the tests.
@@ -145,7 +145,7 @@ fn info_counts_internal_errors() {
     }
 }
 
-/// If another module makes the server write a file directly under its final name, the file cannot be withheld.
+/// If another module makes the server write a file directly under its final name, this module cannot remove the file.
 #[test]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
     let mut server = start(&["--loadmodule", handler::module()]);

@@ -1,4 +1,4 @@
-//! Keys that RedisBloom created: its DUMP payloads and chunks load, give the same replies, and are saved unchanged;
+//! Keys that RedisBloom created: their DUMP payloads and chunks load, give the same replies, and are saved unchanged;
 //! the same commands create the same bytes.
 
 use crate::families::{Comparison, FAMILIES, Family};

@@ -116,8 +116,8 @@ fn evicted_keys_are_no_longer_counted() {
     }
 }
 
-/// Only the module's commands create keys; RESTORE, COPY, files and full synchronizations do not count. A replica counts
-/// the commands that it receives.
+/// The field `keys_created` counts only keys that commands of the module create, not those from RESTORE, COPY, files
+/// and full synchronizations. A replica counts the commands that it receives.
 #[test]
 fn info_counts_the_keys_that_commands_create() {
     let mut server = Server::start();
@@ -218,7 +218,7 @@ fn info_has_high_water_marks_of_memory() {
     }
 }
 
-/// A value that the limit of a key refuses never becomes a key.
+/// `sketch-max-key-bytes` refuses a value before the key is created.
 #[test]
 fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
     let server = Server::start();
@@ -237,8 +237,8 @@ fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
     }
 }
 
-/// The field counts the sub-filters after the first, as `Number of filters` in BF.INFO and CF.INFO shows them. Families
-/// without sub-filters have no such field.
+/// The field `growths` counts the sub-filters after the first, as `Number of filters` in BF.INFO and CF.INFO shows
+/// them. Families without sub-filters have no such field.
 #[test]
 fn info_counts_growths_of_families_that_grow() {
     let server = Server::start();

@@ -18,8 +18,8 @@ fn error(bytes: i64) -> String {
     format!("-ERR the key would hold more bytes than {NAME} allows ({bytes})")
 }
 
-/// The limit applies to the bytes in INFO. With exactly that limit the key is created. With one byte less it is not
-/// created, nothing is replicated, and the refusal is counted.
+/// The limit applies to the size of the key as INFO counts it. If the limit equals that size, the key is created. If
+/// the limit is one byte lower, the key is not created, nothing is replicated, and the refusal is counted.
 #[test]
 fn no_command_creates_a_key_beyond_the_limit() {
     let server = Server::start();
@@ -186,7 +186,7 @@ fn merges_of_digests_must_stay_within_the_limit() {
     assert!(family.info(&server, "bytes") > 300);
 }
 
-/// A union appends filters if a source has more of them.
+/// A merge appends filters to the destination if a source has more filters.
 #[test]
 fn merges_of_filters_must_stay_within_the_limit() {
     let server = Server::start();

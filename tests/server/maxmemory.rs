@@ -184,8 +184,8 @@ fn a_transaction_takes_at_most_twice_maxmemory_if_keys_are_evicted() {
     assert!(server.info_number("used_memory_peak") < 200 << 20);
 }
 
-/// An item of a header takes about 150 bytes until it is in the heap. The number of elements in the header accounts for
-/// only 32 of them.
+/// Each item in a header takes about 150 bytes until it is in the heap. A limit on the number of elements in the header
+/// would include only 32 of these bytes.
 #[test]
 fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     const ITEMS: u32 = 600_000;

@@ -186,7 +186,7 @@ fn a_reload_or_restart_leaves_no_key_with_more_memory() {
     let mut connection = server.resp2();
     let cases = cases();
     build_all(&mut connection, &cases);
-    // A copy that is changed grows from the size of the copy.
+    // If a change makes a copy grow, it grows from the size of the copy, not from that of the original.
     for (number, case) in cases.iter().enumerate() {
         let key = name('k', number, case.usage);
         let copy = name('c', number, AtMost);

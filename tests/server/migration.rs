@@ -66,7 +66,7 @@ fn rewritten(key: &Key) -> Vec<Command> {
     chunks.collect()
 }
 
-/// A key in the log that was created after the last rewrite.
+/// The commands in the log for a key that was created after the last rewrite.
 fn logged(key: &Key) -> Vec<Command> {
     // For the other families, the same commands do not give identical states.
     if key.is_exact() && !key.is_saturated() {

@@ -20,7 +20,8 @@ const CLIENTS: u64 = 50;
 const KEYS: usize = 12;
 /// Number of distinct items.
 const ITEMS: usize = 5000;
-/// Maximum pause of a client between two commands, so that the measured times are not waiting times.
+/// Maximum pause of a client between two commands. The pauses keep the load low, so that commands do not wait for
+/// others and the measured times include no waiting.
 const MAX_THINK_TIME: Duration = Duration::from_millis(8);
 /// Pause between two actions of the operator.
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);

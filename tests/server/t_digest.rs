@@ -102,7 +102,7 @@ fn reads_do_not_affect_later_state() {
     }
 }
 
-/// Reads on either side, and merges without a specified compression, keep primary and replica equal.
+/// Reads on the primary or the replica, and merges without a specified compression, keep both equal.
 #[test]
 fn reads_on_a_replica_do_not_change_its_state() {
     let mut primary = Server::start();

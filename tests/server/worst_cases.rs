@@ -127,10 +127,10 @@ fn lookups_in_the_longest_chain_of_filters_end_in_time() {
     }
 }
 
-/// A bucket with another item takes one random number per decrement. With a usual decay there are few (88 at 0.9, 690
-/// at 0.99) for any increment; with a decay near 1 there are at most 100,000, the largest increment. The cost of an
-/// item is at most that number times the depth. Here: 1,000 items with the largest increment, and ten with the
-/// slowest decay.
+/// An increment decrements the buckets of other items, with one random number per decrement. With a usual decay, any
+/// increment causes few decrements (88 at 0.9, 690 at 0.99); with a decay near 1, at most 100,000, the largest
+/// increment. The cost of an item is at most that number times the depth. Here: 1,000 items with the largest increment,
+/// and ten with the slowest decay.
 #[test]
 fn many_large_increments_end_in_time() {
     let server = Server::start();
@@ -241,9 +241,9 @@ fn items_of_one_fingerprint(number: u32) -> Vec<[u8; 8]> {
     items.collect()
 }
 
-/// Many items with the same fingerprint in a heap that can hold all of them: a lookup compares at most the 4,096
-/// items of a small heap. Without this limit the last command would compare each of 20,000 items with about 190,000
-/// others.
+/// Many items with the same fingerprint in a heap that can hold all of them. Only heaps of at most 4,096 elements look
+/// up items by fingerprint, so a lookup compares at most 4,096 items. Without this limit the last command would
+/// compare each of 20,000 items with about 190,000 others.
 #[test]
 fn items_of_one_fingerprint_in_a_large_heap_are_found_in_time() {
     let server = Server::start();

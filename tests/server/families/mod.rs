@@ -292,7 +292,7 @@ pub struct NumberSet {
     pub add: &'static str,
     /// Replies with a positive integer for a number that was added.
     pub test: &'static str,
-    /// Reports the number of added items: an integer, or the field with this name.
+    /// The command that reports the number of added items, and the field with the number if the reply has fields.
     pub count: (&'static str, &'static str),
 }
 
@@ -349,7 +349,7 @@ pub struct Row {
     pub note: &'static str,
     /// The key in the table, if it is not the key of the command.
     pub key: Option<&'static str>,
-    /// Fields of INFO of the key `copy` that the command must produce.
+    /// After the command, the INFO command of the family must report these fields for the key `copy`.
     pub leaves: &'static [(&'static str, i64)],
 }
 

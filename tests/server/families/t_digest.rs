@@ -118,7 +118,7 @@ pub const FAMILY: Family = Family {
             let compression = random.pick(&["100", "10", "37"]);
             words(&format!("TDIGEST.CREATE {key} COMPRESSION {compression}"))
         },
-        // Digests are reset more often than merged; otherwise the total weight would reach its maximum, 2^63.
+        // Digests are reset more often than merged; otherwise the total weight would reach its maximum, 2^63 - 1.
         write: |random, key, other| match random.below(20) {
             0 => words(&format!("TDIGEST.MERGE {key} 1 {other}")),
             1 => words(&format!(

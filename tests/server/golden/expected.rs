@@ -288,7 +288,7 @@ mod tests {
             }
         }
 
-        /// Whether a reply of the same type is accepted, and one of another type.
+        /// Whether a reply of the same type is accepted, and whether one of another type is.
         fn step(&mut self, command: &str, references: &[usize], recorded: &Value) -> [bool; 2] {
             let mut words = command.split(' ');
             let name = words.next().unwrap();

@@ -71,7 +71,7 @@ fn chunks_of_any_order_and_size_are_refused_or_harmless() {
             family.load(&mut connection, "K", iterator, chunk);
         }
         use_key(&mut connection, family);
-        // The header again: as a chunk it is invalid, or it is one of many.
+        // The header again. The key now exists, so the command may refuse the header or load it as a chunk.
         family.load(&mut connection, "K", "1", &header.1);
         use_key(&mut connection, family);
         // Other sizes and positions.
@@ -132,7 +132,7 @@ fn damaged_headers_are_refused_or_harmless() {
     }
 }
 
-/// RedisBloom never adds a second filter to a NONSCALING chain, and no recorded chain has two.
+/// RedisBloom never adds a second filter to a NONSCALING chain, and no recorded NONSCALING chain has two filters.
 #[test]
 fn a_nonscaling_chain_of_several_filters_is_refused() {
     let server = Server::start();
@@ -161,7 +161,7 @@ fn a_nonscaling_chain_of_several_filters_is_refused() {
         (true, "+OK", "+OK"),
     ] {
         if scaling {
-            // The same chain without the option: both are valid except for it.
+            // Without NONSCALING, the same chain is valid.
             two[12] &= !8;
             let Value::Integer(options) = values.values[2] else {
                 panic!("no options");

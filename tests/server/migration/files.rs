@@ -20,8 +20,8 @@ fn string(file: &mut Vec<u8>, text: &[u8]) {
     file.extend_from_slice(text);
 }
 
-/// An RDB file: a header, fields about the server, the databases, and a CRC64. The value of a module type has the
-/// same bytes as in its DUMP payload: the type byte, then, after the key's name, the value.
+/// An RDB file: a header, fields about the server, the databases, and a CRC64. A value of a module
+/// type has the same bytes as in a DUMP payload, but the key's name is between the type byte and the value.
 pub fn rdb(databases: &[(u8, Vec<Entry<'_>>)]) -> Vec<u8> {
     let mut file = b"REDIS0009".to_vec();
     for (name, value) in [("redis-ver", "6.2.14"), ("redis-bits", "64")] {
