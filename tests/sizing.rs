@@ -125,7 +125,7 @@ fn open_page(values: &str) -> Shown {
             .and_then(|code| code.split_once('>'))
             .map_or_else(String::new, |code| code.1.to_owned()),
         points,
-        error: if attributes.contains("hidden") {
+        refusal: if attributes.contains("hidden") {
             String::new()
         } else {
             text.to_owned()
@@ -573,7 +573,7 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
         // The page gives the same result if this error rate is its input.
         let same = open_page(&format!("family={family}&error={rate}&{values}"));
         assert_eq!(same.command, found.command);
-        close(
+        assert_close(
             same.figure("memory"),
             found.figure("memory"),
             &found.command,
@@ -616,7 +616,7 @@ fn keys_for_a_memory_limit_stay_within_it_on_a_server() {
         ("family=cms&probability=0.01&cell=4&total=1000", "CMS.QUERY"),
     ] {
         let found = open_page(&format!("{values}&find=limit&mib=0.25"));
-        let (_server, mut connection) = created(&found);
+        let (_server, mut connection) = create(&found);
         fill(&mut connection, &[fill_command, "key"], 100_000, |item| {
             vec![item.to_string()]
         });
@@ -626,7 +626,7 @@ fn keys_for_a_memory_limit_stay_within_it_on_a_server() {
             "{}: {usage}",
             found.command
         );
-        same_memory(usage, &found);
+        assert_same_memory(usage, &found);
     }
 }
 
@@ -658,8 +658,8 @@ fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
     for (items, memory) in &shown.comparison[..4] {
         let bloom = open_page(&format!("family=bloom&capacity={items}&error=0.001"));
         let cuckoo = open_page(&format!("family=cuckoo&capacity={items}&bucket=4"));
-        close(bloom.figure("memory"), memory[1], "Bloom");
-        close(cuckoo.figure("memory"), memory[2], "cuckoo");
+        assert_close(bloom.figure("memory"), memory[1], "Bloom");
+        assert_close(cuckoo.figure("memory"), memory[2], "cuckoo");
         let server = Server::start();
         let before = server.info_number("used_memory");
         let mut connection = server.resp2();

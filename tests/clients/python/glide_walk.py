@@ -106,7 +106,10 @@ def as_sent(want, protocol):
 async def walk(protocol):
     """Calls every command; returns the number of commands of the module."""
     client = await GlideClient.create(
-        GlideClientConfiguration([NodeAddress("127.0.0.1", PORT)], protocol=protocol)
+        # The client's default of 250 ms is too short on a busy machine.
+        GlideClientConfiguration(
+            [NodeAddress("127.0.0.1", PORT)], protocol=protocol, request_timeout=10_000
+        )
     )
 
     async def raw(name, *arguments):
