@@ -17,8 +17,6 @@ pub struct Case {
     /// Whether every round starts with an empty server: setup and prefill are repeated, and each round
     /// includes the page faults of new memory.
     pub fresh: bool,
-    /// Target: at most this multiple of the CPU time of `EXISTS`.
-    pub target: Option<f64>,
     /// Names of cases whose sum approximates the call overhead of such a command: the same numbers of
     /// arguments and replies, on a missing key. The prefix `-` subtracts a case.
     pub server_share: &'static [&'static str],
@@ -32,7 +30,6 @@ impl Case {
             prefill: None,
             load,
             fresh: false,
-            target: None,
             server_share: &[],
         }
     }
@@ -44,11 +41,6 @@ impl Case {
 
     fn fresh(mut self) -> Self {
         self.fresh = true;
-        self
-    }
-
-    fn target(mut self, multiple: f64) -> Self {
-        self.target = Some(multiple);
         self
     }
 
@@ -204,16 +196,13 @@ const BF_200M: &[&str] = &["BF.RESERVE k 0.001 200000000"];
 fn bloom() -> Vec<Case> {
     vec![
         Case::new("BF.CARD", BF_10M, single("BF.CARD k", 1)).share(&["BF.CARD, no such key"]),
-        Case::new("BF.ADD, 10M", BF_10M, single("BF.ADD k item:#", WIDE))
-            .target(2.35)
-            .share(ONE),
+        Case::new("BF.ADD, 10M", BF_10M, single("BF.ADD k item:#", WIDE)).share(ONE),
         Case::new(
             "BF.EXISTS, 10M",
             BF_10M,
             single("BF.EXISTS k item:#", 20_000_000),
         )
         .after(items("BF.MADD k", 50_000, 10_000_000))
-        .target(2.1)
         .share(ONE),
         Case::new(
             "BF.ADD, 200M cold",
@@ -221,7 +210,6 @@ fn bloom() -> Vec<Case> {
             Load::new("BF.ADD k item:#", 1_000_000, WIDE),
         )
         .fresh()
-        .target(3.2)
         .share(ONE),
         Case::new(
             "BF.MADD x100, 200M cold",
@@ -229,7 +217,6 @@ fn bloom() -> Vec<Case> {
             items("BF.MADD k", 30_000, WIDE),
         )
         .fresh()
-        .target(75.0)
         .share(HUNDRED),
         Case::new(
             "BF.MADD x100, 200M cold, pre-faulted",
@@ -244,7 +231,6 @@ fn bloom() -> Vec<Case> {
             items("BF.MEXISTS k", 10_000, WIDE),
         )
         .after(items("BF.MADD k", 30_000, WIDE))
-        .target(38.0)
         .share(HUNDRED),
         Case::new(
             "BF.MEXISTS x100, 12 filters",
@@ -252,7 +238,6 @@ fn bloom() -> Vec<Case> {
             items("BF.MEXISTS k", MANY, WIDE),
         )
         .after(items("BF.MADD k", 6_000, WIDE))
-        .target(45.0)
         .share(HUNDRED),
         Case::new("BF.MADD x100, 10M", BF_10M, items("BF.MADD k", MANY, WIDE)).share(HUNDRED),
         Case::new(
@@ -271,9 +256,7 @@ const CF_200M: &[&str] = &["CF.RESERVE k 200000000"];
 fn cuckoo() -> Vec<Case> {
     let ten_million = || items("CF.INSERT k ITEMS", 50_000, 10_000_000);
     vec![
-        Case::new("CF.ADD, 10M", CF_10M, single("CF.ADD k item:#", WIDE))
-            .target(1.95)
-            .share(ONE),
+        Case::new("CF.ADD, 10M", CF_10M, single("CF.ADD k item:#", WIDE)).share(ONE),
         Case::new("CF.ADDNX, 10M", CF_10M, single("CF.ADDNX k item:#", WIDE)).share(ONE),
         Case::new(
             "CF.EXISTS, 10M",
@@ -281,7 +264,6 @@ fn cuckoo() -> Vec<Case> {
             single("CF.EXISTS k item:#", 20_000_000),
         )
         .after(ten_million())
-        .target(2.15)
         .share(ONE),
         Case::new(
             "CF.COUNT, 10M",
@@ -299,7 +281,6 @@ fn cuckoo() -> Vec<Case> {
             items("CF.INSERT k ITEMS", 30_000, WIDE),
         )
         .fresh()
-        .target(55.0)
         .share(HUNDRED),
         Case::new(
             "CF.INSERT x100, 200M cold, pre-faulted",
@@ -314,7 +295,6 @@ fn cuckoo() -> Vec<Case> {
             items("CF.MEXISTS k", 10_000, WIDE),
         )
         .after(items("CF.INSERT k ITEMS", 30_000, WIDE))
-        .target(40.0)
         .share(HUNDRED),
         Case::new(
             "CF.EXISTS, default, grown by 25,000 items",
@@ -337,7 +317,6 @@ fn count_min() -> Vec<Case> {
             CMS_SMALL,
             single("CMS.INCRBY k item:# 1", 1_000_000),
         )
-        .target(1.8)
         .share(ONE),
         Case::new(
             "CMS.QUERY, 0.001/0.01",
@@ -351,7 +330,6 @@ fn count_min() -> Vec<Case> {
             CMS_LARGE,
             fifty("CMS.INCRBY k"),
         )
-        .target(18.0)
         .share(HUNDRED_IN_FIFTY_OUT),
         Case::new(
             "CMS.QUERY x50, 1e-5/0.001",
@@ -359,7 +337,6 @@ fn count_min() -> Vec<Case> {
             many("CMS.QUERY k", 50, "item:#", 10_000_000),
         )
         .after(fifty("CMS.INCRBY k"))
-        .target(15.0)
         .share(FIFTY),
         Case::new("CMS.INFO", CMS_SMALL, single("CMS.INFO k", 1)),
     ]
@@ -377,14 +354,12 @@ fn top_k() -> Vec<Case> {
             TOPK_100,
             single("TOPK.ADD k item:#", 2_000),
         )
-        .target(1.95)
         .share(ONE),
         Case::new(
             "TOPK.ADD, k 1,000",
             TOPK_1000,
             single("TOPK.ADD k item:#", 20_000),
         )
-        .target(1.95)
         .share(ONE),
         Case::new(
             "TOPK.ADD, k 10,000",
@@ -397,7 +372,6 @@ fn top_k() -> Vec<Case> {
             TOPK_100,
             Load::new("TOPK.INCRBY k item:# 1000", 60_000, 100_000),
         )
-        .target(3.0)
         .share(ONE),
         Case::new(
             "TOPK.QUERY, k 1,000",
@@ -405,7 +379,6 @@ fn top_k() -> Vec<Case> {
             single("TOPK.QUERY k item:#", 20_000),
         )
         .after(fill(20_000))
-        .target(1.75)
         .share(ONE),
         Case::new(
             "TOPK.COUNT, k 1,000",
@@ -436,21 +409,15 @@ fn t_digest() -> Vec<Case> {
             TD_100,
             single("TDIGEST.ADD k #", WIDE),
         )
-        .target(1.8)
         .share(ONE),
         Case::new(
             "TDIGEST.ADD x100, c 1,000",
             TD_1000,
             many("TDIGEST.ADD k", 100, "#", WIDE),
         )
-        .target(30.0)
         .share(HUNDRED_IN),
-        asked("TDIGEST.QUANTILE, c 1,000", "TDIGEST.QUANTILE k 0.5", 1)
-            .target(1.8)
-            .share(ONE),
-        asked("TDIGEST.CDF, c 1,000", "TDIGEST.CDF k #", WIDE)
-            .target(1.8)
-            .share(ONE),
+        asked("TDIGEST.QUANTILE, c 1,000", "TDIGEST.QUANTILE k 0.5", 1).share(ONE),
+        asked("TDIGEST.CDF, c 1,000", "TDIGEST.CDF k #", WIDE).share(ONE),
         asked("TDIGEST.RANK, c 1,000", "TDIGEST.RANK k #", WIDE).share(ONE),
         asked("TDIGEST.BYRANK, c 1,000", "TDIGEST.BYRANK k 500000", 1).share(ONE),
         asked(

@@ -100,7 +100,6 @@ impl Bench {
             "ns": ns,
             "exists_ns": unit_ns,
             "multiple": ns / unit_ns,
-            "goal": case.target,
             "server_share": case.server_share,
         })
     }

@@ -73,6 +73,9 @@ impl<T: DataType> Counted<T> {
 
     /// Adds a change in bytes to the counted memory usage.
     pub(super) fn count_change(&self, change: i64) {
+        if change == 0 {
+            return;
+        }
         let signed = isize::try_from(change).unwrap_or(0);
         let bytes = self.bytes.get().saturating_add_signed(signed);
         self.bytes.set(bytes);
