@@ -72,6 +72,7 @@ pub mod rows;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;
+pub mod window;
 pub mod work_limit;
 
 #[cfg(test)]

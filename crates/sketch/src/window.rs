@@ -1,0 +1,331 @@
+//! Sliding windows: the panes of a sketch that forgets what is older than its window (spec: window.md).
+//!
+//! Time is divided into panes of equal length, which are aligned to the Unix epoch. A sketch with a window of `n` panes
+//! keeps the counts of each pane apart. At any time, its live panes are the current one and the `n` full panes before
+//! it. So whatever was added at most one window ago counts, and whatever was added more than one window and one pane
+//! ago does not.
+//!
+//! The crate has no clock. [`Windowed::advance`] moves a sketch to a later pane, and each read takes the number of the
+//! current pane.
+
+use crate::format::{Fields, FormatError, Sink, Source};
+use crate::stored::Stored;
+use std::ops::RangeInclusive;
+
+/// The length of a window and the number of its panes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    ms: u64,
+    panes: u64,
+}
+
+/// Why there is no such window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// The length is not in [1, [`Window::MAX_MS`]].
+    #[error("the length of the window is out of range")]
+    InvalidLength,
+    /// The number of panes is not in [1, [`Window::MAX_PANES`]] or exceeds the milliseconds of the window.
+    #[error("the number of panes is out of range")]
+    InvalidPanes,
+}
+
+impl Window {
+    /// The longest window in milliseconds: ten years.
+    pub const MAX_MS: u64 = 315_360_000_000;
+    /// The largest number of panes.
+    pub const MAX_PANES: u64 = 1000;
+    /// The default number of panes.
+    pub const DEFAULT_PANES: u64 = 12;
+
+    /// A window of `ms` milliseconds, 1 to [`Window::MAX_MS`], with 1 to [`Window::MAX_PANES`] panes, at most one per
+    /// millisecond.
+    ///
+    /// # Errors
+    /// [`WindowError`]; its variants are checked in order.
+    pub fn new(ms: u64, panes: u64) -> Result<Self, WindowError> {
+        if !(1..=Self::MAX_MS).contains(&ms) {
+            return Err(WindowError::InvalidLength);
+        }
+        if !(1..=Self::MAX_PANES.min(ms)).contains(&panes) {
+            return Err(WindowError::InvalidPanes);
+        }
+        Ok(Self { ms, panes })
+    }
+
+    /// The length of the window in milliseconds.
+    #[must_use]
+    pub fn ms(self) -> u64 {
+        self.ms
+    }
+
+    /// The number of full panes in the window.
+    #[must_use]
+    pub fn panes(self) -> u64 {
+        self.panes
+    }
+
+    /// The number of live panes: the full ones and the current one.
+    #[must_use]
+    pub fn live_panes(self) -> usize {
+        self.panes as usize + 1
+    }
+
+    /// The length of a pane in milliseconds: that of the window divided by the number of panes, rounded up.
+    #[must_use]
+    pub fn pane_ms(self) -> u64 {
+        self.ms.div_ceil(self.panes)
+    }
+
+    /// The number of the pane at this time, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn pane_at(self, unix_ms: u64) -> u64 {
+        unix_ms / self.pane_ms()
+    }
+
+    /// The start of a pane in milliseconds since the Unix epoch. `pane` is at most [`Window::max_pane`].
+    #[must_use]
+    pub fn start_of(self, pane: u64) -> u64 {
+        pane * self.pane_ms()
+    }
+
+    /// The largest number of a pane: its start in milliseconds fits in 63 bits.
+    #[must_use]
+    pub fn max_pane(self) -> u64 {
+        i64::MAX.cast_unsigned() / self.pane_ms()
+    }
+
+    /// The oldest live pane when `current` is the current one.
+    #[must_use]
+    pub fn oldest(self, current: u64) -> u64 {
+        current.saturating_sub(self.panes)
+    }
+}
+
+/// The window of a value and its newest pane. Each live pane has a slot in a ring of [`Window::live_panes`] slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    window: Window,
+    newest: u64,
+}
+
+impl Timeline {
+    /// The bytes of [`Timeline::to_bytes`].
+    pub const BYTES: usize = 24;
+
+    /// A timeline that begins with pane 0.
+    #[must_use]
+    pub fn new(window: Window) -> Self {
+        Self { window, newest: 0 }
+    }
+
+    /// The window.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The number of the newest pane, at most [`Window::max_pane`].
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The oldest pane that is live while the newest pane is the current one.
+    #[must_use]
+    pub fn oldest(&self) -> u64 {
+        self.window.oldest(self.newest)
+    }
+
+    /// The panes that are live while the newest pane is the current one, in order.
+    #[must_use]
+    pub fn live(&self) -> RangeInclusive<u64> {
+        self.oldest()..=self.newest
+    }
+
+    /// Those of [`Timeline::live`] that are also live when `current` is the current pane. Empty if all have expired.
+    /// A `current` below the newest pane counts as the newest: time never runs backwards for a value.
+    #[must_use]
+    pub fn live_at(&self, current: u64) -> RangeInclusive<u64> {
+        self.window.oldest(current.max(self.newest))..=self.newest
+    }
+
+    /// The slot of a pane in the ring. Different live panes have different slots.
+    #[must_use]
+    pub fn slot(&self, pane: u64) -> usize {
+        (pane % (self.window.panes + 1)) as usize
+    }
+
+    /// Makes `pane` the newest, and returns the panes that were live and have expired. Returns `None`, and changes
+    /// nothing, if `pane` is not above the newest. A pane above [`Window::max_pane`] counts as the largest.
+    pub fn advance(&mut self, pane: u64) -> Option<RangeInclusive<u64>> {
+        let pane = pane.min(self.window.max_pane());
+        if pane <= self.newest {
+            return None;
+        }
+        let (oldest, newest) = (self.oldest(), self.newest);
+        self.newest = pane;
+        // If no pane has expired, the range is empty: its end is below its start.
+        let Some(last_expired) = self.oldest().checked_sub(1) else {
+            return Some(RangeInclusive::new(1, 0));
+        };
+        Some(oldest..=last_expired.min(newest))
+    }
+
+    /// Writes the window and the newest pane: three unsigned integers.
+    pub fn save(&self, sink: &mut dyn Sink) {
+        sink.write_unsigned(self.window.ms);
+        sink.write_unsigned(self.window.panes);
+        sink.write_unsigned(self.newest);
+    }
+
+    /// Reads what [`Timeline::save`] writes.
+    ///
+    /// # Errors
+    /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
+    pub fn load(source: &mut dyn Source) -> Result<Self, FormatError> {
+        let [ms, panes, newest] = [
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+            source.read_unsigned()?,
+        ];
+        Self::checked(ms, panes, newest)
+    }
+
+    /// The three numbers of [`Timeline::save`], little-endian, as headers and digests contain them.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let numbers = [self.window.ms, self.window.panes, self.newest];
+        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *place = number.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// Reads what [`Timeline::to_bytes`] returns.
+    ///
+    /// # Errors
+    /// [`FormatError`] if a number is out of range or missing.
+    pub fn from_fields(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
+        let [ms, panes, newest] = [fields.u64()?, fields.u64()?, fields.u64()?];
+        Self::checked(ms, panes, newest)
+    }
+
+    fn checked(ms: u64, panes: u64, newest: u64) -> Result<Self, FormatError> {
+        let window = Window::new(ms, panes)
+            .map_err(|_| FormatError::Invalid("the window is out of range"))?;
+        if newest > window.max_pane() {
+            return Err(FormatError::Invalid("the newest pane is out of range"));
+        }
+        Ok(Self { window, newest })
+    }
+}
+
+/// A sketch with a window.
+pub trait Windowed: Stored {
+    /// The first bytes of a header. No header of the sketch without a window begins with them.
+    const HEADER_MARK: [u8; 8];
+
+    /// Its window and newest pane.
+    fn timeline(&self) -> &Timeline;
+
+    /// Makes `pane` the newest pane and drops the panes that expire. Returns false, and changes nothing, if `pane` is
+    /// not above the newest pane.
+    fn advance(&mut self, pane: u64) -> bool;
+
+    /// The sum of all increments in a pane, for sketches that count; the number of samples or items for others. 0 for
+    /// a pane that is not live.
+    fn pane_total(&self, pane: u64) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn windows_are_in_range() {
+        use WindowError::{InvalidLength, InvalidPanes};
+        assert_eq!(Window::new(0, 1), Err(InvalidLength));
+        assert_eq!(Window::new(Window::MAX_MS + 1, 0), Err(InvalidLength));
+        assert_eq!(Window::new(1000, 0), Err(InvalidPanes));
+        assert_eq!(Window::new(5000, 1001), Err(InvalidPanes));
+        assert_eq!(Window::new(5, 6), Err(InvalidPanes));
+        for (ms, panes, pane_ms) in [(1, 1, 1), (5, 5, 1), (10, 3, 4), (3_600_000, 12, 300_000)] {
+            assert_eq!(Window::new(ms, panes).unwrap().pane_ms(), pane_ms);
+        }
+        assert!(Window::new(Window::MAX_MS, Window::MAX_PANES).is_ok());
+    }
+
+    #[test]
+    fn early_panes_have_no_negative_numbers() {
+        let mut timeline = Timeline::new(Window::new(10, 5).unwrap());
+        assert_eq!(timeline.live(), 0..=0);
+        assert!(timeline.advance(3).unwrap().is_empty());
+        assert_eq!(timeline.live(), 0..=3);
+        assert_eq!(timeline.advance(6), Some(0..=0));
+        assert_eq!(timeline.advance(6), None);
+        assert_eq!(timeline.advance(2), None);
+        assert_eq!(timeline.live(), 1..=6);
+        assert_eq!(timeline.live_at(2), 1..=6);
+        assert_eq!(timeline.live_at(8), 3..=6);
+        assert!(timeline.live_at(100).is_empty());
+        assert_eq!(timeline.advance(100), Some(1..=6));
+        assert_eq!(timeline.advance(u64::MAX), Some(95..=100));
+        assert_eq!(timeline.newest(), timeline.window().max_pane());
+        assert!(i64::try_from(timeline.window().start_of(timeline.newest())).is_ok());
+    }
+
+    proptest! {
+        /// What was added at most a window ago is in a live pane; what was added more than a window and a pane ago is
+        /// not.
+        #[test]
+        fn nothing_is_forgotten_early_or_kept_long(
+            ms in 1u64..100_000, panes in 1u64..1000, added in 0u64..1 << 45, age in 0u64..300_000,
+        ) {
+            let window = Window::new(ms, panes.min(ms)).unwrap();
+            let mut timeline = Timeline::new(window);
+            timeline.advance(window.pane_at(added));
+            let pane = timeline.newest();
+            let is_live = timeline.live_at(window.pane_at(added + age)).contains(&pane);
+            if age <= ms {
+                prop_assert!(is_live);
+            }
+            if age > window.pane_ms() * (window.panes() + 1) {
+                prop_assert!(!is_live);
+            }
+            let before = timeline.live();
+            let expired = timeline.advance(window.pane_at(added + age));
+            let expired = expired.map_or(0, |range| range.count());
+            prop_assert_eq!(before.filter(|pane| timeline.live().contains(pane)).count() + expired,
+                before_count(window, pane));
+        }
+
+        #[test]
+        fn live_panes_have_different_slots(panes in 1u64..50, newest in 0u64..1000) {
+            let mut timeline = Timeline::new(Window::new(1000, panes).unwrap());
+            timeline.advance(newest);
+            let mut slots: Vec<_> = timeline.live().map(|pane| timeline.slot(pane)).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            prop_assert_eq!(slots.len(), timeline.live().count());
+            prop_assert!(slots.iter().all(|&slot| slot < timeline.window().live_panes()));
+        }
+
+        #[test]
+        fn a_timeline_is_stored_exactly(ms in 1u64..=Window::MAX_MS, panes in 1u64..=1000, newest: u64) {
+            let mut timeline = Timeline::new(Window::new(ms, panes.min(ms)).unwrap());
+            timeline.advance(newest);
+            let bytes = timeline.to_bytes();
+            prop_assert_eq!(Timeline::from_fields(&mut Fields::new(&bytes)), Ok(timeline));
+            let mut values = roughly_dump::Values::default();
+            timeline.save(&mut values);
+            prop_assert_eq!(Timeline::load(&mut values), Ok(timeline));
+        }
+    }
+
+    fn before_count(window: Window, newest: u64) -> usize {
+        (window.oldest(newest)..=newest).count()
+    }
+}
