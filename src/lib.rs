@@ -10,7 +10,7 @@ pub mod family;
 #[allow(unsafe_code)] // the module API is a C interface
 pub mod server;
 
-use family::{bloom, count_min, cuckoo, t_digest, top_k};
+use family::{bloom, count_min, cuckoo, sketch, t_digest, top_k};
 use server::allocator::ServerAllocator;
 use server::module::{Module, Release};
 
@@ -35,6 +35,7 @@ pub static MODULE: Module = Module {
         count_min::FAMILY,
         top_k::FAMILY,
         t_digest::FAMILY,
+        sketch::FAMILY,
     ],
 };
 

@@ -3,9 +3,10 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
-use crate::server::key::Slot;
+use crate::server::key::{ReadKey, Slot, WriteKey, for_either};
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Windowed;
 use std::ffi::CStr;
 
 /// Invalid chunk.
@@ -34,6 +35,15 @@ pub trait Chunked: DataType {
 /// SCANDUMP key iterator
 pub fn scandump<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read::<T>(1);
+    reply_chunk(call, &key)
+}
+
+/// SCANDUMP of a type without windows, and of its counterpart with windows.
+pub fn scandump_either<P: Chunked, W: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
+    for_either!(call.read_either::<P, W>(1), key => reply_chunk(call, &key))
+}
+
+fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let value = key.get().or_missing(T::NOT_FOUND)?;
     let iterator = call.arg(2).integer();
     let iterator = iterator.ok_or(c"Second argument must be numeric")?;
@@ -53,10 +63,42 @@ pub fn scandump<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// LOADCHUNK key iterator chunk
 pub fn loadchunk<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
+    let iterator = load_iterator(call)?;
+    let key = call.write::<T>(1);
+    load_chunk(call, key, iterator)
+}
+
+/// LOADCHUNK of a type without windows, and of its counterpart with windows. The header decides which type a new key
+/// has.
+pub fn loadchunk_either<P: Chunked, W: Chunked + Windowed>(
+    call: &mut Call<'_>,
+) -> Result<(), Error> {
+    let iterator = load_iterator(call)?;
+    let key = call.write_any(1);
+    let is_windowed = match key.is_missing() {
+        true => iterator == 1 && call.arg(3).bytes().starts_with(&W::HEADER_MARK),
+        false => key.holds(W::registration()),
+    };
+    if is_windowed {
+        let key = key.typed::<W>(call);
+        load_chunk(call, key, iterator)
+    } else {
+        let key = key.typed::<P>(call);
+        load_chunk(call, key, iterator)
+    }
+}
+
+fn load_iterator(call: &Call<'_>) -> Result<i64, Error> {
     let iterator = call.arg(2).integer();
-    let iterator = iterator.ok_or(c"ERR Second argument must be numeric")?;
+    Ok(iterator.ok_or(c"ERR Second argument must be numeric")?)
+}
+
+fn load_chunk<T: Chunked>(
+    call: &mut Call<'_>,
+    mut key: WriteKey<T>,
+    iterator: i64,
+) -> Result<(), Error> {
     let chunk = call.arg(3).bytes();
-    let mut key = call.write::<T>(1);
     let new = match key.get() {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {

@@ -20,8 +20,10 @@ mod chunks;
 pub mod count_min;
 pub mod cuckoo;
 mod merge;
+pub mod sketch;
 pub mod t_digest;
 pub mod top_k;
+mod window;
 
 #[cfg(test)]
 mod tests;

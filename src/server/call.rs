@@ -1,6 +1,6 @@
 //! A running command: its arguments, the state of the client and of the server, and its pending replies.
 //!
-//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `budget.rs` and `key/`.
+//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `budget.rs`, `clock.rs`, `window.rs` and `key/`.
 
 use super::argument::Argument;
 use super::budget::CommandBudget;
@@ -21,6 +21,8 @@ pub struct Call<'a> {
     pending_replies: usize,
     /// Elements so far of an array of unknown length.
     open_array_len: Option<usize>,
+    /// Whether a value advanced to another pane, and the change was not signaled yet.
+    pub(super) pending_advance: bool,
     pub(super) budget: CommandBudget,
 }
 
@@ -41,6 +43,7 @@ impl<'a> Call<'a> {
             args: unsafe { slice::from_raw_parts(argv.cast(), len) },
             pending_replies: 1,
             open_array_len: None,
+            pending_advance: false,
             budget: CommandBudget::default(),
         }
     }

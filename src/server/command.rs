@@ -58,6 +58,11 @@ impl Arg {
     pub const ITEM: Self = Self::new(c"item", ArgKind::String);
     /// One or more items.
     pub const ITEMS: Self = Self::ITEM.multiple();
+    /// The option of the commands that create a key.
+    pub const WINDOW: Self = Self::new(c"window", ArgKind::Block).optional().parts(&[
+        Self::integer(c"milliseconds").token(c"WINDOW"),
+        Self::integer(c"panes").token(c"PANES").optional(),
+    ]);
     /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
     pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
     /// The number of [`Arg::SOURCES`].

@@ -9,6 +9,7 @@ use super::log;
 use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
+use super::window::AdvanceTo;
 use redis_module::raw;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, c_int, c_void};
@@ -34,6 +35,12 @@ impl Registration {
             stats: Stats::new(),
         }
     }
+
+    /// The server's handle of the type; null before it is registered.
+    #[inline]
+    pub(super) fn handle(&self) -> *mut raw::RedisModuleType {
+        self.handle.load(Ordering::Relaxed)
+    }
 }
 
 /// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
@@ -45,6 +52,9 @@ pub trait DataType: Stored + Send + 'static {
     /// AOF.
     const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
+    /// How a value with a window advances to the pane of a time; `None` for a type without windows.
+    const ADVANCE_TO: Option<AdvanceTo<Self>> = None;
+
     /// The registration of this type: a static that no other type uses.
     fn registration() -> &'static Registration;
 
@@ -54,7 +64,7 @@ pub trait DataType: Stored + Send + 'static {
 
 /// The server's handle of the type; null before it is registered.
 pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
-    T::registration().handle.load(Ordering::Relaxed)
+    T::registration().handle()
 }
 
 /// Registers `T`. Returns false if the server refuses it, because another module owns the name.

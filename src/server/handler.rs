@@ -87,6 +87,7 @@ where
             format!("the allocator has no {bytes} bytes for it")
         });
     }
+    call.signal_advance();
     match result {
         Some(Ok(())) => {}
         Some(Err(Error::WrongArity)) => {

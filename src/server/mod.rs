@@ -39,6 +39,7 @@ pub mod aof;
 pub mod argument;
 mod budget;
 pub mod call;
+mod clock;
 pub mod command;
 pub mod config;
 mod control_group;
@@ -64,6 +65,7 @@ mod replicate;
 pub mod reply;
 mod save;
 pub mod stats;
+pub mod window;
 
 #[cold]
 fn missing_api(name: &str) -> ! {

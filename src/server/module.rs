@@ -11,7 +11,9 @@ use super::log;
 use super::memory_limit;
 use super::save;
 use super::stats::{self, ExtraCounter};
+use super::window::{self, WindowAccess};
 use redis_module::raw;
+use roughly_sketch::window::Windowed;
 use std::ffi::{CStr, c_int};
 use std::slice;
 
@@ -21,6 +23,18 @@ pub struct TypeRegistrar {
     name: &'static CStr,
     register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
     registration: fn() -> &'static Registration,
+    /// What its fields in INFO have after the category of the family.
+    info_suffix: &'static str,
+    /// Access to the window of a value; `None` for a type without windows.
+    pub window: Option<WindowAccess>,
+}
+
+impl TypeRegistrar {
+    /// The registration of the type.
+    #[must_use]
+    pub fn registration(&self) -> &'static Registration {
+        (self.registration)()
+    }
 }
 
 /// The registrar of `T`.
@@ -30,23 +44,35 @@ pub const fn data_type<T: DataType>() -> TypeRegistrar {
         name: T::TYPE_NAME,
         register: datatype::register::<T>,
         registration: T::registration,
+        info_suffix: "",
+        window: None,
     }
 }
 
-/// A family of commands around a data type.
+/// The registrar of `T`, a type with a window.
+#[must_use]
+pub const fn windowed_type<T: DataType + Windowed>() -> TypeRegistrar {
+    TypeRegistrar {
+        info_suffix: "_window",
+        window: Some(WindowAccess::of::<T>()),
+        ..data_type::<T>()
+    }
+}
+
+/// A family of commands around its data types.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
     /// Its ACL category, which is also the prefix of its fields in INFO.
     pub category: &'static CStr,
     /// The version of RedisBloom's command set that introduced its commands.
     pub since: &'static CStr,
-    /// Its type.
-    pub data_type: TypeRegistrar,
+    /// Its types.
+    pub data_types: &'static [TypeRegistrar],
     /// Its commands.
     pub commands: &'static [Command],
     /// Its settings.
     pub settings: &'static [Setting],
-    /// Its counters besides those of all families.
+    /// The counters of its first type besides those of all types.
     pub counters: &'static [ExtraCounter],
 }
 
@@ -146,12 +172,14 @@ impl Module {
         log_missing();
         let mut all_categories = true;
         for family in self.families {
-            // SAFETY: see above.
-            if !unsafe { (family.data_type.register)(ctx) } {
-                return Err(format!(
-                    "type {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
-                    family.data_type.name.to_string_lossy()
-                ));
+            for data_type in family.data_types {
+                // SAFETY: see above.
+                if !unsafe { (data_type.register)(ctx) } {
+                    return Err(format!(
+                        "type {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
+                        data_type.name.to_string_lossy()
+                    ));
+                }
             }
             if let Some(add) = optional_api!(RedisModule_AddACLCategory) {
                 // SAFETY: the server copies the name. If it refuses the category because a category of this name
@@ -167,7 +195,9 @@ impl Module {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
         let families = self.families.iter().map(|family| family.settings);
-        let settings: Vec<_> = families.chain([key_limit::SETTINGS]).collect();
+        let settings: Vec<_> = families
+            .chain([key_limit::SETTINGS, window::SETTINGS])
+            .collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
@@ -254,10 +284,13 @@ impl Module {
         }
         if info.section(c"stats") {
             for family in self.families {
-                let prefix = family.category.to_string_lossy();
-                let stats = &(family.data_type.registration)().stats;
-                for (name, value) in stats.fields(family.counters) {
-                    info.number(&format!("{prefix}_{name}"), value);
+                let category = family.category.to_string_lossy();
+                let counters = std::iter::once(family.counters).chain(std::iter::repeat(&[][..]));
+                for (data_type, counters) in family.data_types.iter().zip(counters) {
+                    let suffix = data_type.info_suffix;
+                    for (name, value) in data_type.registration().stats.fields(counters) {
+                        info.number(&format!("{category}{suffix}_{name}"), value);
+                    }
                 }
             }
             for (name, value) in stats::module_fields() {

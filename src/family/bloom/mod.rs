@@ -20,7 +20,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"bloom",
     since: c"1.0.0",
-    data_type: module::data_type::<Chain>(),
+    data_types: &[module::data_type::<Chain>()],
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
     counters: &[ExtraCounter::Growths],

@@ -20,7 +20,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cms",
     since: c"2.0.0",
-    data_type: module::data_type::<CountMin>(),
+    data_types: &[module::data_type::<CountMin>()],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],

@@ -19,7 +19,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
     since: c"1.0.0",
-    data_type: module::data_type::<CuckooFilter>(),
+    data_types: &[module::data_type::<CuckooFilter>()],
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
     counters: &[

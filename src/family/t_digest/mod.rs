@@ -23,7 +23,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"tdigest",
     since: c"2.4.0",
-    data_type: module::data_type::<TDigest>(),
+    data_types: &[module::data_type::<TDigest>()],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],

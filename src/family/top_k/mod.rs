@@ -19,7 +19,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"topk",
     since: c"2.0.0",
-    data_type: module::data_type::<TopK>(),
+    data_types: &[module::data_type::<TopK>()],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],

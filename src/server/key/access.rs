@@ -13,7 +13,7 @@ const WRITING: i32 = -1;
 
 /// Token: a key is open for reading.
 #[derive(Debug)]
-pub(super) struct Reader;
+pub struct Reader;
 
 impl Reader {
     /// # Panics
@@ -41,7 +41,7 @@ impl Drop for Reader {
 
 /// Token: a key is open for writing, and no other key is open.
 #[derive(Debug)]
-pub(super) struct Writer;
+pub struct Writer;
 
 impl Writer {
     /// # Panics

@@ -3,6 +3,7 @@
 use super::Slot;
 use super::access::Writer;
 use super::opened::OpenedKey;
+use crate::server::call::Call;
 use crate::server::counted::Counted;
 use crate::server::datatype::DataType;
 use std::ptr;
@@ -47,6 +48,14 @@ impl<T: DataType> MergeKeys<T> {
         // SAFETY: as above; `self` is borrowed mutably, and no source refers to this value.
         let destination = destination.map(|counted| unsafe { &mut (*counted).value });
         (destination, sources)
+    }
+
+    /// As [`super::WriteKey::advance`], for the destination, which is the key in argument 1.
+    pub fn advance(&mut self, call: &mut Call<'_>) {
+        if let Slot::Found(counted) = self.destination.value() {
+            // SAFETY: as in `get`.
+            call.advance(unsafe { &mut *counted });
+        }
     }
 
     /// As [`super::WriteKey::recount`], for the destination.

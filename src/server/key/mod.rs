@@ -14,7 +14,7 @@ pub use merge::MergeKeys;
 pub use write::{Entry, WriteKey};
 
 use super::call::{Call, Error};
-use super::datatype::DataType;
+use super::datatype::{DataType, Registration};
 use access::{Reader, Writer};
 use opened::{FOR_WRITING, OpenedKey, try_collect};
 use redis_module::raw;
@@ -75,6 +75,26 @@ impl<V> Slot<V> {
     }
 }
 
+/// Something of a type without windows, or of its counterpart with windows.
+#[derive(Debug)]
+pub enum Either<P, W> {
+    /// Without a window.
+    Plain(P),
+    /// With a window.
+    Windowed(W),
+}
+
+/// Runs the same code for both variants of an [`Either`].
+macro_rules! for_either {
+    ($either:expr, $name:pat => $code:expr) => {
+        match $either {
+            $crate::server::key::Either::Plain($name) => $code,
+            $crate::server::key::Either::Windowed($name) => $code,
+        }
+    };
+}
+pub(crate) use for_either;
+
 /// A key that is open for reading.
 #[derive(Debug)]
 pub struct ReadKey<T: DataType>(OpenedKey<T>, Reader);
@@ -98,6 +118,49 @@ impl<T: DataType> ReadKey<T> {
     }
 }
 
+/// An open key that can hold any type.
+#[derive(Debug)]
+pub struct AnyKey<Access>(OpenedKey<()>, Access);
+
+/// A key of any type, open for reading.
+pub type AnyReadKey = AnyKey<Reader>;
+
+/// A key of any type, open for writing.
+pub type AnyWriteKey = AnyKey<Writer>;
+
+impl<Access> AnyKey<Access> {
+    /// Whether the key is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.0.is_missing()
+    }
+
+    /// Whether it holds a value of this type.
+    #[must_use]
+    #[inline]
+    pub fn holds(&self, registration: &Registration) -> bool {
+        self.0.has_type(registration.handle())
+    }
+}
+
+impl AnyKey<Reader> {
+    /// The key, for values of type `T`.
+    #[must_use]
+    #[inline]
+    pub fn typed<T: DataType>(self) -> ReadKey<T> {
+        ReadKey(self.0.typed(), self.1)
+    }
+}
+
+impl AnyKey<Writer> {
+    /// The key, for values of type `T`.
+    #[must_use]
+    #[inline]
+    pub fn typed<T: DataType>(self, call: &Call<'_>) -> WriteKey<T> {
+        WriteKey::new(call, self.0.typed(), self.1)
+    }
+}
+
 impl Call<'_> {
     /// Opens the key in argument `index` for reading. For several keys at once, see [`Call::read_all`].
     ///
@@ -108,6 +171,34 @@ impl Call<'_> {
         Reader::check();
         let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
         ReadKey(opened, Reader::begin())
+    }
+
+    /// Opens the key in argument `index` for reading, whatever it holds.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    #[must_use]
+    pub fn read_any(&self, index: usize) -> AnyReadKey {
+        Reader::check();
+        let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
+        AnyKey(opened, Reader::begin())
+    }
+
+    /// Opens the key in argument `index` for reading, for a command of a type with and without windows. A missing key
+    /// and one of another type are [`Either::Plain`].
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    #[must_use]
+    pub fn read_either<P: DataType, W: DataType>(
+        &self,
+        index: usize,
+    ) -> Either<ReadKey<P>, ReadKey<W>> {
+        let key = self.read_any(index);
+        match !key.holds(P::registration()) && key.holds(W::registration()) {
+            false => Either::Plain(key.typed()),
+            true => Either::Windowed(key.typed()),
+        }
     }
 
     /// Opens the keys in these arguments for reading.
@@ -136,6 +227,33 @@ impl Call<'_> {
         Writer::check();
         let opened = OpenedKey::new(self, index, FOR_WRITING);
         WriteKey::new(self, opened, Writer::begin())
+    }
+
+    /// As [`Call::read_any`], for writing.
+    ///
+    /// # Panics
+    /// If another key is open.
+    #[must_use]
+    pub fn write_any(&self, index: usize) -> AnyWriteKey {
+        Writer::check();
+        let opened = OpenedKey::new(self, index, FOR_WRITING);
+        AnyKey(opened, Writer::begin())
+    }
+
+    /// As [`Call::read_either`], for writing.
+    ///
+    /// # Panics
+    /// If another key is open.
+    #[must_use]
+    pub fn write_either<P: DataType, W: DataType>(
+        &self,
+        index: usize,
+    ) -> Either<WriteKey<P>, WriteKey<W>> {
+        let key = self.write_any(index);
+        match !key.holds(P::registration()) && key.holds(W::registration()) {
+            false => Either::Plain(key.typed(self)),
+            true => Either::Windowed(key.typed(self)),
+        }
     }
 
     /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a

@@ -20,7 +20,7 @@ pub(super) struct OpenedKey<T> {
     value_type: PhantomData<T>,
 }
 
-impl<T: DataType> OpenedKey<T> {
+impl<T> OpenedKey<T> {
     pub(super) fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
         // SAFETY: context and name are the running command's.
         let key = unsafe {
@@ -64,6 +64,35 @@ impl<T: DataType> OpenedKey<T> {
         try_collect(opened)
     }
 
+    /// The same key, for values of another type.
+    #[inline]
+    pub(super) fn typed<V>(self) -> OpenedKey<V> {
+        let key = self.key;
+        // It is closed when the returned value is dropped.
+        std::mem::forget(self);
+        OpenedKey {
+            key,
+            value_type: PhantomData,
+        }
+    }
+
+    /// Whether the key is missing.
+    pub(super) fn is_missing(&self) -> bool {
+        // SAFETY: the key is open unless it is null.
+        self.key.is_null()
+            || unsafe { api!(RedisModule_KeyType)(self.key) }
+                == raw::REDISMODULE_KEYTYPE_EMPTY as c_int
+    }
+
+    /// Whether the key holds a value of the type with this handle, which is not null.
+    #[inline]
+    pub(super) fn has_type(&self, handle: *mut raw::RedisModuleType) -> bool {
+        // SAFETY: the key is open unless it is null.
+        !self.key.is_null() && unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) } == handle
+    }
+}
+
+impl<T: DataType> OpenedKey<T> {
     /// Puts a value into a key that is open for writing, and closes the key.
     ///
     /// This runs the handlers of other modules for new keys, which may run commands of this module and may replace or

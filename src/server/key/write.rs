@@ -46,6 +46,16 @@ impl<T: DataType> WriteKey<T> {
         self.opened.value().map(value)
     }
 
+    /// Advances the value to the current pane, if it has a window, and replicates the advance. The key is that of
+    /// argument 1. Must be called before a command changes the value and before it is replicated, when no error of its
+    /// arguments is possible any more.
+    pub fn advance(&mut self, call: &mut Call<'_>) {
+        if let Slot::Found(counted) = self.opened.value() {
+            // SAFETY: as in `get`.
+            call.advance(unsafe { &mut *counted });
+        }
+    }
+
     /// The value of the key, or a new one that `create` returns if the key is missing.
     ///
     /// # Errors
@@ -174,6 +184,11 @@ impl<T: DataType> Entry<T> {
     /// The value.
     pub fn value(&mut self) -> &mut T {
         &mut self.counted().value
+    }
+
+    /// As [`WriteKey::advance`]. The creation of a new value must be replicated before.
+    pub fn advance(&mut self, call: &mut Call<'_>) {
+        call.advance(self.counted());
     }
 
     /// As [`WriteKey::recount`].

@@ -1,0 +1,29 @@
+//! The commands `SKETCH.*` as the server describes them (spec: window.md).
+
+use super::window;
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
+
+/// The family's commands.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: c"sketch.window",
+        handler: handler(window::window),
+        acl: c"read fast",
+        tips: DONT_CACHE,
+        summary: c"Returns the window of a sketch: its length, its panes, and the number of items per pane",
+        complexity: c"O(n), n the number of panes",
+        ..Command::READ
+    },
+    Command {
+        name: c"sketch.advance",
+        handler: handler(window::advance),
+        flags: c"write deny-oom fast",
+        acl: c"write fast",
+        arity: 3,
+        keys: &[KeySpec::UPDATE],
+        summary: c"Advances the window of a sketch to a later pane, which expires older panes",
+        complexity: c"O(n), n the number of panes, plus a bounded part of the work to remove expired items",
+        args: &[Arg::KEY, Arg::integer(c"pane")],
+        ..Command::WRITE
+    },
+];

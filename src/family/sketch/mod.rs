@@ -1,0 +1,16 @@
+//! Commands for the sketches of all families: `SKETCH.*` (spec: window.md).
+
+mod commands;
+mod window;
+
+use crate::server::module::Family;
+
+/// The family, for the module's list. It has no type of its own.
+pub const FAMILY: Family = Family {
+    category: c"sketch",
+    since: c"0.1.0",
+    data_types: &[],
+    commands: commands::COMMANDS,
+    settings: &[],
+    counters: &[],
+};

@@ -1,0 +1,173 @@
+//! Sketches with a window: their panes advance before writes (spec: window.md, "Replication, AOF, reads").
+//!
+//! The state of a value is a function of the commands applied to it. So only the server that accepts a write reads its
+//! clock: it advances the value to the current pane, and replicates `SKETCH.ADVANCE key pane` before the write. A
+//! replica, and a server that reads the AOF, apply writes to the newest pane, whatever their clocks.
+
+use super::call::{Call, Error};
+use super::config::{Accepted, Rejection, Setting};
+use super::counted::Counted;
+use super::datatype::DataType;
+use super::key::{AnyReadKey, AnyWriteKey};
+use roughly_sketch::memory::{OutOfMemory, with_capacity};
+use roughly_sketch::window::{Window, Windowed};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The setting `sketch-windows`: yes or no.
+pub(super) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-windows",
+    old_name: None,
+    default: c"yes",
+    set: |text| {
+        let enabled = match () {
+            () if text.is("yes") => true,
+            () if text.is("no") => false,
+            () => return Err(Rejection::Invalid),
+        };
+        ENABLED.store(enabled, Ordering::Relaxed);
+        Ok(Accepted::Instead(if enabled { "yes" } else { "no" }))
+    },
+    fits: |_| Ok(()),
+}];
+
+static ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// Replicates, after an advance of the key in argument 1, the command that advances its copies.
+pub const ADVANCE: &CStr = c"SKETCH.ADVANCE";
+
+/// The keyspace event of an advance.
+const ADVANCE_EVENT: &CStr = c"sketch.advance";
+
+/// Advances a value of `T` to the pane of a time in milliseconds since the Unix epoch. Returns the pane if it is a new
+/// one.
+pub type AdvanceTo<T> = fn(&mut T, u64) -> Option<u64>;
+
+/// The [`DataType::ADVANCE_TO`] of a sketch with a window.
+pub fn advance_to<T: Windowed>(value: &mut T, unix_ms: u64) -> Option<u64> {
+    let pane = value.timeline().window().pane_at(unix_ms);
+    value.advance(pane).then_some(value.timeline().newest())
+}
+
+impl Call<'_> {
+    /// Whether this command may create sketches with a window (`sketch-windows`). Commands from a primary or an AOF
+    /// always may.
+    #[must_use]
+    pub fn allows_windows(&self) -> bool {
+        ENABLED.load(Ordering::Relaxed) || self.must_obey()
+    }
+
+    /// Advances the value of the key in argument 1 to the current pane, if it has a window, and replicates the advance.
+    pub(super) fn advance<T: DataType>(&mut self, counted: &mut Counted<T>) {
+        let Some(advance_to) = T::ADVANCE_TO else {
+            return;
+        };
+        if self.must_obey() {
+            return;
+        }
+        let unix_ms = self.unix_ms();
+        if let Some(pane) = advance_to(&mut counted.value, unix_ms) {
+            counted.recount();
+            let (key, pane) = (self.arg(1).bytes(), pane.to_string());
+            self.replicate(ADVANCE, &[key, pane.as_bytes()]);
+            self.pending_advance = true;
+        }
+    }
+
+    /// Signals an advance of the key in argument 1 that was not signaled yet. No key may be open.
+    pub(super) fn signal_advance(&mut self) {
+        if std::mem::take(&mut self.pending_advance) {
+            self.signal_changed(1, ADVANCE_EVENT);
+        }
+    }
+}
+
+/// The window of a value, as SKETCH.WINDOW describes it.
+#[derive(Debug)]
+pub struct Description {
+    /// Length and panes.
+    pub window: Window,
+    /// The number of the newest pane.
+    pub newest: u64,
+    /// The totals of the live panes; the newest is the last.
+    pub totals: Vec<u64>,
+}
+
+/// Access to the window of a value whose type is known at run time.
+#[derive(Debug, Clone, Copy)]
+pub struct WindowAccess {
+    /// Describes the window at this time, in milliseconds since the Unix epoch. `None` if the key holds no value of
+    /// the type.
+    pub describe: fn(AnyReadKey, u64) -> Result<Option<Description>, OutOfMemory>,
+    /// Makes a pane the newest, see [`Call::advance_to_pane`].
+    pub advance: fn(&mut Call<'_>, AnyWriteKey, u64) -> Result<bool, Error>,
+}
+
+impl WindowAccess {
+    /// The access to values of `T`.
+    #[must_use]
+    pub const fn of<T: DataType + Windowed>() -> Self {
+        Self {
+            describe: describe::<T>,
+            advance: |call, key, pane| call.advance_to_pane::<T>(key, pane),
+        }
+    }
+}
+
+fn describe<T: DataType + Windowed>(
+    key: AnyReadKey,
+    unix_ms: u64,
+) -> Result<Option<Description>, OutOfMemory> {
+    let key = key.typed::<T>();
+    let Some(value) = key.get().found() else {
+        return Ok(None);
+    };
+    let timeline = value.timeline();
+    let window = timeline.window();
+    let mut totals = with_capacity(window.live_panes())?;
+    let live = timeline.live_at(window.pane_at(unix_ms));
+    totals.extend(live.map(|pane| value.pane_total(pane)));
+    Ok(Some(Description {
+        window,
+        newest: timeline.newest(),
+        totals,
+    }))
+}
+
+/// A pane that begins later than this many milliseconds after the server's time is refused: it would freeze the key.
+const MAX_AHEAD_MS: u64 = 60_000;
+
+impl Call<'_> {
+    /// Makes `pane` the newest pane of the value of the key, which is that of argument 1, replicates the command and
+    /// signals the change. Returns false, and changes nothing, if the newest pane is not below `pane` or the key holds
+    /// no value of `T`.
+    ///
+    /// # Errors
+    /// From an ordinary client: if the pane begins more than one minute after the server's time.
+    fn advance_to_pane<T: DataType + Windowed>(
+        &mut self,
+        key: AnyWriteKey,
+        pane: u64,
+    ) -> Result<bool, Error> {
+        let mut key = key.typed::<T>(self);
+        let Some(value) = key.get().found() else {
+            return Ok(false);
+        };
+        let window = value.timeline().window();
+        let is_near = pane <= window.max_pane()
+            && window.start_of(pane) <= self.unix_ms().saturating_add(MAX_AHEAD_MS);
+        if !is_near && !self.must_obey() {
+            return Err(c"ERR pane is in the future".into());
+        }
+        let advanced = value.advance(pane);
+        if advanced {
+            key.recount();
+        }
+        drop(key);
+        if advanced {
+            self.replicate_verbatim();
+            self.signal_changed(1, ADVANCE_EVENT);
+        }
+        Ok(advanced)
+    }
+}
