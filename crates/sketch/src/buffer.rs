@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// Allocated with `alloc_zeroed`, so the system provides the pages of a large buffer only when they are first used.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
-    // Capacity and length are equal: every constructor ensures it, and no method changes either.
+    // Capacity and length are equal: every constructor and `truncate` ensure it.
     bytes: Vec<u8>,
 }
 
@@ -45,6 +45,12 @@ impl Buffer {
         let mut copy = with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
         Ok(Self { bytes: copy })
+    }
+
+    /// Frees the bytes from `len` on. The allocator shrinks large blocks in place.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        self.bytes.shrink_to_fit();
     }
 
     /// Passes the block to `visitor`.

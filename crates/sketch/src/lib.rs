@@ -7,6 +7,7 @@
 //! | [`count_min`] | [`count_min::CountMin`]: a count-min sketch | `CMSk-TYPE` |
 //! | [`top_k`] | [`top_k::TopK`]: the most frequent items (HeavyKeeper) | `TopK-TYPE` |
 //! | [`t_digest`] | [`t_digest::TDigest`]: quantiles (t-digest) | `TDIS-TYPE` |
+//! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a sliding window | `td-window` |
 //!
 //! The module Roughly wraps these types for Redis and Valkey. The crate itself has no server, no I/O and no clock, so a
 //! program can read a value that a server stores, and query it locally with the results that the server would return.

@@ -8,6 +8,7 @@
 //! The crate has no clock. [`Windowed::advance`] moves a sketch to a later pane, and each read takes the number of the
 //! current pane.
 
+use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::stored::Stored;
 use std::ops::RangeInclusive;
@@ -233,6 +234,22 @@ pub trait Windowed: Stored {
     /// Makes `pane` the newest pane and drops the panes that expire. Returns false, and changes nothing, if `pane` is
     /// not above the newest pane.
     fn advance(&mut self, pane: u64) -> bool;
+
+    /// As [`Windowed::advance`]; `changes` records the blocks that are freed and allocated. Cost: in addition one call per
+    /// block, twice, unless the sketch has a cheaper implementation.
+    fn advance_recorded(
+        &mut self,
+        pane: u64,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> bool {
+        if pane <= self.timeline().newest() {
+            return false;
+        }
+        self.for_each_block(&mut changes.freed);
+        let advanced = self.advance(pane);
+        self.for_each_block(&mut changes.allocated);
+        advanced
+    }
 
     /// The sum of all increments in a pane, for sketches that count; the number of samples or items for others. 0 for
     /// a pane that is not live.

@@ -51,7 +51,7 @@ impl CellSize {
 /// An unsigned counter, in its stored form.
 pub(super) trait Cell {
     /// The cell's bytes.
-    type Bytes: Copy + PartialEq;
+    type Bytes: Copy + PartialEq + AsMut<[u8]>;
 
     /// The largest count: all bits are 1, except the sign bit of eight bytes.
     const MAX_COUNT: u64;

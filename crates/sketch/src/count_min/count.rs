@@ -24,7 +24,10 @@ impl CountMin {
     /// The estimated count of `item`. Cost: one pass over the item per sixteen rows, one cell per row.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> u64 {
-        with_cell!(self.shape.cell_size(), C => self.query_one::<C>(self.rows(), item))
+        with_cell!(self.shape.cell_size(), C => {
+            let cells = C::all(&self.cells);
+            query_one(self.rows(), item, |place| C::count(cells[place]))
+        })
     }
 
     /// Calls `answer` with the estimated count of each item, in order.
@@ -33,7 +36,10 @@ impl CountMin {
         items: impl ExactSizeIterator<Item = &'a [u8]>,
         answer: impl FnMut(u64),
     ) {
-        with_cell!(self.shape.cell_size(), C => self.query_cells::<C>(items, answer));
+        with_cell!(self.shape.cell_size(), C => {
+            let cells = C::all(&self.cells);
+            self.query_cells(items, |place| C::count(cells[place]), answer);
+        });
     }
 
     /// Adds `by` to the count of `item` and returns the new estimate. After an error nothing has changed. Cost: as
@@ -42,7 +48,7 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        with_cell!(self.shape.cell_size(), C => self.increment_one::<C>(self.rows(), item, by))
+        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -52,154 +58,225 @@ impl CountMin {
         items: impl Iterator<Item = (&'a [u8], i64)>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        with_cell!(self.shape.cell_size(), C => self.increment_cells::<C>(items, answer));
+        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, answer));
     }
 
-    fn query_cells<'a, C: Cell>(
+    /// [`CountMin::query_all`] with a function that returns the count of a cell.
+    pub(super) fn query_cells<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
+        count: impl Fn(usize) -> u64 + Copy,
         mut answer: impl FnMut(u64),
     ) {
         let rows = self.rows();
         let items = items.map(|item| (item, ()));
         match rows.depth {
             depth if depth > MAX_BATCH_ROWS || items.len() == 1 => {
-                items.for_each(|(item, ())| answer(self.query_one::<C>(rows, item)));
+                items.for_each(|(item, ())| answer(query_one(rows, item, count)));
             }
-            depth if depth <= HALF => self.query_batches::<C, HALF, 1>(rows, items, answer),
-            depth if depth <= LANES => self.query_batches::<C, LANES, 1>(rows, items, answer),
-            _ => self.query_batches::<C, LANES, 2>(rows, items, answer),
+            depth if depth <= HALF => self.query_batches::<HALF, 1>(rows, items, count, answer),
+            depth if depth <= LANES => self.query_batches::<LANES, 1>(rows, items, count, answer),
+            _ => self.query_batches::<LANES, 2>(rows, items, count, answer),
         }
     }
 
-    fn query_batches<'a, C: Cell, const L: usize, const G: usize>(
+    fn query_batches<'a, const L: usize, const G: usize>(
         &self,
         rows: Rows,
         mut items: impl Iterator<Item = (&'a [u8], ())>,
+        count: impl Fn(usize) -> u64 + Copy,
         mut answer: impl FnMut(u64),
     ) {
-        let cells = C::all(&self.cells);
         let mut batch = Batch::<(), L, G>::default();
-        while self.locate(rows, &mut items, &mut batch) {
+        while locate(self, rows, &mut items, &mut batch) {
             for columns in &batch.columns[..batch.len] {
-                answer(min_count::<C>(cells, rows.cells(0, columns.as_flattened())));
+                answer(min_count(rows.cells(0, columns.as_flattened()), count));
             }
         }
     }
 
-    fn query_one<C: Cell>(&self, rows: Rows, item: &[u8]) -> u64 {
-        let cells = C::all(&self.cells);
-        let mut estimate = u64::MAX;
-        for_each_group(rows, item, |first_row, columns| {
-            estimate = estimate.min(min_count::<C>(cells, rows.cells(first_row, columns)));
-        });
-        estimate
-    }
-
-    fn increment_cells<'a, C: Cell>(
-        &mut self,
-        items: impl Iterator<Item = (&'a [u8], i64)>,
-        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
-    ) {
-        let rows = self.rows();
-        match rows.depth {
-            depth if depth <= HALF => self.increment_batches::<C, HALF, 1>(rows, items, answer),
-            depth if depth <= LANES => self.increment_batches::<C, LANES, 1>(rows, items, answer),
-            depth if depth <= MAX_BATCH_ROWS => {
-                self.increment_batches::<C, LANES, 2>(rows, items, answer)
-            }
-            _ => items.for_each(|(item, by)| answer(by, self.increment_one::<C>(rows, item, by))),
-        }
-    }
-
-    fn increment_batches<'a, C: Cell, const L: usize, const G: usize>(
-        &mut self,
-        rows: Rows,
-        mut items: impl Iterator<Item = (&'a [u8], i64)>,
-        mut answer: impl FnMut(i64, Result<u64, CountMinError>),
-    ) {
-        let mut batch = Batch::<i64, L, G>::default();
-        while self.locate(rows, &mut items, &mut batch) {
-            let cells = C::all_mut(&mut self.cells);
-            for (columns, &by) in batch.columns.iter().zip(&batch.values[..batch.len]) {
-                let result = total_after(self.total, by).and_then(|total| {
-                    let places = rows.cells(0, columns.as_flattened());
-                    let estimate = add::<C>(cells, places.clone(), by).estimate(by);
-                    match estimate {
-                        Ok(_) => self.total = total,
-                        Err(_) => undo::<C>(cells, places, by),
-                    }
-                    estimate
-                });
-                answer(by, result);
-            }
-        }
-    }
-
-    /// [`CountMin::increment`]. If a cell is out of range, the item is hashed again to undo the additions.
-    fn increment_one<C: Cell>(
-        &mut self,
-        rows: Rows,
-        item: &[u8],
-        by: i64,
-    ) -> Result<u64, CountMinError> {
-        let total = total_after(self.total, by)?;
-        let cells = C::all_mut(&mut self.cells);
-        let mut sums = Sums::NONE;
-        for_each_group(rows, item, |first_row, columns| {
-            sums = sums.and(add::<C>(cells, rows.cells(first_row, columns), by));
-        });
-        let estimate = sums.estimate(by);
-        match estimate {
-            Ok(_) => self.total = total,
-            Err(_) => for_each_group(rows, item, |first_row, columns| {
-                undo::<C>(cells, rows.cells(first_row, columns), by);
-            }),
-        }
-        estimate
-    }
-
-    /// Fills the batch with the next items, at most [`BATCH`]. Returns whether there were any.
-    fn locate<'a, T: Copy + Default, const L: usize, const G: usize>(
-        &self,
-        rows: Rows,
-        items: &mut impl Iterator<Item = (&'a [u8], T)>,
-        batch: &mut Batch<T, L, G>,
-    ) -> bool {
-        let mut located = [&[][..]; BATCH];
-        batch.len = 0;
-        for ((place, value), (item, its)) in located.iter_mut().zip(&mut batch.values).zip(items) {
-            (*place, *value) = (item, its);
-            batch.len += 1;
-        }
-        let cells = &self.cells[..];
-        let is_large = cells.len() > MIN_PREFETCH_BYTES;
-        let cell_bytes = self.shape.cell_size().bytes() as usize;
-        with_wide_vectors(
-            #[inline(always)]
-            || {
-                for (columns, item) in batch.columns.iter_mut().zip(&located[..batch.len]) {
-                    *columns = rows.columns(item, 0);
-                    // The cells of this item are fetched while the next item is hashed.
-                    if is_large {
-                        for cell in rows.cells(0, columns.as_flattened()) {
-                            prefetch(cells, cell * cell_bytes);
-                        }
-                    }
-                }
-            },
-        );
-        batch.len != 0
-    }
-
-    /// The dimensions of the table. They fit in `usize`, since the cells are in memory.
-    fn rows(&self) -> Rows {
+    /// The dimensions of the table. They fit in `usize` if the cells are in memory.
+    pub(super) fn rows(&self) -> Rows {
         Rows {
             width: self.shape.width() as usize,
             depth: self.shape.depth() as usize,
             modulus: self.modulus,
         }
     }
+}
+
+/// A sketch whose cells are incremented item by item, and prefetched.
+pub(super) trait Table {
+    /// The sketch whose dimensions determine the cells of an item.
+    fn sketch(&self) -> &CountMin;
+
+    /// Returns a function that prefetches what an increment of the cell at this byte reads.
+    fn prefetcher(&self) -> impl Fn(usize) + Copy;
+
+    /// Adds `by` to the cells in these columns and to the total, and returns the new estimate. After an error nothing
+    /// has changed.
+    ///
+    /// # Errors
+    /// [`CountMinError::Overflow`], [`CountMinError::Underflow`], and those of the implementation.
+    fn increment_cells<C: Cell>(
+        &mut self,
+        rows: Rows,
+        columns: impl Columns,
+        by: i64,
+    ) -> Result<u64, CountMinError>;
+}
+
+impl Table for CountMin {
+    #[inline(always)]
+    fn sketch(&self) -> &CountMin {
+        self
+    }
+
+    #[inline(always)]
+    fn prefetcher(&self) -> impl Fn(usize) + Copy {
+        let cells = &self.cells[..];
+        move |byte| prefetch(cells, byte)
+    }
+
+    /// If a cell is out of range, the columns are visited again to undo the additions.
+    #[inline]
+    fn increment_cells<C: Cell>(
+        &mut self,
+        rows: Rows,
+        columns: impl Columns,
+        by: i64,
+    ) -> Result<u64, CountMinError> {
+        let total = total_after(self.total, by)?;
+        let cells = C::all_mut(&mut self.cells);
+        let mut sums = Sums::NONE;
+        columns.for_each_group(|first_row, columns| {
+            sums = sums.and(add::<C>(cells, rows.cells(first_row, columns), by));
+        });
+        let estimate = sums.estimate(by);
+        match estimate {
+            Ok(_) => self.total = total,
+            Err(_) => columns.for_each_group(|first_row, columns| {
+                undo::<C>(cells, rows.cells(first_row, columns), by);
+            }),
+        }
+        estimate
+    }
+}
+
+/// [`CountMin::increment`] in any table.
+pub(super) fn increment_one<C: Cell>(
+    table: &mut impl Table,
+    item: &[u8],
+    by: i64,
+) -> Result<u64, CountMinError> {
+    let rows = table.sketch().rows();
+    table.increment_cells::<C>(rows, Hashed { rows, item }, by)
+}
+
+/// [`CountMin::increment_all`] in any table.
+pub(super) fn increment_items<'a, C: Cell>(
+    table: &mut impl Table,
+    items: impl Iterator<Item = (&'a [u8], i64)>,
+    mut answer: impl FnMut(i64, Result<u64, CountMinError>),
+) {
+    let rows = table.sketch().rows();
+    match rows.depth {
+        depth if depth <= HALF => increment_batches::<C, HALF, 1>(table, rows, items, answer),
+        depth if depth <= LANES => increment_batches::<C, LANES, 1>(table, rows, items, answer),
+        depth if depth <= MAX_BATCH_ROWS => {
+            increment_batches::<C, LANES, 2>(table, rows, items, answer);
+        }
+        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by))),
+    }
+}
+
+fn increment_batches<'a, C: Cell, const L: usize, const G: usize>(
+    table: &mut impl Table,
+    rows: Rows,
+    mut items: impl Iterator<Item = (&'a [u8], i64)>,
+    mut answer: impl FnMut(i64, Result<u64, CountMinError>),
+) {
+    let mut batch = Batch::<i64, L, G>::default();
+    while locate(table, rows, &mut items, &mut batch) {
+        for (columns, &by) in batch.columns.iter().zip(&batch.values[..batch.len]) {
+            answer(
+                by,
+                table.increment_cells::<C>(rows, Located(columns.as_flattened()), by),
+            );
+        }
+    }
+}
+
+/// Fills the batch with the next items, at most [`BATCH`]. Returns whether there were any.
+fn locate<'a, T: Copy + Default, const L: usize, const G: usize>(
+    table: &impl Table,
+    rows: Rows,
+    items: &mut impl Iterator<Item = (&'a [u8], T)>,
+    batch: &mut Batch<T, L, G>,
+) -> bool {
+    let mut located = [&[][..]; BATCH];
+    batch.len = 0;
+    for ((place, value), (item, its)) in located.iter_mut().zip(&mut batch.values).zip(items) {
+        (*place, *value) = (item, its);
+        batch.len += 1;
+    }
+    let sketch = table.sketch();
+    let is_large = sketch.cells.len() > MIN_PREFETCH_BYTES;
+    let cell_bytes = sketch.shape.cell_size().bytes() as usize;
+    let prefetch = table.prefetcher();
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            for (columns, item) in batch.columns.iter_mut().zip(&located[..batch.len]) {
+                *columns = rows.columns(item, 0);
+                // The cells of this item are fetched while the next item is hashed.
+                if is_large {
+                    for cell in rows.cells(0, columns.as_flattened()) {
+                        prefetch(cell * cell_bytes);
+                    }
+                }
+            }
+        },
+    );
+    batch.len != 0
+}
+
+/// The columns of an item in all rows, which can be visited several times.
+pub(super) trait Columns {
+    /// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows, with its first row and the columns.
+    fn for_each_group(&self, visit: impl FnMut(usize, &[u32]));
+}
+
+/// The columns of an item of a batch.
+struct Located<'a>(&'a [u32]);
+
+impl Columns for Located<'_> {
+    #[inline(always)]
+    fn for_each_group(&self, mut visit: impl FnMut(usize, &[u32])) {
+        visit(0, self.0);
+    }
+}
+
+/// The columns of an item, which is hashed for each visit.
+struct Hashed<'a> {
+    rows: Rows,
+    item: &'a [u8],
+}
+
+impl Columns for Hashed<'_> {
+    #[inline(always)]
+    fn for_each_group(&self, visit: impl FnMut(usize, &[u32])) {
+        for_each_group(self.rows, self.item, visit);
+    }
+}
+
+/// The smallest count of the cells of an item.
+fn query_one(rows: Rows, item: &[u8], count: impl Fn(usize) -> u64 + Copy) -> u64 {
+    let mut estimate = u64::MAX;
+    for_each_group(rows, item, |first_row, columns| {
+        estimate = estimate.min(min_count(rows.cells(first_row, columns), count));
+    });
+    estimate
 }
 
 /// The located items of a batch, at most [`BATCH`], in a sketch of up to `L * G` rows.
@@ -250,9 +327,8 @@ fn wide_columns<const L: usize, const G: usize>(
 
 /// The smallest count of the cells at `places`.
 #[inline]
-fn min_count<C: Cell>(cells: &[C::Bytes], places: impl Iterator<Item = usize>) -> u64 {
-    let counts = places.map(|place| C::count(cells[place]));
-    counts.fold(u64::MAX, u64::min)
+fn min_count(places: impl Iterator<Item = usize>, count: impl Fn(usize) -> u64) -> u64 {
+    places.map(count).fold(u64::MAX, u64::min)
 }
 
 /// The total after an increment.
@@ -260,7 +336,7 @@ fn min_count<C: Cell>(cells: &[C::Bytes], places: impl Iterator<Item = usize>) -
 /// # Errors
 /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
 #[inline]
-fn total_after(total: u64, by: i64) -> Result<u64, CountMinError> {
+pub(super) fn total_after(total: u64, by: i64) -> Result<u64, CountMinError> {
     let sum = total.checked_add_signed(by);
     sum.filter(|&sum| sum <= MAX_TOTAL).ok_or(out_of_range(by))
 }
@@ -276,7 +352,7 @@ fn out_of_range(by: i64) -> CountMinError {
 
 /// A summary of the new counts of an item's cells.
 #[derive(Debug, Clone, Copy)]
-struct Sums {
+pub(super) struct Sums {
     /// The smallest sum.
     min: u64,
     /// Not 0 if a sum is out of the range of a cell.
@@ -285,14 +361,25 @@ struct Sums {
 
 impl Sums {
     /// The summary of no cells.
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         min: u64::MAX,
         out_of_range: 0,
     };
 
+    /// The summary of one cell of type `C` with this sum.
+    #[inline]
+    pub(super) fn one<C: Cell>(sum: u64) -> Self {
+        // The operands of the sum do not exceed 2^63 and the maximum is 2^n - 1: a sum that is negative or above the
+        // maximum has bits outside the maximum.
+        Self {
+            min: sum,
+            out_of_range: sum & !C::MAX_COUNT,
+        }
+    }
+
     /// The summary of two groups of cells. Inlined, so that the sums stay in registers in the loop over the cells.
     #[inline]
-    fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
             out_of_range: self.out_of_range | other.out_of_range,
@@ -304,7 +391,7 @@ impl Sums {
     /// # Errors
     /// [`CountMinError::Overflow`] or [`CountMinError::Underflow`] if a cell is out of range.
     #[inline]
-    fn estimate(self, by: i64) -> Result<u64, CountMinError> {
+    pub(super) fn estimate(self, by: i64) -> Result<u64, CountMinError> {
         if self.out_of_range == 0 {
             Ok(self.min)
         } else {
@@ -318,25 +405,24 @@ impl Sums {
 ///
 /// Most increments fit, so adding first and checking afterwards usually needs one pass instead of two.
 #[inline]
-fn add<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) -> Sums {
+pub(super) fn add<C: Cell>(
+    cells: &mut [C::Bytes],
+    places: impl Iterator<Item = usize>,
+    by: i64,
+) -> Sums {
     let mut sums = Sums::NONE;
     for place in places {
         let cell = &mut cells[place];
-        // Neither operand exceeds 2^63 and the maximum is 2^n - 1: a sum that is negative or above the maximum has bits
-        // outside the maximum.
         let sum = C::count(*cell).wrapping_add_signed(by);
         *cell = C::with_count(sum);
-        sums = sums.and(Sums {
-            min: sum,
-            out_of_range: sum & !C::MAX_COUNT,
-        });
+        sums = sums.and(Sums::one::<C>(sum));
     }
     sums
 }
 
 /// Undoes [`add`]. The lower bits suffice: subtraction reverses addition modulo a power of two.
 #[cold]
-fn undo<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) {
+pub(super) fn undo<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) {
     for place in places {
         let cell = &mut cells[place];
         *cell = C::with_count(C::count(*cell).wrapping_sub(by.cast_unsigned()));

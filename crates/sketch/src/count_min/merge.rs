@@ -19,13 +19,22 @@ use std::ptr;
 const BLOCK_CELLS: usize = 512;
 
 /// A source of a merge, with its weight.
-#[derive(Debug, Clone, Copy)]
-pub struct MergeSource<'a> {
+#[derive(Debug)]
+pub struct MergeSource<'a, S = CountMin> {
     /// The sketch, `None` for the destination itself.
-    pub sketch: Option<&'a CountMin>,
+    pub sketch: Option<&'a S>,
     /// The factor of its counts.
     pub weight: i64,
 }
+
+// Derived implementations would require that sketches can be copied.
+impl<S> Clone for MergeSource<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for MergeSource<'_, S> {}
 
 impl CountMin {
     /// Whether `source` may be merged into this sketch.
@@ -108,20 +117,12 @@ impl CountMin {
     /// Whether no product or partial sum of the `operands` sources in these groups can overflow, in any order of
     /// addition. Reads cells only if that may avoid reading a source several times.
     fn sums_fit<C: Cell>(&self, groups: &[Group], operands: usize) -> bool {
-        let fit = |largest_count: &dyn Fn(&Group) -> u64| {
-            let products = groups
-                .iter()
-                .map(|group| group.weights.checked_mul(largest_count(group)));
-            let sum = products
-                .into_iter()
-                .try_fold(0u64, |sum, product| sum.checked_add(product?));
-            sum.is_some_and(|sum| sum <= i64::MAX.cast_unsigned())
-        };
         let largest_count = |group: &Group| {
             let cells = C::all(&group.sum.sketch.unwrap_or(self).cells);
             cells.iter().map(|&cell| C::count(cell)).max().unwrap_or(0)
         };
-        fit(&|_| C::MAX_COUNT) || groups.len() < operands && fit(&largest_count)
+        products_fit(groups, |_| C::MAX_COUNT)
+            || groups.len() < operands && products_fit(groups, largest_count)
     }
 
     /// Writes the sums. Returns whether a cell changed; `None`, and no change, if a sum is out of range.
@@ -209,19 +210,33 @@ impl CountMin {
     }
 }
 
+/// Whether the sum of the absolute weights times the largest counts fits in a signed 64-bit integer.
+pub(super) fn products_fit<S>(
+    groups: &[Group<S>],
+    largest_count: impl Fn(&Group<S>) -> u64,
+) -> bool {
+    let products = groups
+        .iter()
+        .map(|group| group.weights.checked_mul(largest_count(group)));
+    let sum = products
+        .into_iter()
+        .try_fold(0u64, |sum, product| sum.checked_add(product?));
+    sum.is_some_and(|sum| sum <= i64::MAX.cast_unsigned())
+}
+
 /// All occurrences of a source.
-struct Group<'a> {
-    /// The source, with the sum of the weights. The sum may wrap: [`CountMin::sums_fit`] then requires that all counts
-    /// of the source are 0.
-    sum: MergeSource<'a>,
+pub(super) struct Group<'a, S = CountMin> {
+    /// The source, with the sum of the weights. The sum may wrap: [`products_fit`] then requires that all counts of the
+    /// source are 0.
+    pub(super) sum: MergeSource<'a, S>,
     /// The sum of the absolute weights, saturating.
     weights: u64,
 }
 
-impl<'a> Group<'a> {
+impl<'a, S> Group<'a, S> {
     /// The distinct sources, in the order of their first occurrence.
-    fn of(sources: &[MergeSource<'a>]) -> Result<Vec<Self>, OutOfMemory> {
-        let address = |source: &MergeSource| source.sketch.map_or(ptr::null(), ptr::from_ref);
+    pub(super) fn of(sources: &[MergeSource<'a, S>]) -> Result<Vec<Self>, OutOfMemory> {
+        let address = |source: &MergeSource<S>| source.sketch.map_or(ptr::null(), ptr::from_ref);
         let distinct = Distinct::of(sources.iter().map(address))?;
         let mut groups = with_capacity(distinct.firsts.len())?;
         groups.extend(distinct.firsts.iter().map(|&first| Self {

@@ -12,6 +12,8 @@
 //! - [`count`]: increments and queries
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
+//! - [`sketch`]: the trait for commands on sketches with and without a window
+//! - [`window`]: sketches with a sliding window
 //!
 //! ```
 //! use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
@@ -29,7 +31,9 @@ pub mod cell;
 pub mod count;
 pub mod merge;
 pub mod shape;
+pub mod sketch;
 mod stored;
+pub mod window;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +41,8 @@ mod tests;
 pub use cell::CellSize;
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
+pub use sketch::Sketch;
+pub use window::CountMinWindow;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::buffer::Buffer;
@@ -69,6 +75,12 @@ pub enum CountMinError {
     /// A source of a merge has cells of another size.
     #[error("a source has cells of another size")]
     CellSizeMismatch,
+    /// A source of a merge has a window of another length or number of panes.
+    #[error("a source has another window")]
+    WindowMismatch,
+    /// A negative increment of a sketch with a window.
+    #[error("a sketch with a window cannot be decremented")]
+    WindowDecrement,
     /// A merge would make a cell or the total negative or take it above its maximum, or its sums do not fit in a signed
     /// 64-bit integer.
     #[error("the merged counts would be outside their range")]
@@ -127,6 +139,16 @@ impl CountMin {
             total,
             modulus: Modulus::<u32>::new(shape.width()),
             cells,
+        }
+    }
+
+    /// A sketch of this shape whose cells are not allocated yet. It must not be incremented or queried.
+    fn without_cells(shape: Shape) -> Self {
+        Self {
+            shape,
+            total: 0,
+            modulus: Modulus::<u32>::new(shape.width()),
+            cells: Buffer::default(),
         }
     }
 

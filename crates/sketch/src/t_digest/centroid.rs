@@ -99,6 +99,26 @@ pub(super) fn compress_to_vec(
     Ok(centroids)
 }
 
+/// [`compress`] into `centroids`, which has capacity for at least `min(number of nodes, max_len)` more. Allocates
+/// nothing. A result of more than `max_len` centroids ends with a heavier one, which the scale function does not allow.
+pub(super) fn compress_into(
+    nodes: impl Iterator<Item = Centroid>,
+    total: i64,
+    compression: u32,
+    centroids: &mut Vec<Centroid>,
+    max_len: usize,
+) {
+    // The closure never returns an error.
+    let _ = compress(nodes, total, compression, |centroid, _| {
+        let is_full = centroids.len() >= max_len;
+        match centroids.last_mut().filter(|_| is_full) {
+            Some(last) => last.merge(centroid, last.weight + centroid.weight),
+            None => centroids.push(centroid),
+        }
+        Ok(())
+    });
+}
+
 /// A double represents every integer up to this one.
 const MAX_EXACT: i64 = 1 << 53;
 

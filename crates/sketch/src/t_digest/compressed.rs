@@ -5,8 +5,8 @@
 //! special cases, are in the spec (t-digest.md, "Answers"). Every returned value is in [min, max], even if a difference
 //! or product of extreme samples is not finite.
 
+use super::Centroid;
 use super::centroid::{clamp, compress};
-use super::{Centroid, TDigest};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, try_push, with_capacity};
 
@@ -25,7 +25,45 @@ impl Ranked {
     }
 }
 
-/// The nodes of a digest after a compression; see [`TDigest::compressed`].
+/// The smallest and the largest of some samples, and their number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    /// `f64::MAX` if there are no samples.
+    pub(super) min: f64,
+    /// `f64::MIN` if there are no samples.
+    pub(super) max: f64,
+    /// The sum of the weights.
+    pub(super) weight: i64,
+}
+
+impl Extent {
+    /// The extent of no samples.
+    pub(super) const EMPTY: Self = Self {
+        min: f64::MAX,
+        max: f64::MIN,
+        weight: 0,
+    };
+
+    /// The extent of both sets of samples. The sum of the weights is at most 2^63 - 1. Of two equal extremes (0.0 and
+    /// -0.0) the first one counts, as in [`TDigest::add`](super::TDigest::add).
+    pub(super) fn and(self, later: Self) -> Self {
+        Self {
+            min: if later.min < self.min {
+                later.min
+            } else {
+                self.min
+            },
+            max: if later.max > self.max {
+                later.max
+            } else {
+                self.max
+            },
+            weight: self.weight + later.weight,
+        }
+    }
+}
+
+/// The nodes of a digest after a compression; see [`TDigest::compressed`](super::TDigest::compressed).
 #[derive(Debug)]
 pub struct Compressed {
     /// Means of the centroids, ascending.
@@ -40,26 +78,36 @@ pub struct Compressed {
 }
 
 impl Compressed {
-    /// Compresses the `count` nodes of `digest`, which are in stable order.
+    /// Compresses `count` nodes in stable order.
     pub(super) fn new(
         nodes: impl Iterator<Item = Centroid>,
         count: usize,
-        digest: &TDigest,
+        extent: Extent,
+        compression: u32,
     ) -> Result<Self, OutOfMemory> {
-        let weight = digest.observations();
-        let expected = count.min(digest.compression as usize);
+        let Extent { min, max, weight } = extent;
+        let expected = count.min(compression as usize);
         let (mut means, mut before) = (with_capacity(expected)?, with_capacity(expected)?);
-        compress(nodes, weight, digest.compression, |centroid, sum| {
+        compress(nodes, weight, compression, |centroid, sum| {
             try_push(&mut means, centroid.mean)?;
             try_push(&mut before, sum)
         })?;
         Ok(Self {
             means,
             before,
-            min: digest.min,
-            max: digest.max,
+            min,
+            max,
             weight,
         })
+    }
+
+    /// The extent of the samples.
+    pub(super) fn extent(&self) -> Extent {
+        Extent {
+            min: self.min,
+            max: self.max,
+            weight: self.weight,
+        }
     }
 
     /// The centroids, by ascending mean.

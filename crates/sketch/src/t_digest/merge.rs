@@ -80,7 +80,7 @@ fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
     let compression = u64::from(result.compression);
     let (mut nodes, mut merged) = (0u64, 0u64);
     for operand in operands {
-        let own = (operand.centroids.len() + operand.samples.borrow().len()) as u64;
+        let own = operand.nodes() as u64;
         nodes = nodes.saturating_add(own + merged.min(compression));
         merged = merged.saturating_add(own);
     }

@@ -8,7 +8,7 @@
 //! Reads do not change the state. All queries except for the minimum and the maximum are answered from the compressed
 //! form of the state ([`Compressed`]), which is computed separately and kept until the next write. The state is
 //! therefore a function of the writes, and equal on a primary, on its replica and after a reload. merge.rs merges
-//! digests, stored.rs has the stored forms.
+//! digests, stored.rs has the stored forms. window/ has the digest with a sliding window, [`TDigestWindow`].
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
 //! other node; 16 bytes per centroid of the kept compressed form. Apart from the compressed form, memory depends only
@@ -19,17 +19,22 @@ mod centroid;
 mod compressed;
 mod merge;
 mod samples;
+mod sketch;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use centroid::Centroid;
 pub use compressed::Compressed;
+pub use sketch::QuantileSketch;
+pub use window::{Answers, TDigestWindow};
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
+use compressed::Extent;
 use samples::Samples;
 use std::cell::{OnceCell, Ref, RefCell};
 
@@ -88,7 +93,7 @@ pub struct Info {
 }
 
 /// The nodes added since the last compression. Only INFO reports them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Unmerged {
     nodes: usize,
     weight: i64,
@@ -169,13 +174,25 @@ impl TDigest {
     /// # Errors
     /// As [`TDigest::add`].
     pub fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
+        self.check_samples(values, 0)?;
+        self.add_checked(values, budget)?;
+        Ok(())
+    }
+
+    /// Checks that samples can be added while there are `others` observations elsewhere that count as well.
+    fn check_samples(&self, values: &[f64], others: i64) -> Result<(), DigestError> {
         if !values.iter().all(|value| value.is_finite()) {
             return Err(DigestError::NotFinite);
         }
         i64::try_from(values.len())
             .ok()
-            .and_then(|count| self.observations().checked_add(count))
+            .and_then(|count| self.observations().checked_add(count)?.checked_add(others))
             .ok_or(DigestError::Overflow)?;
+        Ok(())
+    }
+
+    /// Adds samples that [`TDigest::check_samples`] accepts.
+    fn add_checked(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let present = self.samples.get_mut().len();
         if values.len() <= self.free_nodes(self.centroids.len(), present) {
             if !self.samples.get_mut().has_capacity(values.len()) {
@@ -356,7 +373,7 @@ impl TDigest {
     /// The fields of TDIGEST.INFO.
     #[must_use]
     pub fn info(&self) -> Info {
-        let nodes = self.centroids.len() + self.samples.borrow().len();
+        let nodes = self.nodes();
         let observations = self.observations();
         let capacity = capacity(self.compression);
         Info {
@@ -391,8 +408,31 @@ impl TDigest {
         Compressed::new(
             in_order(&self.centroids, samples.values()),
             self.centroids.len() + samples.len(),
-            self,
+            self.extent(),
+            self.compression,
         )
+    }
+
+    /// The extent of its samples.
+    fn extent(&self) -> Extent {
+        Extent {
+            min: self.min,
+            max: self.max,
+            weight: self.observations(),
+        }
+    }
+
+    /// The number of nodes.
+    fn nodes(&self) -> usize {
+        self.centroids.len() + self.samples.borrow().len()
+    }
+
+    /// All nodes in stable order, as centroids.
+    fn sorted_nodes(&self) -> Result<Vec<Centroid>, OutOfMemory> {
+        let samples = self.sorted_samples();
+        let mut nodes = with_capacity(self.nodes())?;
+        nodes.extend(in_order(&self.centroids, samples.values()));
+        Ok(nodes)
     }
 
     /// The samples in stable order.

@@ -5,7 +5,7 @@
 //! doubles by each compression.
 
 use super::{
-    Centroid, Layout, MAX_COMPRESSION, TDigest, capacity,
+    Centroid, Extent, Layout, MAX_COMPRESSION, TDigest, Unmerged, capacity,
     centroid::{in_order, stored_weight},
 };
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -15,13 +15,13 @@ use std::cell::{OnceCell, RefCell};
 use std::ffi::CStr;
 
 /// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
-const PACKED_HEADER_BYTES: usize = 72;
+pub(super) const PACKED_HEADER_BYTES: usize = 8 * Header::VALUES as usize;
 
 /// The tolerated relative error of the stored sum of the weights: other writers add up doubles.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// The values before the nodes.
-struct Header {
+pub(super) struct Header {
     compression: f64,
     min: f64,
     max: f64,
@@ -30,11 +30,58 @@ struct Header {
     unmerged_nodes: i64,
     compressions: i64,
     weight: f64,
+    unmerged_weight: f64,
 }
 
 impl Header {
+    /// The number of values.
+    pub(super) const VALUES: u64 = 9;
+
+    /// The header of a digest with this number of nodes, all of them merged.
+    pub(super) fn new(compression: u32, extent: Extent, nodes: usize, compressions: i64) -> Self {
+        Self {
+            compression: f64::from(compression),
+            min: extent.min,
+            max: extent.max,
+            capacity: i64::from(capacity(compression)),
+            nodes: nodes as i64,
+            unmerged_nodes: 0,
+            compressions,
+            weight: extent.weight as f64,
+            unmerged_weight: 0.0,
+        }
+    }
+
+    /// The header with the numbers of unmerged nodes, which a digest without a window does not store.
+    pub(super) fn with_unmerged(self, Unmerged { nodes, weight }: Unmerged) -> Self {
+        Self {
+            unmerged_nodes: nodes as i64,
+            unmerged_weight: weight as f64,
+            ..self
+        }
+    }
+
+    /// Writes the values of a digest with these nodes.
+    pub(super) fn save<I: Iterator<Item = Centroid>>(
+        &self,
+        nodes: impl Fn() -> I,
+        sink: &mut dyn Sink,
+    ) {
+        sink.write_double(self.compression);
+        sink.write_double(self.min);
+        sink.write_double(self.max);
+        sink.write_signed(self.capacity);
+        sink.write_signed(self.nodes);
+        sink.write_signed(self.unmerged_nodes);
+        sink.write_signed(self.compressions);
+        sink.write_double(self.weight);
+        sink.write_double(self.unmerged_weight);
+        nodes().for_each(|node| sink.write_double(node.mean));
+        nodes().for_each(|node| sink.write_double(node.weight as f64));
+    }
+
     fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
-        let header = Self {
+        Ok(Self {
             compression: source.read_double()?,
             min: source.read_double()?,
             max: source.read_double()?,
@@ -43,10 +90,8 @@ impl Header {
             unmerged_nodes: source.read_signed()?,
             compressions: source.read_signed()?,
             weight: source.read_double()?,
-        };
-        // The weight of the unmerged nodes, of which there are none.
-        source.read_double()?;
-        Ok(header)
+            unmerged_weight: source.read_double()?,
+        })
     }
 
     /// Checks the compression and the number of nodes, and returns them.
@@ -64,9 +109,6 @@ impl Header {
                 "the capacity does not go with the compression",
             ));
         }
-        if self.unmerged_nodes != 0 {
-            return Err(FormatError::Invalid("there are unmerged nodes"));
-        }
         match usize::try_from(self.nodes) {
             Ok(nodes) if self.nodes <= max_nodes => Ok((compression, nodes)),
             _ => Err(FormatError::Invalid("the number of nodes is out of range")),
@@ -75,14 +117,23 @@ impl Header {
 }
 
 /// The stored fields of a digest.
-struct Parts {
+pub(super) struct Parts {
     header: Header,
     centroids: Vec<Centroid>,
 }
 
+/// Stored fields that are consistent.
+pub(super) struct Checked {
+    pub(super) compression: u32,
+    pub(super) extent: Extent,
+    pub(super) compressions: i64,
+    /// The nodes in stable order.
+    pub(super) centroids: Vec<Centroid>,
+}
+
 impl Parts {
     /// Reads the values. Memory grows with the values that are read.
-    fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
+    pub(super) fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
         let header = Header::decode(source)?;
         let (_, nodes) = header.validate()?;
         let mut centroids = Vec::new();
@@ -101,8 +152,13 @@ impl Parts {
         Ok(Self { header, centroids })
     }
 
-    /// Checks that the fields are consistent and creates the digest.
-    fn validate(self) -> Result<TDigest, FormatError> {
+    /// The stored numbers of unmerged nodes, which [`Parts::validate`] does not check.
+    pub(super) fn unmerged(&self) -> (i64, f64) {
+        (self.header.unmerged_nodes, self.header.unmerged_weight)
+    }
+
+    /// Checks that the fields are consistent.
+    pub(super) fn validate(self) -> Result<Checked, FormatError> {
         let Self {
             header,
             mut centroids,
@@ -113,12 +169,15 @@ impl Parts {
         if !means_in_order {
             return Err(FormatError::Invalid("the means are not in order"));
         }
-        total(&mut centroids)
+        let weight = total(&mut centroids)
             .filter(|&weight| {
                 (weight as f64 - header.weight).abs() <= header.weight * SUM_TOLERANCE
             })
             .ok_or(FormatError::Invalid("the weights have another sum"))?;
-        let mut digest = TDigest::empty(compression);
+        let mut extent = Extent {
+            weight,
+            ..Extent::EMPTY
+        };
         if let [first, .., last] | [first @ last] = centroids[..] {
             let around = header.min.is_finite()
                 && header.max.is_finite()
@@ -129,11 +188,24 @@ impl Parts {
                     "means are outside minimum and maximum",
                 ));
             }
-            digest.min = header.min;
-            digest.max = header.max;
+            (extent.min, extent.max) = (header.min, header.max);
         }
-        digest.compressions = header.compressions;
-        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
+        Ok(Checked {
+            compression,
+            extent,
+            compressions: header.compressions,
+            centroids,
+        })
+    }
+}
+
+impl Checked {
+    /// The digest with these fields.
+    pub(super) fn digest(&self) -> Result<TDigest, OutOfMemory> {
+        let mut digest = TDigest::empty(self.compression);
+        (digest.min, digest.max) = (self.extent.min, self.extent.max);
+        digest.compressions = self.compressions;
+        digest.set_nodes(Layout::of(&self.centroids, 0, digest.capacity())?);
         Ok(digest)
     }
 }
@@ -171,39 +243,30 @@ impl Stored for TDigest {
         _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        Parts::decode(source)?.validate()
+        let parts = Parts::decode(source)?;
+        if parts.header.unmerged_nodes != 0 {
+            return Err(FormatError::Invalid("there are unmerged nodes"));
+        }
+        Ok(parts.validate()?.digest()?)
     }
 
     /// Allocates nothing. Cost: a sort of the new samples and a pass over the nodes.
     fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
         let nodes = || in_order(&self.centroids, samples.values());
-        let count = self.centroids.len() + samples.len();
-        sink.write_double(f64::from(self.compression));
-        sink.write_double(self.min);
-        sink.write_double(self.max);
-        sink.write_signed(i64::from(capacity(self.compression)));
-        sink.write_signed(count as i64);
-        sink.write_signed(0);
-        sink.write_signed(self.compressions);
-        sink.write_double(self.observations() as f64);
-        sink.write_double(0.0);
-        nodes().for_each(|node| sink.write_double(node.mean));
-        nodes().for_each(|node| sink.write_double(node.weight as f64));
+        self.stored_header().save(nodes, sink);
     }
 
     /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
     fn payload_bytes(&self) -> u64 {
-        let nodes = self.centroids.len() + self.samples.borrow().len();
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10;
-        FIXED_BYTES + 9 * 10 + 2 * 9 * nodes as u64
+        FIXED_BYTES + 10 * Header::VALUES + 2 * 9 * self.nodes() as u64
     }
 
     /// The values of [`Stored::save`] as packed little-endian fields of eight bytes. A digest has no arrays and so no
     /// chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        let nodes = self.centroids.len() + self.samples.borrow().len();
-        let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * nodes)?);
+        let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * self.nodes())?);
         self.save(&mut packed);
         Ok(packed.0)
     }
@@ -255,8 +318,20 @@ impl Stored for TDigest {
     }
 }
 
+impl TDigest {
+    /// The values before the nodes.
+    pub(super) fn stored_header(&self) -> Header {
+        Header::new(
+            self.compression,
+            self.extent(),
+            self.nodes(),
+            self.compressions,
+        )
+    }
+}
+
 /// Writes packed fields.
-struct Packed(Vec<u8>);
+pub(super) struct Packed(pub(super) Vec<u8>);
 
 impl Sink for Packed {
     fn write_unsigned(&mut self, value: u64) {
@@ -273,7 +348,7 @@ impl Sink for Packed {
 }
 
 /// Reads packed fields.
-struct PackedFields<'a>(Fields<'a>);
+pub(super) struct PackedFields<'a>(pub(super) Fields<'a>);
 
 impl Source for PackedFields<'_> {
     fn read_unsigned(&mut self) -> Result<u64, FormatError> {

@@ -11,6 +11,7 @@ use super::index::Index;
 use super::item_hash::fingerprint_of;
 use super::pairs::{PAIR_BYTES, Pairs};
 use super::records::Records;
+use super::sift::sift_down;
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{
     Budget, OutOfMemory, capacity_for, reserve_exact, reserve_for, shrink, with_capacity,
@@ -412,48 +413,12 @@ impl Heap {
         }
     }
 
-    /// Sifts an element down and returns its new position. Of two children with equal counts the left one moves up. A
-    /// child whose count equals the parent's moves up in the first step only. This is the order of RedisBloom.
-    fn sift_down(&mut self, mut position: usize) -> usize {
-        let sifted = self.elements.get(position);
-        let mut moves_up: fn(u32, u32) -> bool = |child, parent| child <= parent;
-        while let Some((child_position, child)) = self.smaller_child(position) {
-            if !moves_up(child.0, sifted.0) {
-                break;
-            }
-            moves_up = |child, parent| child < parent;
-            self.set_element(position, child);
-            position = child_position;
-        }
-        self.set_element(position, sifted);
-        position
-    }
-
-    /// The child with the smaller count, and its position.
-    #[inline]
-    fn smaller_child(&self, position: usize) -> Option<(usize, (u32, u32))> {
-        let (left_position, right_position) = (2 * position + 1, 2 * position + 2);
-        if left_position >= self.elements.len() {
-            return None;
-        }
-        let left = self.elements.get(left_position);
-        if right_position < self.elements.len() {
-            let right = self.elements.get(right_position);
-            if right.0 < left.0 {
-                return Some((right_position, right));
-            }
-        }
-        Some((left_position, left))
-    }
-
-    /// Writes an element to `position` and updates the position in its slot.
-    #[inline]
-    fn set_element(&mut self, position: usize, element: (u32, u32)) {
-        self.elements.set(position, element);
-        if let Some(slot) = element.1.checked_sub(1) {
-            // A position is below k, which has 32 bits.
-            self.slots[slot as usize].position = position as u32;
-        }
+    /// Sifts an element down and returns its new position.
+    fn sift_down(&mut self, position: usize) -> usize {
+        let slots = &mut self.slots;
+        sift_down(&mut self.elements, position, |slot, position| {
+            slots[slot as usize].position = position;
+        })
     }
 }
 

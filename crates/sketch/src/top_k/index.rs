@@ -15,15 +15,15 @@ use crate::prefetch::prefetch;
 /// Entries of the smallest table, which fills one cache line.
 const MIN_ENTRIES: u64 = 8;
 
-/// A table of (tag, slot + 1); the second number is 0 in a vacant entry. At most half of the entries are occupied, so
-/// that a search usually ends after one or two entries.
+/// A table of (tag, slot + 1); the second number is 0 in a vacant entry. At most `QUARTERS` quarters of the entries are
+/// occupied. With two, a search usually ends after one or two entries.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct Index<const QUARTERS: usize = 2> {
     entries: Pairs,
     occupied: usize,
 }
 
-impl Index {
+impl<const QUARTERS: usize> Index<QUARTERS> {
     /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
@@ -40,7 +40,7 @@ impl Index {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
-        if (self.occupied + 1) * 2 <= self.entries.len() {
+        if self.has_room() {
             return Ok(());
         }
         self.grow(budget, changes)
@@ -48,11 +48,17 @@ impl Index {
 
     /// The bytes that [`Index::reserve_one`] allocates less those that it frees.
     pub fn growth(&self) -> usize {
-        if (self.occupied + 1) * 2 <= self.entries.len() {
+        if self.has_room() {
             return 0;
         }
         let entries = (self.entries.len() * 2).max(MIN_ENTRIES as usize);
         (entries - self.entries.len()) * PAIR_BYTES as usize
+    }
+
+    /// Whether one more entry fits without a new table.
+    #[inline]
+    fn has_room(&self) -> bool {
+        (self.occupied + 1) * 4 <= self.entries.len() * QUARTERS
     }
 
     #[cold]
@@ -67,10 +73,7 @@ impl Index {
 
     /// Resizes the table as if it had grown to `occupied` entries. At most this many entries may be occupied.
     pub fn resize_for(&mut self, occupied: usize) -> Result<(), OutOfMemory> {
-        let entries = match occupied {
-            0 => 0,
-            _ => (occupied as u64 * 2).next_power_of_two().max(MIN_ENTRIES),
-        };
+        let entries = entries_for::<QUARTERS>(occupied);
         if entries == self.entries.len() as u64 {
             return Ok(());
         }
@@ -153,6 +156,27 @@ impl Index {
         self.occupied -= 1;
     }
 
+    /// Replaces the slot of an entry. If there is no such entry, nothing changes.
+    pub fn renumber(&mut self, tag: u32, from: u32, to: u32) {
+        if self.occupied == 0 {
+            return;
+        }
+        let mut probe = self.probe(self.home(tag));
+        if let Some(at) = probe.find(|&at| self.entries.get(at) == (tag, from + 1)) {
+            self.entries.set(at, (tag, to + 1));
+        }
+    }
+
+    /// Shrinks the table if it has more than twice the entries of one that has grown to `occupied` entries plus one.
+    /// `changes` records both tables. Without memory for the smaller table, nothing changes.
+    pub fn shrink_for(&mut self, occupied: usize, changes: &mut BlockChanges<impl BlockVisitor>) {
+        let entries = entries_for::<QUARTERS>(occupied + 1);
+        if self.entries.len() as u64 / 2 > entries {
+            // The large table stays.
+            let _refused = self.resize(entries, Budget::UNLIMITED, changes);
+        }
+    }
+
     /// Prefetches the home entry of `tag`.
     #[inline]
     pub fn prefetch(&self, tag: u32) {
@@ -185,9 +209,20 @@ impl Index {
 
     /// Every entry once, starting with `first`, so that a search ends even in a full table without a match.
     #[inline]
-    fn probe(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
+    fn probe(&self, first: usize) -> impl Iterator<Item = usize> + use<QUARTERS> {
         let len = self.entries.len();
         (first..first + len).map(move |at| at & (len - 1))
+    }
+}
+
+/// Entries of a table that has grown to `occupied` entries.
+fn entries_for<const QUARTERS: usize>(occupied: usize) -> u64 {
+    match occupied {
+        0 => 0,
+        _ => (occupied as u64 * 4)
+            .div_ceil(QUARTERS as u64)
+            .next_power_of_two()
+            .max(MIN_ENTRIES),
     }
 }
 
@@ -204,7 +239,7 @@ mod tests {
 
     #[test]
     fn removing_an_absent_entry_changes_nothing() {
-        let mut index = Index::default();
+        let mut index = <Index>::default();
         let mut changes = BlockChanges::<()>::default();
         for slot in 0..4 {
             index.reserve_one(Budget::UNLIMITED, &mut changes).unwrap();
@@ -220,7 +255,7 @@ mod tests {
     /// More entries are inserted than were reserved.
     #[test]
     fn searches_end_in_a_full_table() {
-        let mut index = Index::default();
+        let mut index = <Index>::default();
         index
             .reserve_one(Budget::UNLIMITED, &mut BlockChanges::<()>::default())
             .unwrap();
@@ -245,7 +280,7 @@ mod tests {
         fn it_finds_the_same_entries_as_a_list(
             steps in prop::collection::vec((any::<bool>(), 0u32..6, 0u32..40), 0..200),
         ) {
-            let mut index = Index::default();
+            let mut index = <Index>::default();
             let mut model: Vec<(u32, u32)> = Vec::new();
             for (insert, high, slot) in steps {
                 let tag = (high << 8) | (slot % 3);

@@ -10,6 +10,7 @@
 //! - `decay` and `random`: decay of a bucket; the random numbers are part of the state
 //! - `heap` and `index`: the k items in the heap order of RedisBloom, and their lookup by hash
 //! - [`stored`]: the stored forms
+//! - [`window`]: the sketch with a sliding window
 //!
 //! Counts saturate at 2^32 - 1.
 
@@ -21,25 +22,28 @@ mod pairs;
 mod random;
 mod records;
 mod shape;
+mod sift;
 pub mod stored;
+mod table;
 #[cfg(test)]
 mod tests;
+pub mod window;
 
 use super::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use super::hash::murmur64a;
-use super::prefetch::prefetch;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::rows::Rows;
-use decay::{Decay, Decayed};
+use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
 use item_hash::fingerprint_of;
-use pairs::{PAIR_BYTES, Pairs};
 use random::Random;
 use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
+use table::Table;
+pub use window::TopKWindow;
 
 /// The largest increment of an item that TOPK.INCRBY accepts.
 pub const MAX_INCREMENT: u32 = 100_000;
@@ -48,7 +52,7 @@ const DECREMENT_WORK: u64 = 16;
 
 /// Items to hash ahead of the first addition ([`TopK::hash`]), so that their buckets are prefetched.
 pub const BLOCK_ITEMS: usize = 16;
-/// Tables larger than this many bytes are prefetched: they do not fit in the cache of a core.
+/// Tables and indexes larger than this many bytes are prefetched: they do not fit in the cache of a core.
 const MIN_PREFETCH_BYTES: usize = 1 << 20;
 
 /// The result of adding an item.
@@ -60,15 +64,6 @@ pub struct Added<'a> {
     pub changed: bool,
 }
 
-/// The result of counting an item in its buckets.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    /// The largest count of the buckets that hold the item's fingerprint afterwards.
-    max_count: u32,
-    /// Whether a bucket has changed.
-    changed: bool,
-}
-
 /// A top-k sketch.
 #[derive(Debug)]
 pub struct TopK {
@@ -77,8 +72,7 @@ pub struct TopK {
     /// Computes remainders by the width.
     modulus: Modulus<u32>,
     decay: Decay,
-    /// (fingerprint, count), row by row; an empty bucket has count 0.
-    buckets: Pairs,
+    table: Table,
     heap: Heap,
     random: Random,
 }
@@ -110,19 +104,27 @@ impl TopK {
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
         shape.request_memory(budget)?;
-        let buckets = Pairs::zeroed(shape.bucket_count())?;
+        let table = Table::new(shape)?;
         let heap = Heap::new(shape.k)?;
         let random = seed_from(|feed| shape.digest(feed));
-        Ok(Self::assemble(shape, buckets, heap, random))
+        Ok(Self::assemble(shape, table, heap, random))
     }
 
-    fn assemble(shape: Shape, buckets: Pairs, heap: Heap, random: Random) -> Self {
+    /// Checks the parameters of [`TopK::new`].
+    ///
+    /// # Errors
+    /// As [`TopK::new`], except for [`TopKError::OutOfMemory`].
+    pub fn check(k: u64, width: u64, depth: u64, decay: f64) -> Result<(), TopKError> {
+        Shape::new(k, width, depth, decay).map(|_| ())
+    }
+
+    fn assemble(shape: Shape, table: Table, heap: Heap, random: Random) -> Self {
         Self {
             width: shape.width,
             depth: shape.depth,
             modulus: Modulus::<u32>::new(shape.width.into()),
             decay: Decay::new(shape.decay),
-            buckets,
+            table,
             heap,
             random,
         }
@@ -197,12 +199,7 @@ impl TopK {
     pub fn hash(&self, item: &[u8]) -> ItemHash {
         let rows = self.rows();
         let hash = ItemHash::new(item, rows);
-        let bytes = self.buckets.bytes();
-        if bytes.len() > MIN_PREFETCH_BYTES {
-            for bucket in hash.first_buckets(rows) {
-                prefetch(bytes, bucket * PAIR_BYTES as usize);
-            }
-        }
+        self.table.prefetch(&hash, rows);
         if self.heap.index_bytes() > MIN_PREFETCH_BYTES {
             self.heap.prefetch(item, hash.fingerprint);
         }
@@ -257,10 +254,9 @@ impl TopK {
             }
         }
         let random_before = self.random;
-        let counted = match increment {
-            1 if self.decay.is_random() => self.count_one(item, hash),
-            _ => self.count_several(item, hash, increment),
-        };
+        let rows = self.rows();
+        let counted =
+            (self.table).count(item, hash, increment, rows, &self.decay, &mut self.random);
         let mut changed = counted.changed || self.random != random_before;
         let mut expelled = None;
         let heap = &mut self.heap;
@@ -276,62 +272,6 @@ impl TopK {
             }
         }
         Ok(Added { expelled, changed })
-    }
-
-    /// Counts one occurrence of an item in its bucket of each row.
-    #[inline]
-    fn count_one(&mut self, item: &[u8], hash: &ItemHash) -> Counted {
-        let (decay, fingerprint, rows) = (&self.decay, hash.fingerprint, self.rows());
-        let buckets = &mut self.buckets;
-        let mut random = self.random;
-        let mut counted = Counted::default();
-        hash.for_each_bucket(
-            item,
-            rows,
-            #[inline(always)]
-            |bucket| {
-                let before = buckets.get(bucket);
-                let after = decay.add_one(before, fingerprint, &mut random);
-                // Unconditional: a branch that skips the write of an unchanged bucket is mispredicted often.
-                buckets.set(bucket, after);
-                counted.changed |= after != before;
-                let (owner, count) = after;
-                counted.max_count =
-                    (counted.max_count).max(if owner == fingerprint { count } else { 0 });
-            },
-        );
-        self.random = random;
-        counted
-    }
-
-    /// Counts `increment` occurrences of an item in its bucket of each row.
-    fn count_several(&mut self, item: &[u8], hash: &ItemHash, increment: u32) -> Counted {
-        let (decay, fingerprint, rows) = (&self.decay, hash.fingerprint, self.rows());
-        let buckets = &mut self.buckets;
-        let random = &mut self.random;
-        let mut counted = Counted::default();
-        hash.for_each_bucket(item, rows, |bucket| {
-            let before = buckets.get(bucket);
-            let (owner, count) = before;
-            let after = if count == 0 {
-                (fingerprint, increment)
-            } else if owner == fingerprint {
-                (fingerprint, count.saturating_add(increment))
-            } else {
-                match decay.apply(count, increment, random) {
-                    Decayed::Kept(count) => (owner, count),
-                    Decayed::Replaced(count) => (fingerprint, count),
-                }
-            };
-            if after.0 == fingerprint {
-                counted.max_count = counted.max_count.max(after.1);
-            }
-            if after != before {
-                buckets.set(bucket, after);
-                counted.changed = true;
-            }
-        });
-        counted
     }
 
     /// Whether the item is among the top k. Cost: one pass over the item and a hash lookup.
@@ -351,13 +291,7 @@ impl TopK {
     /// [`TopK::add_hashed`], without the sift.
     #[must_use]
     pub fn count_hashed(&self, item: &[u8], hash: &ItemHash) -> u32 {
-        let mut max_count = 0;
-        hash.for_each_bucket(item, self.rows(), |bucket| {
-            let (owner, count) = self.buckets.get(bucket);
-            if owner == hash.fingerprint {
-                max_count = max_count.max(count);
-            }
-        });
+        let max_count = self.table.estimate(item, hash, self.rows());
         // If the largest count is below the root's, so are the others.
         if max_count < self.heap.root_count() && self.heap.find(item, hash.fingerprint).is_some() {
             return 0;
@@ -380,13 +314,13 @@ impl TopK {
     /// The bucket array, which the chunks of a dump hold. Any contents are valid.
     #[must_use]
     pub fn bucket_bytes(&self) -> &[u8] {
-        self.buckets.bytes()
+        self.table.bytes()
     }
 
     /// [`Stored::digest`](crate::stored::Stored::digest) without the random state.
     fn digest_content(&self, feed: &mut dyn FnMut(&[u8])) {
         self.shape().digest(feed);
-        feed(self.buckets.bytes());
+        feed(self.table.bytes());
         for element in self.heap.iter() {
             feed(&element.position.to_le_bytes());
             feed(&element.count.to_le_bytes());
@@ -401,7 +335,7 @@ impl PartialEq for TopK {
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape()
             && self.random == other.random
-            && self.buckets == other.buckets
+            && self.table == other.table
             && self.heap.iter().eq(other.heap.iter())
     }
 }
@@ -409,14 +343,14 @@ impl PartialEq for TopK {
 /// Block 0 is the bucket array; the blocks of the heap follow.
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        self.buckets.visit(visitor);
+        self.table.visit(visitor);
         self.heap.for_each_block(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index.checked_sub(1) {
             None => {
-                self.buckets.relocate(mover);
+                self.table.relocate(mover);
                 true
             }
             Some(index) => self.heap.relocate_block(index, mover),

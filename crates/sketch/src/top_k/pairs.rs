@@ -4,6 +4,7 @@
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
+use std::cmp::Ordering;
 
 /// Bytes of one pair.
 pub(super) const PAIR_BYTES: u64 = 8;
@@ -37,11 +38,7 @@ impl Pairs {
     /// The pair at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> (u32, u32) {
-        let [a, b, c, d, e, f, g, h] = self.bytes.as_chunks().0[index];
-        (
-            u32::from_le_bytes([a, b, c, d]),
-            u32::from_le_bytes([e, f, g, h]),
-        )
+        decoded(self.bytes.as_chunks().0[index])
     }
 
     /// Replaces the pair at `index`.
@@ -50,6 +47,16 @@ impl Pairs {
         let [a, b, c, d] = first.to_le_bytes();
         let [e, f, g, h] = second.to_le_bytes();
         self.bytes.as_chunks_mut().0[index] = [a, b, c, d, e, f, g, h];
+    }
+
+    /// Sorts the pairs from `first` on.
+    pub fn sort_from(
+        &mut self,
+        first: usize,
+        compare: impl Fn((u32, u32), (u32, u32)) -> Ordering,
+    ) {
+        let pairs = &mut self.bytes.as_chunks_mut::<8>().0[first..];
+        pairs.sort_unstable_by(|left, right| compare(decoded(*left), decoded(*right)));
     }
 
     /// The stored form.
@@ -71,6 +78,15 @@ impl Pairs {
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
         self.bytes.relocate(mover);
     }
+}
+
+/// The pair with this stored form.
+#[inline]
+fn decoded([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
+    (
+        u32::from_le_bytes([a, b, c, d]),
+        u32::from_le_bytes([e, f, g, h]),
+    )
 }
 
 impl From<Buffer> for Pairs {

@@ -3,6 +3,8 @@
 use super::pairs::PAIR_BYTES;
 use super::stored::RECORD_BYTES;
 use crate::memory::{Budget, OutOfMemory};
+use crate::modulus::Modulus;
+use crate::rows::Rows;
 
 /// Default width, in buckets per row.
 pub const DEFAULT_WIDTH: u64 = 8;
@@ -55,6 +57,15 @@ impl Shape {
                 .filter(|&decay| decay > 0.0 && decay <= 1.0)
                 .ok_or(TopKError::InvalidDecay)?,
         })
+    }
+
+    /// The rows of buckets.
+    pub fn rows(self) -> Rows {
+        Rows {
+            width: self.width as usize,
+            depth: self.depth as usize,
+            modulus: Modulus::<u32>::new(self.width.into()),
+        }
     }
 
     /// Buckets of all rows.

@@ -5,9 +5,9 @@
 
 use super::heap::{Heap, MAX_ELEMENT_BYTES, terminated_copy_of};
 use super::item_hash::fingerprint_of;
-use super::pairs::Pairs;
 use super::random::Random;
 use super::records::Record;
+use super::table::Table;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -27,7 +27,7 @@ const HEADER_BYTES: usize = 6 * 8;
 const HEADER_ELEMENT_BYTES: usize = 4 + 4 + 8;
 
 /// Bytes of the smallest block of most allocators.
-const MIN_BLOCK_BYTES: usize = 16;
+pub(super) const MIN_BLOCK_BYTES: usize = 16;
 
 /// The loaded sketch. `random` is `None` if no random state was stored; it is then derived from the content.
 ///
@@ -48,18 +48,18 @@ fn finish(
         ));
     }
     heap.trim()?;
-    let buckets = Pairs::from(buckets);
+    let table = Table::from(buckets);
     if let Some(random) = random {
-        return Ok(TopK::assemble(shape, buckets, heap, random));
+        return Ok(TopK::assemble(shape, table, heap, random));
     }
     heap.restore_order();
-    let mut sketch = TopK::assemble(shape, buckets, heap, Random::from_seed(0));
+    let mut sketch = TopK::assemble(shape, table, heap, Random::from_seed(0));
     sketch.random = seed_from(|feed| sketch.digest_content(feed));
     Ok(sketch)
 }
 
 /// Checks the parameters of a stored sketch.
-fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
+pub(super) fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
     Shape::new(k, width, depth, decay).map_err(|error| match error {
         TopKError::InvalidK => FormatError::Invalid("k is out of range"),
         TopKError::InvalidWidth => FormatError::Invalid("the width is out of range"),
@@ -129,7 +129,7 @@ impl Stored for TopK {
         sink.write_unsigned(shape.width.into());
         sink.write_unsigned(shape.depth.into());
         sink.write_double(shape.decay);
-        sink.write_bytes(self.buckets.bytes());
+        sink.write_bytes(self.table.bytes());
         let records = self.heap.records();
         records.write(
             |position| self.record(position),
@@ -211,11 +211,11 @@ impl Stored for TopK {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        std::iter::once(self.buckets.bytes())
+        std::iter::once(self.table.bytes())
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        (number == 0).then(|| self.buckets.bytes_mut())
+        (number == 0).then(|| self.table.bytes_mut())
     }
 
     /// Feeds the logical state: equal for sketches that give equal replies to all further commands, whatever memory
@@ -228,7 +228,7 @@ impl Stored for TopK {
     /// A copy that continues with the same random numbers.
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
-            buckets: self.buckets.try_clone()?,
+            table: self.table.try_clone()?,
             heap: self.heap.try_clone()?,
             ..*self
         })

@@ -1,0 +1,220 @@
+//! Increments and queries.
+
+use super::super::cell::with_cell;
+use super::super::count::{
+    Columns, Sums, Table, add, increment_items, increment_one, total_after, undo,
+};
+use super::*;
+use crate::prefetch::prefetch;
+use crate::rows::Rows;
+use std::iter;
+
+impl CountMinWindow {
+    /// The estimated count of `item` when `current` is the current pane. Cost: as [`CountMinWindow::query_all`].
+    #[must_use]
+    pub fn query(&self, item: &[u8], current: u64) -> u64 {
+        let mut count = 0;
+        self.query_all(iter::once(item), current, |estimate| count = estimate);
+        count
+    }
+
+    /// Calls `answer` with the estimated count of each item when `current` is the current pane, in order. A `current`
+    /// below the newest pane counts as the newest.
+    ///
+    /// Cost: that of [`CountMin::query_all`] if nothing has expired since the last write and no block is stale;
+    /// otherwise at most one more cell per row for every other pane.
+    pub fn query_all<'a>(
+        &self,
+        items: impl ExactSizeIterator<Item = &'a [u8]>,
+        current: u64,
+        mut answer: impl FnMut(u64),
+    ) {
+        if self.is_blank() {
+            items.for_each(|_| answer(0));
+        } else if current <= self.timeline.newest() && self.ages.stale() == 0 {
+            self.sum.query_all(items, answer);
+        } else {
+            with_cell!(self.shape().cell_size(), C => {
+                self.sum.query_cells(items, |cell| self.count_at::<C>(cell, current), answer);
+            });
+        }
+    }
+
+    /// Adds `by`, which is not negative, to the count of `item` in the newest pane and returns the new estimate. After an
+    /// error nothing has changed; nor after an increment of 0.
+    ///
+    /// Cost: as [`CountMin::increment`], and as many cells of the pane. While blocks are stale, the expired cells of one
+    /// block per row and of at least one other are subtracted.
+    ///
+    /// # Errors
+    /// [`CountMinError::Overflow`], [`CountMinError::WindowDecrement`], [`CountMinError::OutOfMemory`] for the first
+    /// increment of a pane.
+    pub fn increment(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        budget: Budget<'_>,
+    ) -> Result<u64, CountMinError> {
+        let mut writer = Writer::new(self, budget);
+        let cell_size = writer.sketch.shape().cell_size();
+        let result = with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by));
+        self.release();
+        result
+    }
+
+    /// Adds to the count of each item and calls `answer` with the increment and the result of
+    /// [`CountMinWindow::increment`], in order. After an item that fails, the next items are still counted.
+    pub fn increment_all<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        let mut writer = Writer::new(self, budget);
+        let cell_size = writer.sketch.shape().cell_size();
+        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, answer));
+        self.release();
+    }
+
+    /// The count of a cell when `current` is the current pane.
+    fn count_at<C: Cell>(&self, cell: usize, current: u64) -> u64 {
+        let age = self.ages.get(self.block_of::<C>(cell));
+        let newest = self.timeline.newest();
+        let expired = current.max(newest) - newest + age;
+        let slots = self.panes.len();
+        let count = |cells: &[u8]| C::all(cells).get(cell).map_or(0, |&cell| C::count(cell));
+        let sum = count(&self.sum.cells);
+        match usize::try_from(expired) {
+            Ok(0) => sum,
+            Ok(expired) if expired <= slots / 2 => {
+                let expired = self.ring_from(age).take(expired);
+                let expired = expired.map(|pane| count(&pane.cells));
+                expired.fold(sum, u64::wrapping_sub)
+            }
+            Ok(expired) if expired < slots => {
+                let live = self.ring_from(age).skip(expired);
+                live.map(|pane| count(&pane.cells))
+                    .fold(0, u64::wrapping_add)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// A sketch whose newest pane is incremented.
+struct Writer<'a> {
+    sketch: &'a mut CountMinWindow,
+    /// The slot of the newest pane.
+    slot: usize,
+    budget: Budget<'a>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(sketch: &'a mut CountMinWindow, budget: Budget<'a>) -> Self {
+        Self {
+            slot: sketch.timeline.slot(sketch.timeline.newest()),
+            sketch,
+            budget,
+        }
+    }
+
+    /// [`Table::increment_cells`] if blocks are stale or the newest pane has no array. The cells are read first, because
+    /// an increment that is refused must not change the blocks.
+    #[cold]
+    fn increment_stale<C: Cell>(
+        &mut self,
+        rows: Rows,
+        columns: impl Columns,
+        by: i64,
+    ) -> Result<u64, CountMinError> {
+        let sketch = &mut *self.sketch;
+        let total = total_after(sketch.sum.total, by)?;
+        let mut sums = Sums::NONE;
+        if sketch.is_blank() {
+            sums = Sums::one::<C>(by.cast_unsigned());
+        } else {
+            let newest = sketch.timeline.newest();
+            columns.for_each_group(|first_row, columns| {
+                for cell in rows.cells(first_row, columns) {
+                    let count = sketch.count_at::<C>(cell, newest);
+                    sums = sums.and(Sums::one::<C>(count.wrapping_add_signed(by)));
+                }
+            });
+        }
+        let estimate = sums.estimate(by)?;
+        if by == 0 {
+            return Ok(estimate);
+        }
+        sketch.allocate(iter::once(self.slot), self.budget)?;
+        sketch.sum.total = total;
+        sketch.panes[self.slot].total += by.cast_unsigned();
+        columns.for_each_group(|first_row, columns| {
+            let cells = rows.cells(first_row, columns);
+            for cell in cells.clone() {
+                sketch.expire_block::<C>(sketch.block_of::<C>(cell));
+            }
+            add::<C>(C::all_mut(&mut sketch.sum.cells), cells.clone(), by);
+            let pane = &mut sketch.panes[self.slot];
+            add::<C>(C::all_mut(&mut pane.cells), cells, by);
+        });
+        sketch.expire_more::<C>();
+        Ok(estimate)
+    }
+}
+
+impl Table for Writer<'_> {
+    #[inline(always)]
+    fn sketch(&self) -> &CountMin {
+        &self.sketch.sum
+    }
+
+    #[inline(always)]
+    fn prefetcher(&self) -> impl Fn(usize) + Copy {
+        let sums = &self.sketch.sum.cells[..];
+        let cells = &self.sketch.panes[self.slot].cells[..];
+        move |byte| {
+            prefetch(sums, byte);
+            prefetch(cells, byte);
+        }
+    }
+
+    #[inline]
+    fn increment_cells<C: Cell>(
+        &mut self,
+        rows: Rows,
+        columns: impl Columns,
+        by: i64,
+    ) -> Result<u64, CountMinError> {
+        if by < 0 {
+            return Err(CountMinError::WindowDecrement);
+        }
+        let pane = &mut self.sketch.panes[self.slot];
+        if self.sketch.ages.stale() != 0 || pane.cells.is_empty() {
+            return self.increment_stale::<C>(rows, columns, by);
+        }
+        let sum = &mut self.sketch.sum;
+        let total = total_after(sum.total, by)?;
+        let sum_cells = C::all_mut(&mut sum.cells);
+        let cells = C::all_mut(&mut pane.cells);
+        let mut sums = Sums::NONE;
+        columns.for_each_group(|first_row, columns| {
+            let places = rows.cells(first_row, columns);
+            sums = sums.and(add::<C>(sum_cells, places.clone(), by));
+            // A cell of the pane is at most its sum.
+            add::<C>(cells, places, by);
+        });
+        let estimate = sums.estimate(by);
+        match estimate {
+            Ok(_) => {
+                sum.total = total;
+                pane.total += by.cast_unsigned();
+            }
+            Err(_) => columns.for_each_group(|first_row, columns| {
+                let places = rows.cells(first_row, columns);
+                undo::<C>(sum_cells, places.clone(), by);
+                undo::<C>(cells, places, by);
+            }),
+        }
+        estimate
+    }
+}

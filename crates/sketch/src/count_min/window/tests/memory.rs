@@ -1,0 +1,135 @@
+//! Memory: blocks, limits, budgets.
+
+use super::*;
+use crate::blocks::{Addresses, MovesAll};
+use crate::format::FormatError;
+
+/// The bytes of the visited blocks.
+#[derive(Default)]
+struct Bytes(usize);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += vec.capacity() * size_of::<T>();
+    }
+}
+
+fn bytes(sketch: &CountMinWindow) -> usize {
+    let mut bytes = Bytes::default();
+    sketch.for_each_block(&mut bytes);
+    bytes.0
+}
+
+/// One array per slot and one for the sums: `panes` + 2 times the classic sketch. The lists of arrays and the ages add
+/// 56 bytes per pane and at most 1/32 of an array.
+#[test]
+fn a_sketch_takes_at_most_panes_plus_2_times_the_memory() {
+    for panes in [1, 12, 100] {
+        let mut sketch = sketch((4000, 5, CellSize::Four), panes);
+        let array = 4000 * 5 * 4;
+        let max = (panes as usize + 2) * array + array / 32 + 56 * (panes as usize + 2);
+        let mut largest = 0;
+        for round in 0..4 * panes {
+            for item in 0..40u64 {
+                increment(&mut sketch, &item.to_le_bytes(), 1).unwrap();
+                largest = largest.max(bytes(&sketch));
+            }
+            let idle = if round % (2 * panes) == 2 * panes - 1 {
+                panes + 1
+            } else {
+                1
+            };
+            sketch.advance(sketch.timeline().newest() + idle);
+            check_invariants(&sketch);
+        }
+        assert!(largest <= max, "{largest} {max}");
+        // The bound is tight.
+        assert!(largest > max - array);
+    }
+}
+
+#[test]
+fn expired_arrays_are_freed() {
+    let array = 70_000 * 5 * 4;
+    let mut sketch = sketch((70_000, 5, CellSize::Four), 8);
+    for pane in 0..9 {
+        sketch.advance(pane);
+        increment(&mut sketch, b"a", 1).unwrap();
+    }
+    assert!(bytes(&sketch) > 10 * array);
+    // All panes expire at once: one array is reused, the others are freed by the next commands.
+    sketch.advance(100);
+    for _ in 0..120 {
+        increment(&mut sketch, b"a", 1).unwrap();
+    }
+    assert!(bytes(&sketch) < 2 * array + array / 32 + 4096);
+    // One pane after the other expires: its array is freed when no block is stale.
+    sketch.advance(101);
+    increment(&mut sketch, b"a", 1).unwrap();
+    assert!(bytes(&sketch) > 3 * array);
+    sketch.advance(109);
+    for _ in 0..3000 {
+        increment(&mut sketch, b"a", 1).unwrap();
+    }
+    assert_eq!(sketch.ages.stale(), 0);
+    assert!(bytes(&sketch) < 3 * array + array / 32 + 4096);
+    let clone = sketch.try_clone().unwrap();
+    assert_eq!(bytes(&clone), bytes(&sketch));
+    assert_eq!(bytes(&load(values(&sketch)).unwrap()), bytes(&sketch));
+}
+
+#[test]
+fn all_blocks_are_moved() {
+    let mut sketch = sketch((70_000, 5, CellSize::Four), 3);
+    for pane in 0..4 {
+        sketch.advance(pane);
+        increment(&mut sketch, b"a", 1).unwrap();
+    }
+    sketch.advance(100);
+    let before = values(&sketch);
+    let mut blocks = Addresses::default();
+    sketch.for_each_block(&mut blocks);
+    let mut mover = MovesAll::default();
+    let mut index = 0;
+    while sketch.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    // Two lists, the sums, the ages, one array and three retired ones.
+    assert_eq!((blocks.0.len(), mover.moves), (8, 8));
+    assert_eq!(values(&sketch), before);
+}
+
+#[test]
+fn memory_is_requested_before_it_is_allocated() {
+    let requested = std::cell::Cell::new(0);
+    let budget = &|bytes| {
+        requested.set(requested.get() + bytes);
+        true
+    };
+    let budget = Budget::new(budget);
+    let window = Window::new(1000, 12).unwrap();
+    let array = 300 * 5 * 4;
+    let mut sketch = CountMinWindow::new(300, 5, CellSize::Four, window, budget).unwrap();
+    assert!(requested.take() > 2 * array);
+    for (pane, expected) in [(0, 2 * array + 12), (0, 0), (1, array), (13, 0)] {
+        sketch.advance(pane);
+        sketch.increment(b"a", 1, budget).unwrap();
+        assert_eq!(requested.take(), expected);
+    }
+    let header = sketch.header().unwrap();
+    CountMinWindow::from_header(&header, budget).unwrap();
+    assert_eq!(requested.take(), bytes(&sketch) as u64);
+    let refused = CountMinWindow::from_header(&header, Budget::new(&|_| false));
+    assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
+    let refused = CountMinWindow::new(
+        300,
+        5,
+        CellSize::Four,
+        window,
+        Budget::new(&|bytes| bytes < array),
+    );
+    assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
+    // Values without arrays take no memory for the cells.
+    let large = super::sketch((1 << 40, 1 << 20, CellSize::Eight), 3);
+    assert!(bytes(&load(values(&large)).unwrap()) < 1000);
+}

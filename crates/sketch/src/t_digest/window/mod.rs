@@ -1,0 +1,485 @@
+//! A t-digest with a sliding window (spec: window.md, "Families").
+//!
+//! The newest pane is a [`TDigest`], to which samples are added. When the window advances, the nodes of the newest pane
+//! are compressed once and become a [`ClosedPane`], which never changes (pane.rs). Expired panes are freed.
+//!
+//! Queries are answered from the compressed form of the nodes of all live panes. It is kept until the next write. The
+//! merge of the closed panes is kept until a pane closes or expires (merges.rs). So the first read after a write
+//! merges the closed panes, as one sorted run, with the newest pane. What is kept is not part of the state, and a
+//! function of the state and of the current pane. Replies are therefore equal on a primary, on its replica and after a
+//! reload, if they see the same current pane.
+//!
+//! The state includes the number of unmerged nodes of the newest pane, unlike that of a digest without a window, whose
+//! stored form has no place for it.
+//!
+//! Memory: that of a [`TDigest`] for the newest pane; 16 bytes per node that it will have when it closes, which are
+//! allocated in advance, because [`Windowed::advance`] cannot fail; 64 bytes per closed pane and 16 bytes per node of
+//! it; the kept merges. Without the kept merges, it depends on the state only.
+
+mod merges;
+mod pane;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+use super::centroid::{Centroid, merge_lightest_if_full, round_weights, stored_weight};
+use super::compressed::Extent;
+use super::{Compressed, DigestError, Info, Layout, QuantileSketch, TDigest, capacity};
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
+use crate::window::{Timeline, Window};
+use merges::{Merges, merge_runs};
+use pane::{ClosedPane, max_closed_nodes};
+use std::cell::{Ref, RefCell};
+use std::ops::Deref;
+
+/// A t-digest with a sliding window. See the module documentation (window/mod.rs).
+#[derive(Debug)]
+pub struct TDigestWindow {
+    timeline: Timeline,
+    /// The newest pane.
+    newest: TDigest,
+    /// The live panes before the newest one that have samples, in order. The capacity includes the newest pane if it
+    /// has samples.
+    closed: Vec<ClosedPane>,
+    /// Sum of the weights of the closed panes. Together with the newest pane at most 2^63 - 1.
+    closed_weight: i64,
+    /// Bytes of the blocks of the closed panes.
+    closed_bytes: usize,
+    /// An empty vector with capacity for the nodes of the newest pane when it closes.
+    reserve: Vec<Centroid>,
+    merges: RefCell<Merges>,
+    /// The compressed form of the live panes. Every write removes it.
+    answers: RefCell<Option<KeptAnswers>>,
+}
+
+/// The compressed form of some live panes.
+#[derive(Debug)]
+struct KeptAnswers {
+    /// Number of the closed panes among them; the newest ones of all closed panes.
+    closed: usize,
+    /// Whether the newest pane is among them.
+    has_newest: bool,
+    compressed: Compressed,
+}
+
+/// A reference to the compressed form of the live panes; see [`QuantileSketch::compressed_at`].
+#[derive(Debug)]
+pub enum Answers<'a> {
+    /// The digest keeps it.
+    Kept(Ref<'a, Compressed>),
+    /// The digest does not keep it, since a reference to that of other panes is in use.
+    Computed(Compressed),
+}
+
+impl Deref for Answers<'_> {
+    type Target = Compressed;
+
+    fn deref(&self) -> &Compressed {
+        match self {
+            Self::Kept(kept) => kept,
+            Self::Computed(computed) => computed,
+        }
+    }
+}
+
+/// The panes that are live for a reader.
+struct Live<'a> {
+    closed: &'a [ClosedPane],
+    /// `None` if it has expired for the reader.
+    newest: Option<&'a TDigest>,
+}
+
+impl Live<'_> {
+    /// The extent of all samples. Cost: linear in the number of panes.
+    fn extent(&self) -> Extent {
+        let closed = self.closed.iter().map(|pane| pane.extent);
+        closed
+            .chain(self.newest.map(TDigest::extent))
+            .fold(Extent::EMPTY, Extent::and)
+    }
+}
+
+impl TDigestWindow {
+    /// An empty digest whose newest pane is 0. Allocates nothing, but requests the memory of a digest with all panes
+    /// full from `budget`, so that excessive parameters are refused here and not by a later addition.
+    ///
+    /// # Errors
+    /// As [`TDigest::new`].
+    pub fn new(compression: i64, window: Window, budget: Budget<'_>) -> Result<Self, DigestError> {
+        let allows = |bytes| {
+            let compression = u32::try_from(compression).unwrap_or(u32::MAX);
+            budget
+                .request(full_bytes(bytes, compression, window))
+                .is_ok()
+        };
+        let newest = TDigest::new(compression, Budget::new(&allows))?;
+        Ok(Self::with_newest(newest, Timeline::new(window)))
+    }
+
+    /// A digest without closed panes.
+    fn with_newest(newest: TDigest, timeline: Timeline) -> Self {
+        Self {
+            timeline,
+            newest,
+            closed: Vec::new(),
+            closed_weight: 0,
+            closed_bytes: 0,
+            reserve: Vec::new(),
+            merges: RefCell::default(),
+            answers: RefCell::default(),
+        }
+    }
+
+    /// The panes that are live when `current` is the current pane.
+    fn live_at(&self, current: u64) -> Live<'_> {
+        let live = self.timeline.live_at(current);
+        let expired = self
+            .closed
+            .partition_point(|pane| pane.number < *live.start());
+        Live {
+            closed: &self.closed[expired..],
+            newest: (!live.is_empty()).then_some(&self.newest),
+        }
+    }
+
+    /// A digest without a window that has the nodes of the live panes, as a source of a merge. Requests its memory from
+    /// `budget`. Cost: as [`QuantileSketch::compressed_at`], and two passes over the nodes.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the budget or the allocator refuses.
+    pub fn digest_at(&self, current: u64, budget: Budget<'_>) -> Result<TDigest, OutOfMemory> {
+        let compressed = self.compressed_at(current)?;
+        let nodes = compressed.centroids();
+        budget.request((2 * nodes.len() * size_of::<Centroid>()) as u64)?;
+        let mut centroids = with_capacity(nodes.len())?;
+        centroids.extend(nodes.map(|node| Centroid {
+            weight: stored_weight(node.weight),
+            ..node
+        }));
+        let mut digest = TDigest::empty(self.newest.compression);
+        while centroids.len() >= digest.capacity() {
+            merge_lightest_if_full(&mut centroids, digest.capacity());
+        }
+        let extent = compressed.extent();
+        round_weights(&mut centroids, extent.weight);
+        (digest.min, digest.max) = (extent.min, extent.max);
+        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
+        Ok(digest)
+    }
+
+    /// The maximum length of [`TDigestWindow::reserve`].
+    fn max_reserve(&self) -> usize {
+        max_closed_nodes(self.newest.compression)
+    }
+
+    /// The capacity of [`TDigestWindow::reserve`] for a newest pane with this many nodes.
+    fn reserve_for(&self, nodes: usize) -> usize {
+        let max_len = self.max_reserve();
+        capacity_for(nodes.min(max_len), max_len)
+    }
+
+    /// The capacity of [`TDigestWindow::closed`] for this many panes.
+    fn closed_capacity(&self, panes: usize) -> usize {
+        capacity_for(panes, self.timeline.window().live_panes())
+    }
+
+    /// Allocates what closing the newest pane takes if it has `nodes` nodes. Nothing changes until the result is passed
+    /// to [`TDigestWindow::set_spare`].
+    fn spare_for(&self, nodes: usize, budget: Budget<'_>) -> Result<Spare, OutOfMemory> {
+        let closed_len = self.closed_capacity(self.closed.len() + usize::from(nodes > 0));
+        let reserve_len = self.reserve_for(nodes);
+        let mut spare = Spare::default();
+        if closed_len > self.closed.capacity() {
+            let more = closed_len - self.closed.capacity();
+            budget.request((more * size_of::<ClosedPane>()) as u64)?;
+            spare.closed = Some(with_capacity(closed_len)?);
+        }
+        if reserve_len > self.reserve.capacity() {
+            let more = reserve_len - self.reserve.capacity();
+            budget.request((more * size_of::<Centroid>()) as u64)?;
+            spare.reserve = Some(with_capacity(reserve_len)?);
+        }
+        Ok(spare)
+    }
+
+    /// Replaces the vectors by larger ones.
+    fn set_spare(&mut self, spare: Spare) {
+        if let Some(mut closed) = spare.closed {
+            closed.append(&mut self.closed);
+            self.closed = closed;
+        }
+        if let Some(reserve) = spare.reserve {
+            self.reserve = reserve;
+        }
+    }
+
+    /// Reduces the capacities to what the state requires. They stay larger if the allocator refuses the smaller blocks.
+    fn shrink(&mut self) {
+        let nodes = self.newest.nodes();
+        let closed = self.closed_capacity(self.closed.len() + usize::from(nodes > 0));
+        if closed < self.closed.capacity()
+            && let Ok(mut smaller) = with_capacity(closed)
+        {
+            smaller.append(&mut self.closed);
+            self.closed = smaller;
+        }
+        let reserve = self.reserve_for(nodes);
+        if reserve < self.reserve.capacity()
+            && let Ok(smaller) = with_capacity(reserve)
+        {
+            self.reserve = smaller;
+        }
+    }
+
+    /// Closes the newest pane, whose number is `number`. Allocates nothing, except for a smaller block.
+    fn close_newest(&mut self, number: u64) {
+        if self.newest.observations() > 0 {
+            let pane = ClosedPane::of(number, &mut self.newest, std::mem::take(&mut self.reserve));
+            self.closed_weight += pane.extent.weight;
+            self.closed_bytes += pane.block_bytes();
+            self.closed.push(pane);
+        }
+    }
+
+    /// Moves to a later pane; see [`Windowed::advance`](crate::window::Windowed::advance). Cost: the compression of the
+    /// newest pane, and freeing the expired ones.
+    fn advance_to(&mut self, pane: u64) -> bool {
+        let number = self.timeline.newest();
+        if self.timeline.advance(pane).is_none() {
+            return false;
+        }
+        let oldest = self.timeline.oldest();
+        if number >= oldest {
+            self.close_newest(number);
+        }
+        self.newest.reset();
+        let expired = self.closed.partition_point(|pane| pane.number < oldest);
+        for pane in self.closed.drain(..expired) {
+            self.closed_weight -= pane.extent.weight;
+            self.closed_bytes -= pane.block_bytes();
+        }
+        self.merges.get_mut().forget_before(oldest);
+        self.answers.take();
+        self.shrink();
+        true
+    }
+
+    /// Computes the compressed form of these panes.
+    fn compress(&self, live: &Live<'_>) -> Result<Compressed, OutOfMemory> {
+        let compression = self.newest.compression;
+        let newest = match live.newest {
+            Some(newest) => newest.sorted_nodes()?,
+            None => Vec::new(),
+        };
+        let mut merges = self.merges.borrow_mut();
+        let closed = merges.of(live.closed, self.timeline.window(), compression)?;
+        let nodes = merge_runs(&[closed, &newest])?;
+        let count = nodes.len();
+        Compressed::new(
+            nodes.into_iter(),
+            count,
+            live.extent(),
+            answer_compression(compression),
+        )
+    }
+
+    /// Whether the kept compressed form is that of these panes.
+    fn is_kept(kept: Option<&KeptAnswers>, live: &Live<'_>) -> bool {
+        kept.is_some_and(|kept| {
+            kept.closed == live.closed.len() && kept.has_newest == live.newest.is_some()
+        })
+    }
+}
+
+/// The compression of the answers. A digest without a window is compressed many times while it is small, which leaves
+/// more centroids than one compression of all nodes. One eighth more makes up for that. Much more would be worse: the
+/// newest pane has heavy centroids among single samples, and interpolation between unequal neighbors is inaccurate.
+fn answer_compression(compression: u32) -> u32 {
+    compression + compression / 8
+}
+
+/// Vectors that replace smaller ones.
+#[derive(Default)]
+struct Spare {
+    closed: Option<Vec<ClosedPane>>,
+    reserve: Option<Vec<Centroid>>,
+}
+
+/// Bytes of a digest with all panes full; `newest` are those of the newest pane.
+fn full_bytes(newest: u64, compression: u32, window: Window) -> u64 {
+    let closed = size_of::<ClosedPane>() + max_closed_nodes(compression) * size_of::<Centroid>();
+    newest + window.panes() * closed as u64
+}
+
+impl QuantileSketch for TDigestWindow {
+    type Answers<'a> = Answers<'a>;
+
+    /// Adds to the newest pane. Cost: as [`TDigest::add_within`].
+    fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
+        self.newest.check_samples(values, self.closed_weight)?;
+        let max_nodes = self.newest.capacity();
+        let nodes = (self.newest.nodes() + values.len()).min(max_nodes);
+        let spare = self.spare_for(nodes, budget)?;
+        self.newest.add_checked(values, budget)?;
+        self.set_spare(spare);
+        self.shrink();
+        self.answers.take();
+        Ok(())
+    }
+
+    /// The window and the newest pane stay.
+    fn reset(&mut self) {
+        *self = Self::with_newest(TDigest::empty(self.newest.compression), self.timeline);
+    }
+
+    fn is_new(&self) -> bool {
+        self.closed.is_empty() && self.newest.is_new()
+    }
+
+    fn compression(&self) -> u32 {
+        self.newest.compression
+    }
+
+    /// Cost: constant.
+    fn block_bytes(&self) -> usize {
+        let answers = self.answers.borrow();
+        self.newest.block_bytes()
+            + self.closed.capacity() * size_of::<ClosedPane>()
+            + self.closed_bytes
+            + self.reserve.capacity() * size_of::<Centroid>()
+            + self.merges.borrow().block_bytes()
+            + answers
+                .as_ref()
+                .map_or(0, |kept| kept.compressed.block_bytes())
+    }
+
+    fn observations_at(&self, current: u64) -> i64 {
+        self.live_at(current).extent().weight
+    }
+
+    fn min_at(&self, current: u64) -> f64 {
+        match self.live_at(current).extent() {
+            Extent { weight: 0, .. } => f64::NAN,
+            Extent { min, .. } => min,
+        }
+    }
+
+    fn max_at(&self, current: u64) -> f64 {
+        match self.live_at(current).extent() {
+            Extent { weight: 0, .. } => f64::NAN,
+            Extent { max, .. } => max,
+        }
+    }
+
+    /// The sums over the live panes. The capacity is that of one pane. The memory usage is that of as many digests as
+    /// there are live panes with samples; the newest pane always counts. Cost: linear in the number of panes.
+    fn info_at(&self, current: u64) -> Info {
+        let live = self.live_at(current);
+        let empty;
+        let newest = match live.newest {
+            Some(newest) => newest,
+            None => {
+                empty = TDigest::empty(self.newest.compression);
+                &empty
+            }
+        };
+        let mut info = newest.info();
+        let memory_of_one = info.memory_usage;
+        for pane in live.closed {
+            info.merged_nodes += pane.centroids.len();
+            info.merged_weight += pane.extent.weight;
+            info.observations += pane.extent.weight;
+            info.total_compressions = info.total_compressions.saturating_add(pane.compressions);
+            info.memory_usage += memory_of_one;
+        }
+        info
+    }
+
+    fn is_compressed_at(&self, current: u64) -> bool {
+        Self::is_kept(self.answers.borrow().as_ref(), &self.live_at(current))
+    }
+
+    /// Cost: after a write, a sort of the new samples of the newest pane and a pass over its nodes; after a pane has
+    /// closed or expired, also a merge of about the square root of the number of panes, twice; otherwise none.
+    fn compressed_at(&self, current: u64) -> Result<Answers<'_>, OutOfMemory> {
+        let live = self.live_at(current);
+        if !Self::is_kept(self.answers.borrow().as_ref(), &live) {
+            let compressed = self.compress(&live)?;
+            let Ok(mut answers) = self.answers.try_borrow_mut() else {
+                return Ok(Answers::Computed(compressed));
+            };
+            *answers = Some(KeptAnswers {
+                closed: live.closed.len(),
+                has_newest: live.newest.is_some(),
+                compressed,
+            });
+        }
+        let kept = Ref::filter_map(self.answers.borrow(), |kept| {
+            kept.as_ref().map(|kept| &kept.compressed)
+        });
+        match kept {
+            Ok(kept) => Ok(Answers::Kept(kept)),
+            Err(_) => self.compress(&live).map(Answers::Computed),
+        }
+    }
+}
+
+impl PartialEq for TDigestWindow {
+    /// Bitwise equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
+    fn eq(&self, other: &Self) -> bool {
+        self.timeline == other.timeline
+            && self.newest == other.newest
+            && self.newest.unmerged == other.newest.unmerged
+            && self.closed == other.closed
+    }
+}
+
+impl Blocks for TDigestWindow {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        self.newest.for_each_block(visitor);
+        visitor.visit(&self.reserve);
+        visitor.visit(&self.closed);
+        for pane in &self.closed {
+            visitor.visit(&pane.centroids);
+        }
+        self.merges.borrow().for_each_block(visitor);
+        if let Some(kept) = self.answers.borrow().as_ref() {
+            kept.compressed.visit(visitor);
+        }
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        // The blocks of a digest, as TDigest::relocate_block numbers them.
+        const DIGEST_BLOCKS: usize = 4;
+        let Some(index) = index.checked_sub(DIGEST_BLOCKS) else {
+            return self.newest.relocate_block(index, mover);
+        };
+        match index {
+            0 => mover.relocate(&mut self.reserve),
+            1 => mover.relocate(&mut self.closed),
+            2 | 3 => {
+                if let Some(kept) = self.answers.get_mut() {
+                    match index {
+                        2 => kept.compressed.relocate_means(mover),
+                        _ => kept.compressed.relocate_weights(mover),
+                    }
+                }
+            }
+            _ => {
+                let index = index - 4;
+                return match self.closed.get_mut(index) {
+                    Some(pane) => {
+                        mover.relocate(&mut pane.centroids);
+                        true
+                    }
+                    None => {
+                        let index = index - self.closed.len();
+                        self.merges.get_mut().relocate_block(index, mover)
+                    }
+                };
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,108 @@
+//! Blocks, their bytes, and budgets.
+
+use super::*;
+use crate::blocks::MovesAll;
+
+/// The sum of the visited blocks.
+#[derive(Default)]
+struct Bytes(usize);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += vec.capacity() * size_of::<T>();
+    }
+}
+
+fn visited(digest: &impl Blocks) -> usize {
+    let mut bytes = Bytes::default();
+    digest.for_each_block(&mut bytes);
+    bytes.0
+}
+
+#[test]
+fn memory_is_at_most_that_of_panes_and_2_digests() {
+    for (compression, panes) in [(20, 1), (100, 1), (100, 12), (100, 60), (500, 3)] {
+        let mut uniform = Uniform(5);
+        let (mut one, mut max_of_one) = (TDigest::new(compression, Budget::UNLIMITED).unwrap(), 0);
+        for _ in 0..100 * compression {
+            one.add(&[uniform.next()]).unwrap();
+            if one.info().unmerged_nodes % 50 == 0 {
+                one.compressed().unwrap();
+            }
+            max_of_one = max_of_one.max(visited(&one) + size_of::<TDigest>());
+        }
+        let mut digest = window(compression, panes);
+        for pane in 0..2 * panes {
+            digest.advance(pane);
+            for step in 0..12 * compression {
+                add(&mut digest, &[uniform.next()]);
+                if step % 50 == 0 {
+                    digest.compressed_at(pane + step as u64 % 2).unwrap();
+                }
+                let bytes = visited(&digest);
+                assert_eq!(bytes, digest.block_bytes());
+                let max = (panes as usize + 2) * max_of_one;
+                assert!(
+                    bytes + size_of::<TDigestWindow>() <= max,
+                    "{bytes} of {max}"
+                );
+            }
+        }
+        assert!(digest.advance(1 << 30));
+        assert_eq!(digest.block_bytes(), 0);
+    }
+}
+
+#[test]
+fn refused_memory_changes_nothing() {
+    let refused = TDigestWindow::new(100, Window::new(100, 5).unwrap(), Budget::new(&|_| false));
+    assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
+    let mut uniform = Uniform(3);
+    let (mut digest, mut refusals) = (window(10, 3), 0);
+    for step in 0..300u64 {
+        digest.advance(step / 20);
+        let values: Vec<f64> = (0..uniform.below(30)).map(|_| uniform.next()).collect();
+        let (before, bytes) = (digest.try_clone().unwrap(), digest.block_bytes());
+        // The first requests are granted, a later one is refused.
+        let granted = std::cell::Cell::new(step % 3);
+        let allows = |_| {
+            let left = granted.get();
+            granted.set(left.saturating_sub(1));
+            left > 0
+        };
+        if digest.add_within(&values, Budget::new(&allows)).is_err() {
+            refusals += 1;
+            assert_eq!(digest, before);
+            assert_eq!((digest.block_bytes(), fed(&digest)), (bytes, fed(&before)));
+            add(&mut digest, &values);
+        }
+        for value in [f64::NAN, f64::INFINITY] {
+            let refused = digest.add_within(&[1.0, value], Budget::UNLIMITED);
+            assert_eq!(refused, Err(DigestError::NotFinite));
+        }
+        let copies = [digest.try_clone().unwrap(), load(saved(&digest)).unwrap()];
+        for copy in copies {
+            assert_eq!(copy.block_bytes(), digest.block_bytes());
+        }
+    }
+    assert!(refusals > 20, "{refusals}");
+}
+
+#[test]
+fn moved_blocks_keep_their_contents() {
+    let mut digest = window(20, 9);
+    let mut uniform = Uniform(9);
+    for pane in 0..12 {
+        digest.advance(pane);
+        (0..500).for_each(|_| add(&mut digest, &[uniform.next()]));
+    }
+    let before = (answers(&digest, 12), fed(&digest));
+    let (mut mover, mut index) = (MovesAll::default(), 0);
+    while digest.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    let mut blocks = crate::blocks::Addresses::default();
+    digest.for_each_block(&mut blocks);
+    assert_eq!(mover.moves, blocks.0.len());
+    assert_eq!((answers(&digest, 12), fed(&digest)), before);
+}

@@ -1,0 +1,387 @@
+//! The candidates: the items that may be in the list, each stored once, with lookup by item.
+
+use super::members::{Members, Place};
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
+use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
+use crate::top_k::index::Index;
+use std::hash::{BuildHasher, RandomState};
+
+/// The position of a candidate that is not in a heap.
+pub(super) const NONE: u32 = u32::MAX;
+/// The slot of the ring for a candidate that was among the most frequent items of no closed pane.
+pub(super) const NO_PANE: u16 = u16::MAX;
+
+/// Up to this many bytes, the memory of a removed item is kept for the next item.
+const MAX_SPARE_BYTES: usize = 4096;
+
+/// With up to this many candidates, the tags of the index are fingerprints, otherwise keyed hashes. An attacker can
+/// choose items with equal fingerprints, and a lookup then compares all of them.
+const MAX_FINGERPRINT_TAGS: u64 = 4096;
+
+/// At most this many quarters of the entries of the index are occupied.
+const MAX_INDEX_QUARTERS: usize = 3;
+
+/// Bytes per candidate besides its item: at most 1/8 of the capacity is vacant, and the index has at most four entries
+/// per candidate, unless it has the smallest size.
+pub(super) const MAX_CANDIDATE_BYTES: usize =
+    (size_of::<Candidate>() + size_of::<u16>()) * 9 / 8 + 4 * 8;
+
+/// An item that may be in the list.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub item: Vec<u8>,
+    /// Its tag in the index.
+    tag: u32,
+    /// The sum of its estimates in the live panes before the newest; 2^32 - 1 if the sum is larger.
+    pub closed: u32,
+    /// Its positions in the two heaps, by [`Place`].
+    pub positions: [u32; 2],
+}
+
+/// The candidates, numbered from 0 without gaps: if one is removed, the last one gets its number. The numbers are a
+/// function of the operations and part of the stored form.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    slots: Vec<Candidate>,
+    /// For each candidate, the slot of the newest closed pane that keeps it, or [`NO_PANE`]. Apart from `slots`, where
+    /// it would take 8 bytes.
+    kept_by: Vec<u16>,
+    index: Index<MAX_INDEX_QUARTERS>,
+    /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
+    tag_hash: Option<RandomState>,
+    /// Receives the next item. Holds the last removed item if that was expelled from the list.
+    spare: Vec<u8>,
+}
+
+impl Candidates {
+    /// No candidates. There will be at most about `max_len`.
+    pub fn new(max_len: u64) -> Self {
+        Self {
+            slots: Vec::new(),
+            kept_by: Vec::new(),
+            index: Index::default(),
+            tag_hash: (max_len > MAX_FINGERPRINT_TAGS).then(RandomState::new),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A copy with separate memory.
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let len = self.slots.len();
+        let (mut slots, mut kept_by) = (
+            with_capacity(capacity_for(len))?,
+            with_capacity(capacity_for(len))?,
+        );
+        for slot in &self.slots {
+            slots.push(Candidate {
+                item: copy_of(&slot.item)?,
+                ..*slot
+            });
+        }
+        kept_by.extend_from_slice(&self.kept_by);
+        Ok(Self {
+            slots,
+            kept_by,
+            index: self.index.try_clone()?,
+            tag_hash: self.tag_hash.clone(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Number of candidates.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        // The index stores numbers plus 1 in 32 bits, see `reserve`.
+        self.slots.len() as u32
+    }
+
+    #[inline]
+    pub fn get(&self, number: u32) -> &Candidate {
+        &self.slots[number as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, number: u32) -> &mut Candidate {
+        &mut self.slots[number as usize]
+    }
+
+    #[inline]
+    pub fn item(&self, number: u32) -> &[u8] {
+        &self.get(number).item
+    }
+
+    /// All candidates in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Candidate> {
+        self.slots.iter()
+    }
+
+    /// The slot of the newest closed pane that keeps the candidate, or [`NO_PANE`].
+    pub fn kept_by(&self, number: u32) -> u16 {
+        self.kept_by[number as usize]
+    }
+
+    pub fn set_kept_by(&mut self, number: u32, slot: u16) {
+        self.kept_by[number as usize] = slot;
+    }
+
+    /// Whether neither a heap nor a closed pane keeps the candidate.
+    pub fn is_unused(&self, number: u32) -> bool {
+        self.get(number).positions == [NONE; 2] && self.kept_by(number) == NO_PANE
+    }
+
+    /// The number of the candidate with this item. Cost: a hash lookup.
+    #[inline]
+    pub fn find(&self, item: &[u8], fingerprint: u32) -> Option<u32> {
+        let is_item = |number: u32| self.item(number) == item;
+        self.index.find(self.tag(item, fingerprint), is_item)
+    }
+
+    /// Prefetches the index entry where the search for an item starts.
+    #[inline]
+    pub fn prefetch(&self, item: &[u8], fingerprint: u32) {
+        self.index.prefetch(self.tag(item, fingerprint));
+    }
+
+    /// Bytes of the index.
+    pub fn index_bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    /// The tag of an item in the index: its fingerprint or the lower half of its keyed hash.
+    #[inline]
+    fn tag(&self, item: &[u8], fingerprint: u32) -> u32 {
+        match &self.tag_hash {
+            None => fingerprint,
+            Some(tag_hash) => tag_hash.hash_one(item) as u32,
+        }
+    }
+
+    /// Whether the spare buffer is too small for an item of `item_len` bytes, or too large to be kept.
+    #[inline]
+    fn lacks_spare(&self, item_len: usize) -> bool {
+        self.spare.capacity() < item_len || self.spare.capacity() > MAX_SPARE_BYTES
+    }
+
+    /// Allocates the memory that [`Candidates::insert`] needs for an item of `item_len` bytes. Requests each block from
+    /// `budget`; `changes` records the freed and allocated blocks.
+    #[inline]
+    pub fn reserve(
+        &mut self,
+        item_len: usize,
+        budget: Budget<'_>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<(), OutOfMemory> {
+        if self.lacks_spare(item_len) {
+            budget.request(item_len as u64)?;
+            changes.freed.visit(&self.spare);
+            self.spare = Vec::new();
+            let reserved = reserve_exact(&mut self.spare, item_len);
+            changes.allocated.visit(&self.spare);
+            reserved?;
+        }
+        let len = self.slots.len() + 1;
+        grow(&mut self.slots, len, budget, changes)?;
+        grow(&mut self.kept_by, len, budget, changes)?;
+        self.index.reserve_one(budget, changes)
+    }
+
+    /// The bytes that [`Candidates::reserve`] allocates less those that it frees, for an item of `item_len` bytes.
+    pub fn growth(&self, item_len: usize) -> u64 {
+        let len = self.slots.len() + 1;
+        let mut bytes = item_len.saturating_sub(self.spare.capacity()) + self.index.growth();
+        if len > self.slots.capacity() {
+            bytes += (capacity_for(len) - self.slots.capacity()) * size_of::<Candidate>();
+        }
+        if len > self.kept_by.capacity() {
+            bytes += (capacity_for(len) - self.kept_by.capacity()) * size_of::<u16>();
+        }
+        bytes as u64
+    }
+
+    /// Adds an item that is not a candidate. The caller has called [`Candidates::reserve`] with the item's length.
+    pub fn insert(
+        &mut self,
+        item: &[u8],
+        fingerprint: u32,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> u32 {
+        let mut copy = std::mem::take(&mut self.spare);
+        copy.clear();
+        copy.extend_from_slice(item);
+        // Otherwise short items could hold the memory of long ones. If the smaller block is refused, the large one
+        // stays.
+        if copy.capacity() > 2 * copy.len() + 64
+            && let Ok(exact) = copy_of(&copy)
+        {
+            changes.freed.visit(&copy);
+            changes.allocated.visit(&exact);
+            copy = exact;
+        }
+        self.push(copy, fingerprint, NO_PANE)
+    }
+
+    /// Adds a stored item, and allocates its memory. Returns false, and changes nothing, if the item is a candidate
+    /// already.
+    pub fn load(
+        &mut self,
+        item: Vec<u8>,
+        fingerprint: u32,
+        kept_by: u16,
+    ) -> Result<bool, OutOfMemory> {
+        if self.find(&item, fingerprint).is_some() {
+            return Ok(false);
+        }
+        self.reserve(0, Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
+        self.push(item, fingerprint, kept_by);
+        Ok(true)
+    }
+
+    fn push(&mut self, item: Vec<u8>, fingerprint: u32, kept_by: u16) -> u32 {
+        let (number, tag) = (self.len(), self.tag(&item, fingerprint));
+        self.slots.push(Candidate {
+            item,
+            tag,
+            closed: 0,
+            positions: [NONE; 2],
+        });
+        self.kept_by.push(kept_by);
+        self.index.insert(tag, number);
+        number
+    }
+
+    /// Removes a candidate that is in no heap and returns its item. The last candidate gets its number.
+    pub fn remove(&mut self, number: u32, heap: &mut Members, list: &mut Members) -> Vec<u8> {
+        let last = self.len() - 1;
+        let removed = self.slots.swap_remove(number as usize);
+        self.kept_by.swap_remove(number as usize);
+        self.index.remove(removed.tag, number);
+        if number != last {
+            let moved = &self.slots[number as usize];
+            self.index.renumber(moved.tag, last, number);
+            for members in [heap, list] {
+                members.renumber(moved.positions[members.place as usize], number);
+            }
+        }
+        removed.item
+    }
+
+    /// Keeps the memory of a removed item for the next one, in place of what was kept before.
+    pub fn recycle(
+        &mut self,
+        item: Vec<u8>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> &[u8] {
+        changes.freed.visit(&self.spare);
+        self.spare = item;
+        &self.spare
+    }
+
+    /// Removes all candidates and frees their memory. They are in no heap.
+    pub fn clear(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
+        self.for_each_block(&mut changes.freed);
+        self.slots = Vec::new();
+        self.kept_by = Vec::new();
+        self.index = Index::default();
+        self.spare = Vec::new();
+    }
+
+    /// Frees the memory that the candidates no longer need. Without memory for smaller blocks, the large ones stay.
+    pub fn shrink(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
+        let len = self.slots.len();
+        shrink(&mut self.slots, changes);
+        shrink(&mut self.kept_by, changes);
+        self.index.shrink_for(len, changes);
+        changes.freed.visit(&self.spare);
+        self.spare = Vec::new();
+    }
+
+    /// Removes the position of a candidate in a heap and returns it, if there is one.
+    pub fn clear_position(&mut self, number: u32, place: Place) -> Option<u32> {
+        let position = &mut self.get_mut(number).positions[place as usize];
+        let before = std::mem::replace(position, NONE);
+        (before != NONE).then_some(before)
+    }
+
+    /// Passes the blocks to `visitor`.
+    pub fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.slots);
+        visitor.visit(&self.kept_by);
+        self.index.visit(visitor);
+        visitor.visit(&self.spare);
+        for slot in &self.slots {
+            visitor.visit(&slot.item);
+        }
+    }
+
+    /// Passes block number `index`, in the order of [`Candidates::for_each_block`], to `mover`.
+    pub fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        match index {
+            0 => mover.relocate(&mut self.slots),
+            1 => mover.relocate(&mut self.kept_by),
+            2 => self.index.relocate(mover),
+            3 => mover.relocate(&mut self.spare),
+            _ => match self.slots.get_mut(index - 4) {
+                Some(slot) => mover.relocate(&mut slot.item),
+                None => return false,
+            },
+        }
+        true
+    }
+}
+
+/// Equality of the stored candidates.
+impl PartialEq for Candidates {
+    fn eq(&self, other: &Self) -> bool {
+        let items = |candidates: &Self| candidates.slots.len();
+        items(self) == items(other)
+            && self.kept_by == other.kept_by
+            && (self.slots.iter().zip(&other.slots)).all(|(left, right)| left.item == right.item)
+    }
+}
+
+/// The capacity for `len` candidates: at most 1/8 more. Doubling would take more memory than one sketch per pane.
+fn capacity_for(len: usize) -> usize {
+    len.next_multiple_of((len.next_power_of_two() / 16).max(4))
+}
+
+/// Reserves capacity for `len` elements in total.
+#[inline]
+fn grow<T>(
+    vec: &mut Vec<T>,
+    len: usize,
+    budget: Budget<'_>,
+    changes: &mut BlockChanges<impl BlockVisitor>,
+) -> Result<(), OutOfMemory> {
+    if len <= vec.capacity() {
+        return Ok(());
+    }
+    let capacity = capacity_for(len);
+    // Numbers plus 1 have 32 bits.
+    if capacity > u32::MAX as usize {
+        return Err(OutOfMemory { bytes: u64::MAX });
+    }
+    budget.request((capacity as u64).saturating_mul(size_of::<T>() as u64))?;
+    changes.freed.visit(vec);
+    let reserved = reserve_exact(vec, capacity - vec.len());
+    changes.allocated.visit(vec);
+    reserved
+}
+
+/// Shrinks the capacity if it is more than twice what is needed.
+fn shrink<T>(vec: &mut Vec<T>, changes: &mut BlockChanges<impl BlockVisitor>) {
+    let capacity = capacity_for(vec.len() + 1);
+    let mut smaller = Vec::new();
+    if vec.capacity() / 2 > capacity && smaller.try_reserve_exact(capacity).is_ok() {
+        smaller.append(vec);
+        changes.freed.visit(vec);
+        changes.allocated.visit(&smaller);
+        *vec = smaller;
+    }
+}
+
+/// A copy of `bytes` without spare capacity.
+fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut copy = with_capacity(bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}

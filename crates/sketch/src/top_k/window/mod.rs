@@ -1,0 +1,416 @@
+//! Top-k with a sliding window: the k most frequent items of the last panes (spec: window.md).
+//!
+//! Each pane has its own table of buckets ([`super::table`]). Once a newer pane exists, a table never changes again, so
+//! the count of an item in the window is the sum of exact, constant estimates and its count in the newest pane.
+//!
+//! A table cannot list its items. The *candidates* are the items that were among the k most frequent items of a live
+//! pane, or are among those of the window. Each is stored once, with the sum of its estimates in the closed panes, so
+//! an addition reads the table of the newest pane only.
+//!
+//! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
+//!   list)
+//! - `candidates`: the items and their lookup by hash
+//! - `expiry`: the step to a later pane, and the counts of the candidates after it
+//! - `ranking`: the candidates with the largest counts
+//! - `read`: reads, also at a time after the newest pane
+//! - `stored`: the stored forms
+//!
+//! An item that was never among the k most frequent items of a pane is not in the list, even if the sum of its counts
+//! is large enough.
+
+mod candidates;
+mod expiry;
+mod members;
+mod ranking;
+mod read;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+use super::decay::Decay;
+use super::random::Random;
+use super::table::Table;
+use super::{
+    Added, DECREMENT_WORK, ItemHash, MIN_PREFETCH_BYTES, Rows, Shape, TopKError, seed_from,
+};
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::window::{Timeline, Window};
+use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
+use candidates::{Candidates, NONE};
+use members::{Members, Place};
+use read::Ranking;
+use std::cell::RefCell;
+
+/// The counts of a pane.
+#[derive(Debug, PartialEq, Eq, Default)]
+struct Pane {
+    /// Without buckets until the first addition.
+    table: Table,
+    /// The sum of all increments; saturates.
+    total: u64,
+}
+
+/// A top-k sketch with a window.
+#[derive(Debug)]
+pub struct TopKWindow {
+    timeline: Timeline,
+    shape: Shape,
+    rows: Rows,
+    decay: Decay,
+    random: Random,
+    /// The ring of panes, see [`Timeline::slot`]. Those that are not live are empty.
+    panes: Vec<Pane>,
+    /// The most frequent items of the newest pane, with their counts there.
+    heap: Members,
+    /// The most frequent items of the window, with their counts in the window.
+    list: Members,
+    candidates: Candidates,
+    /// Whether the sums of the closed panes are known ([`candidates::Candidate::closed`]). They are not after the tables
+    /// were written as chunks.
+    sums_are_known: bool,
+    /// The list at a time after the newest pane, for the next read at that time.
+    ranking: RefCell<Option<Ranking>>,
+}
+
+impl TopKWindow {
+    /// An empty sketch of the `k` most frequent items of a window. The other parameters are those of
+    /// [`TopK::new`](super::TopK::new), per pane.
+    ///
+    /// Allocates 16 bytes per element of the list and 32 per live pane. The table of a pane takes 8 bytes per bucket,
+    /// from the first addition in the pane on. Each candidate takes its bytes, 42 to 48 for its slot and 11 to 22 for
+    /// its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and those of the panes from `budget`.
+    ///
+    /// # Errors
+    /// See [`TopKError`]; its variants are checked in order.
+    pub fn new(
+        k: u64,
+        width: u64,
+        depth: u64,
+        decay: f64,
+        window: Window,
+        budget: Budget<'_>,
+    ) -> Result<Self, TopKError> {
+        let shape = Shape::new(k, width, depth, decay)?;
+        request_memory(shape, window, budget)?;
+        let heap = Members::new(shape.k, Place::Heap)?;
+        let list = Members::new(shape.k, Place::List)?;
+        let random = seed_from(|feed| shape.digest(feed));
+        Ok(Self::assemble(
+            Timeline::new(window),
+            shape,
+            random,
+            heap,
+            list,
+        )?)
+    }
+
+    /// A sketch without tables and candidates. The heaps have k elements.
+    fn assemble(
+        timeline: Timeline,
+        shape: Shape,
+        random: Random,
+        heap: Members,
+        list: Members,
+    ) -> Result<Self, OutOfMemory> {
+        let live_panes = timeline.window().live_panes();
+        let mut panes = with_capacity(live_panes)?;
+        panes.resize_with(live_panes, Pane::default);
+        Ok(Self {
+            timeline,
+            shape,
+            rows: shape.rows(),
+            decay: Decay::new(shape.decay),
+            random,
+            panes,
+            heap,
+            list,
+            candidates: Candidates::new((live_panes as u64 + 1).saturating_mul(shape.k.into())),
+            sums_are_known: true,
+            ranking: RefCell::default(),
+        })
+    }
+
+    /// k, the maximum number of items in the list.
+    #[must_use]
+    pub fn k(&self) -> u32 {
+        self.shape.k
+    }
+
+    /// Buckets per row.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.shape.width
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.shape.depth
+    }
+
+    /// The base of the probability with which buckets decay, in (0, 1].
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        self.shape.decay
+    }
+
+    /// Number of candidates: items that are or may become part of the list.
+    #[must_use]
+    pub fn candidate_count(&self) -> usize {
+        self.candidates.len() as usize
+    }
+
+    fn pane(&self, pane: u64) -> &Pane {
+        &self.panes[self.timeline.slot(pane)]
+    }
+
+    /// Whether one command may add or count these items with their increments; see
+    /// [`TopK::within_work_limit`](super::TopK::within_work_limit). If there is a limit, it includes reading every live
+    /// pane for each item, and the work of a pane that expires for each candidate. Cost: one step per item and candidate
+    /// if there is a limit.
+    #[must_use]
+    pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
+        let rows = u64::from(self.depth());
+        if rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast {
+            return true;
+        }
+        let panes = self.panes.len() as u64;
+        let work = items.map(|(item, increment)| {
+            let decrements = self.decay.max_decrements(increment);
+            let hashes = hash_work(item, rows).saturating_mul(panes + 1);
+            hashes.saturating_add(rows.saturating_mul(decrements * DECREMENT_WORK))
+        });
+        let expiry = (self.candidates.iter())
+            .map(|candidate| hash_work(&candidate.item, rows).saturating_mul(2));
+        within_work_limit(work.chain(expiry))
+    }
+
+    /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its
+    /// buckets in the newest pane and its index entry. Cost: one pass over the item.
+    #[inline]
+    #[must_use]
+    pub fn hash(&self, item: &[u8]) -> ItemHash {
+        let hash = ItemHash::new(item, self.rows);
+        self.pane(self.timeline.newest())
+            .table
+            .prefetch(&hash, self.rows);
+        if self.candidates.index_bytes() > MIN_PREFETCH_BYTES {
+            self.candidates.prefetch(item, hash.fingerprint);
+        }
+        hash
+    }
+
+    /// The maximum number of bytes by which the sketch grows if the item, with its hash ([`TopKWindow::hash`]), is
+    /// added. Cost: at most one hash lookup.
+    #[must_use]
+    pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
+        let table = match self.pane(self.timeline.newest()).table.is_allocated() {
+            true => 0,
+            // The table was requested when the sketch was created, so its size fits.
+            false => self.shape.bucket_bytes().unwrap_or(u64::MAX),
+        };
+        let candidate = match self.candidates.growth(item.len()) {
+            0 => 0,
+            _ if self.candidates.find(item, hash.fingerprint).is_some() => 0,
+            bytes => bytes,
+        };
+        table.saturating_add(candidate)
+    }
+
+    /// Adds `increment` occurrences of an item to the newest pane, without a memory budget.
+    ///
+    /// # Errors
+    /// See [`TopKWindow::add_hashed`].
+    pub fn add(&mut self, item: &[u8], increment: u32) -> Result<Added<'_>, OutOfMemory> {
+        let hash = self.hash(item);
+        let mut uncounted = BlockChanges::<()>::default();
+        self.add_hashed(item, &hash, increment, Budget::UNLIMITED, &mut uncounted)
+    }
+
+    /// Adds `increment` occurrences of an item with its hash ([`TopKWindow::hash`]) to the newest pane. `budget` is
+    /// asked for the bytes of each block before it is allocated; `changes` records the blocks that are freed and
+    /// allocated.
+    ///
+    /// Cost: that of the sketch without a window, and a hash lookup. An item that becomes a candidate costs one bucket
+    /// per row of each live pane.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused; then
+    /// nothing has changed.
+    pub fn add_hashed(
+        &mut self,
+        item: &[u8],
+        hash: &ItemHash,
+        increment: u32,
+        budget: Budget<'_>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Result<Added<'_>, OutOfMemory> {
+        let mut number = self.candidates.find(item, hash.fingerprint);
+        if number.is_none() {
+            self.candidates.reserve(item.len(), budget, changes)?;
+        }
+        let newest = self.timeline.slot(self.timeline.newest());
+        let mut changed = false;
+        if !self.panes[newest].table.is_allocated() {
+            // The size is that of the request in `new` or `from_header`.
+            budget.request(self.shape.bucket_bytes().unwrap_or(u64::MAX))?;
+            let table = Table::new(self.shape)?;
+            table.visit(&mut changes.allocated);
+            self.panes[newest].table = table;
+            changed = true;
+        }
+        self.forget_ranking(changes);
+        self.ensure_sums();
+
+        let pane = &mut self.panes[newest];
+        let total = pane.total.saturating_add(increment.into());
+        changed |= total != pane.total;
+        pane.total = total;
+        let random_before = self.random;
+        let random = &mut self.random;
+        let counted = (pane.table).count(item, hash, increment, self.rows, &self.decay, random);
+        changed |= counted.changed || self.random != random_before;
+        let count = counted.max_count;
+
+        let (heap, candidates) = (&mut self.heap, &mut self.candidates);
+        let position = number.map_or(NONE, |number| candidates.get(number).positions[0]);
+        let mut left_heap = None;
+        if position != NONE {
+            if count >= heap.root_count() {
+                changed |= heap.set_count(position, count, candidates);
+            }
+        } else if heap.has_vacant_root() || count > heap.root_count() {
+            let entering = match number {
+                Some(number) => number,
+                None => {
+                    let entering = candidates.insert(item, hash.fingerprint, changes);
+                    candidates.get_mut(entering).closed =
+                        closed_sum(&self.panes, newest, item, hash, self.rows);
+                    entering
+                }
+            };
+            number = Some(entering);
+            left_heap = heap.replace_root(entering, count, candidates);
+            changed = true;
+        }
+
+        let mut left_list = None;
+        if let Some(number) = number {
+            let (list, candidate) = (&mut self.list, candidates.get(number));
+            let (position, count) = (
+                candidate.positions[1],
+                candidate.closed.saturating_add(count),
+            );
+            if count >= list.root_count() {
+                if position != NONE {
+                    changed |= list.set_count(position, count, candidates);
+                } else {
+                    left_list = list.replace_root(number, count, candidates);
+                    changed = true;
+                }
+            }
+        }
+        let expelled = self.remove_unused(left_heap, left_list, changes);
+        Ok(Added { expelled, changed })
+    }
+
+    /// Removes the candidates that left the heap and the list, unless something else keeps them. Returns the item that
+    /// left the list.
+    #[inline]
+    fn remove_unused(
+        &mut self,
+        left_heap: Option<u32>,
+        mut left_list: Option<u32>,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> Option<&[u8]> {
+        let (heap, list, candidates) = (&mut self.heap, &mut self.list, &mut self.candidates);
+        if let Some(number) = left_heap
+            && left_list != left_heap
+            && candidates.is_unused(number)
+        {
+            let item = candidates.remove(number, heap, list);
+            candidates.recycle(item, changes);
+            // The last candidate has got the number of the removed one.
+            if left_list == Some(candidates.len()) {
+                left_list = left_heap;
+            }
+        }
+        let number = left_list?;
+        if candidates.is_unused(number) {
+            let item = candidates.remove(number, heap, list);
+            return Some(candidates.recycle(item, changes));
+        }
+        Some(candidates.item(number))
+    }
+}
+
+/// The sum of the estimates of an item in all panes except the one in slot `newest`; at most 2^32 - 1. Cost: one
+/// bucket per row and pane.
+fn closed_sum(panes: &[Pane], newest: usize, item: &[u8], hash: &ItemHash, rows: Rows) -> u32 {
+    let closed = (panes.iter().enumerate())
+        .filter(|&(slot, pane)| slot != newest && pane.table.is_allocated());
+    closed.fold(0, |sum: u32, (_, pane)| {
+        sum.saturating_add(pane.table.estimate(item, hash, rows))
+    })
+}
+
+/// Requests the memory of an empty sketch and of its first table.
+fn request_memory(shape: Shape, window: Window, budget: Budget<'_>) -> Result<(), OutOfMemory> {
+    shape.request_memory(budget)?;
+    budget.request((window.live_panes() * size_of::<Pane>()) as u64)
+}
+
+impl PartialEq for TopKWindow {
+    /// Equality of the logical state, as [`Stored::digest`](crate::stored::Stored::digest) feeds it.
+    fn eq(&self, other: &Self) -> bool {
+        self.timeline == other.timeline
+            && self.shape == other.shape
+            && self.random == other.random
+            && self.panes == other.panes
+            && self.heap == other.heap
+            && self.list == other.list
+            && self.candidates == other.candidates
+    }
+}
+
+/// The blocks are the ring, the heap, the list, the kept ranking, the tables, and those of the candidates.
+impl Blocks for TopKWindow {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.panes);
+        self.heap.visit(visitor);
+        self.list.visit(visitor);
+        if let Some(ranking) = &*self.ranking.borrow() {
+            ranking.visit(visitor);
+        }
+        for pane in &self.panes {
+            pane.table.visit(visitor);
+        }
+        self.candidates.for_each_block(visitor);
+    }
+
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        const FIRST_TABLE: usize = 4;
+        match index {
+            0 => mover.relocate(&mut self.panes),
+            1 => self.heap.relocate(mover),
+            2 => self.list.relocate(mover),
+            3 => {
+                if let Some(ranking) = self.ranking.get_mut() {
+                    ranking.relocate(mover);
+                }
+            }
+            _ => {
+                let index = index - FIRST_TABLE;
+                match self.panes.get_mut(index) {
+                    Some(pane) => pane.table.relocate(mover),
+                    None => {
+                        let index = index - self.panes.len();
+                        return self.candidates.relocate_block(index, mover);
+                    }
+                }
+            }
+        }
+        true
+    }
+}

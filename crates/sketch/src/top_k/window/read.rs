@@ -1,0 +1,192 @@
+//! Reads. Each takes the number of the current pane. While that is the newest pane, the list answers. Later, when panes
+//! have expired that the next write will drop, the first read computes the list that the write will have, and keeps it
+//! for the reads that follow.
+
+use super::candidates::NONE;
+use super::expiry::{HashesAhead, Step};
+use super::members::Place;
+use super::ranking::select_largest;
+use super::{ItemHash, TopKWindow};
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
+use crate::memory::{OutOfMemory, with_capacity};
+use crate::top_k::pairs::Pairs;
+use std::cmp::Reverse;
+
+/// The list at a time after the newest pane.
+#[derive(Debug)]
+pub(super) struct Ranking {
+    /// The oldest live pane at that time.
+    oldest: u64,
+    /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
+    top: Pairs,
+}
+
+impl Ranking {
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        self.top.visit(visitor);
+    }
+
+    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
+        self.top.relocate(mover);
+    }
+}
+
+impl TopKWindow {
+    /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
+    /// in the order of their bytes. `current` is the number of the current pane. Copies no item.
+    ///
+    /// Cost: O(n + k log k) for n candidates. The first read in a pane after the newest one also takes the work of
+    /// [`Windowed::advance`](crate::window::Windowed::advance).
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses eight bytes per item of the list, twice.
+    pub fn list_at(
+        &self,
+        current: u64,
+    ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
+        let listed = match self.later_step(current) {
+            None => self.listed()?,
+            Some(step) if step.drops_all => Vec::new(),
+            Some(step) => self.with_ranking(&step, current, |top| {
+                let mut listed = with_capacity(top.len())?;
+                let largest_first = (0..top.len()).rev().map(|position| top.get(position));
+                listed.extend(largest_first.take_while(|&(count, _)| count > 0));
+                Ok(listed)
+            })?,
+        };
+        Ok(listed
+            .into_iter()
+            .map(|(count, number_plus_1)| (self.candidates.item(number_plus_1 - 1), count)))
+    }
+
+    /// Whether the item is in the list when `current` is the current pane. Cost: one pass over the item and a hash
+    /// lookup; after the newest pane also one bucket per row and live pane, log2(k) comparisons, and the first read takes
+    /// the work of [`TopKWindow::list_at`].
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses eight bytes per item of the list. Only in panes after the newest one.
+    pub fn query_at(&self, item: &[u8], current: u64) -> Result<bool, OutOfMemory> {
+        let hash = ItemHash::new(item, self.rows);
+        let Some(number) = self.candidates.find(item, hash.fingerprint) else {
+            return Ok(false);
+        };
+        let candidate = self.candidates.get(number);
+        let Some(step) = self.later_step(current) else {
+            return Ok(candidate.positions[Place::List as usize] != NONE);
+        };
+        if step.drops_all {
+            return Ok(false);
+        }
+        let wanted = (
+            self.counts_after(&step, candidate, &hash).sum,
+            Reverse(item),
+        );
+        self.with_ranking(&step, current, |top| {
+            let (mut low, mut high) = (0, top.len());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let (count, number_plus_1) = top.get(middle);
+                let is_below = match number_plus_1.checked_sub(1) {
+                    None => true,
+                    Some(number) => (count, Reverse(self.candidates.item(number))) < wanted,
+                };
+                if is_below {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            Ok(low < top.len() && top.get(low).1 == number + 1)
+        })
+    }
+
+    /// The estimated number of occurrences of an item in the panes that are live when `current` is the current pane;
+    /// see [`TopKWindow::count_hashed_at`].
+    #[must_use]
+    pub fn count_at(&self, item: &[u8], current: u64) -> u32 {
+        self.count_hashed_at(item, &ItemHash::new(item, self.rows), current)
+    }
+
+    /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in the panes that are live
+    /// when `current` is the current pane: the sum of the largest counts of the buckets that hold its fingerprint, at
+    /// most 2^32 - 1. Cost: one bucket per row and live pane and, beyond seven rows, one pass over the item per eight
+    /// rows and pane.
+    #[must_use]
+    pub fn count_hashed_at(&self, item: &[u8], hash: &ItemHash, current: u64) -> u32 {
+        let tables = (self.timeline.live_at(current)).map(|pane| &self.pane(pane).table);
+        tables
+            .filter(|table| table.is_allocated())
+            .fold(0, |sum: u32, table| {
+                sum.saturating_add(table.estimate(item, hash, self.rows))
+            })
+    }
+
+    /// Whether a read at a time after the newest pane has kept its list, which takes memory until the next write.
+    #[must_use]
+    pub fn has_kept_list(&self) -> bool {
+        self.ranking.borrow().is_some()
+    }
+
+    /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
+    fn listed(&self) -> Result<Vec<(u32, u32)>, OutOfMemory> {
+        let elements = || {
+            let positions =
+                (self.candidates.iter()).map(|candidate| candidate.positions[Place::List as usize]);
+            positions
+                .filter(|&position| position != NONE)
+                .map(|position| self.list.elements.get(position as usize))
+                .filter(|&(count, _)| count > 0)
+        };
+        let mut listed = with_capacity(elements().count())?;
+        listed.extend(elements());
+        listed.sort_unstable_by_key(|&(count, number_plus_1): &(u32, u32)| {
+            (Reverse(count), self.candidates.item(number_plus_1 - 1))
+        });
+        Ok(listed)
+    }
+
+    /// The step to the pane `current`; `None` if the list answers reads there.
+    fn later_step(&self, current: u64) -> Option<Step> {
+        if current <= self.timeline.newest() {
+            return None;
+        }
+        let step = self.step_to(*self.timeline.live_at(current).start());
+        (!step.is_idle).then_some(step)
+    }
+
+    /// Calls `read` with the list after a step that does not drop all panes: (count, candidate + 1), the smallest count
+    /// first.
+    fn with_ranking<T>(
+        &self,
+        step: &Step,
+        current: u64,
+        read: impl FnOnce(&Pairs) -> Result<T, OutOfMemory>,
+    ) -> Result<T, OutOfMemory> {
+        let oldest = *self.timeline.live_at(current).start();
+        let mut kept = self.ranking.borrow_mut();
+        let ranking = match &mut *kept {
+            Some(ranking) if ranking.oldest == oldest => ranking,
+            other => {
+                *other = None;
+                let mut top = Pairs::zeroed(self.k().min(self.candidates.len()).into())?;
+                let mut hashes = HashesAhead::default();
+                let counts = (0..self.candidates.len()).map(|number| {
+                    let hash = hashes.hash(self, step, number);
+                    let candidate = self.candidates.get(number);
+                    (self.counts_after(step, candidate, &hash).sum, number)
+                });
+                select_largest(&mut top, counts, &self.candidates);
+                other.insert(Ranking { oldest, top })
+            }
+        };
+        read(&ranking.top)
+    }
+
+    /// Frees the list that a read has kept.
+    #[inline]
+    pub(super) fn forget_ranking(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
+        if let Some(ranking) = self.ranking.get_mut().take() {
+            ranking.visit(&mut changes.freed);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Memory: requested before it is allocated, recorded, and at most that of one sketch per pane and two more.
+
+use super::super::TopKWindow;
+use super::{Step, current, digest, listed, saved, sketch, steps};
+use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
+use crate::memory::Budget;
+use crate::stored::Stored;
+use crate::top_k::TopK;
+use crate::window::{Window, Windowed};
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::HashSet;
+
+/// Adds up the bytes of the blocks.
+#[derive(Default)]
+struct Bytes(usize);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += vec.capacity() * size_of::<T>();
+    }
+}
+
+fn bytes(blocks: &impl Blocks) -> usize {
+    let mut bytes = Bytes::default();
+    blocks.for_each_block(&mut bytes);
+    bytes.0
+}
+
+fn blocks(sketch: &TopKWindow) -> Vec<usize> {
+    let mut blocks = Addresses::default();
+    sketch.for_each_block(&mut blocks);
+    blocks.0
+}
+
+/// Every pane has other items, so that the candidates are as many as possible.
+#[test]
+fn a_sketch_takes_at_most_the_memory_of_one_per_pane_and_two_more() {
+    for (k, width, depth) in [
+        (10, 8, 7),
+        (100, 8, 7),
+        (100, 1000, 5),
+        (128, 1000, 5),
+        (1000, 8000, 5),
+    ] {
+        for panes in [1, 12, 60] {
+            let mut window = sketch(k, width, depth, 0.9, panes);
+            let mut classic = TopK::new(k, width, depth, 0.9, Budget::UNLIMITED).unwrap();
+            let mut next = 0u64;
+            for pane in 0..=2 * panes {
+                window.advance(pane);
+                for _ in 0..k + k / 4 {
+                    next += 1;
+                    window.add(format!("{next:016}").as_bytes(), 5).unwrap();
+                    classic.add(format!("{next:016}").as_bytes(), 5).unwrap();
+                }
+            }
+            let (window, classic) = (bytes(&window), bytes(&classic));
+            println!(
+                "k {k}, {width} x {depth}, {panes} panes: {:.3} x panes + 2",
+                window as f64 / (classic as f64 * (panes + 2) as f64)
+            );
+            assert!(
+                window <= classic * (panes as usize + 2),
+                "k {k}, {panes} panes: {window}, {classic}"
+            );
+        }
+    }
+}
+
+#[test]
+fn creation_requests_the_table_the_list_and_the_panes() {
+    let requested = Cell::new(0);
+    let window = Window::new(1000, 12).unwrap();
+    let allows = |bytes| {
+        requested.set(requested.get() + bytes);
+        true
+    };
+    let sketch = TopKWindow::new(10, 50, 5, 0.9, window, Budget::new(&allows)).unwrap();
+    assert_eq!(requested.get(), 50 * 5 * 8 + 10 * 32 + 13 * 32);
+    assert_eq!(bytes(&sketch), 10 * 16 + 13 * 32);
+    for allowed in [0u64, 50 * 5 * 8 + 10 * 32] {
+        let left = Cell::new(allowed);
+        let allows = |bytes: u64| {
+            let enough = left.get().checked_sub(bytes);
+            left.set(enough.unwrap_or(0));
+            enough.is_some()
+        };
+        assert!(TopKWindow::new(10, 50, 5, 0.9, window, Budget::new(&allows)).is_err());
+    }
+}
+
+#[test]
+fn every_block_is_visited_and_moved_once() {
+    let mut moved = sketch(3, 40, 9, 0.9, 4);
+    // The ring, the heap, the list.
+    assert_eq!(blocks(&moved).len(), 3);
+    let mut stayed = moved.try_clone().unwrap();
+    for number in 0..300u32 {
+        let item = [
+            b"item".repeat(number as usize % 7),
+            (number % 50).to_le_bytes().to_vec(),
+        ]
+        .concat();
+        assert_eq!(
+            moved.add(&item, number % 50),
+            stayed.add(&item, number % 50)
+        );
+        // Keeps a ranking.
+        let later = moved.timeline().newest() + 1;
+        assert_eq!(listed(&moved, later), listed(&stayed, later));
+        let before = blocks(&moved);
+        assert_eq!(before.iter().collect::<HashSet<_>>().len(), before.len());
+        let mut mover = MovesAll::default();
+        let mut index = 0;
+        while moved.relocate_block(index, &mut mover) {
+            index += 1;
+        }
+        assert_eq!(
+            (mover.moves, blocks(&moved).len()),
+            (before.len(), before.len())
+        );
+        assert_eq!(moved, stayed);
+        if number % 20 == 0 {
+            assert_eq!(moved.advance(later), stayed.advance(later));
+        }
+    }
+    // Also four tables (one pane is empty), the ranking, three blocks of the candidates.
+    assert!(blocks(&moved).len() > 3 + 4 + 1 + 3);
+}
+
+#[test]
+fn a_window_that_expires_frees_its_memory() {
+    let mut sketch = sketch(100, 100, 5, 0.9, 12);
+    let empty = bytes(&sketch);
+    for pane in 0..20 {
+        sketch.advance(pane);
+        for number in 0..300u32 {
+            sketch
+                .add(&(number * (pane as u32 + 1)).to_le_bytes(), 1)
+                .unwrap();
+        }
+    }
+    assert!(bytes(&sketch) > empty + 13 * 4000);
+    sketch.advance(100);
+    // The smallest index, and room for the first candidates.
+    assert!(bytes(&sketch) <= empty + 1024, "{}", bytes(&sketch) - empty);
+}
+
+proptest! {
+    /// The blocks that are recorded as allocated and not freed are the present ones.
+    #[test]
+    fn every_change_of_blocks_is_recorded(
+        k in 1u64..10, panes in 1u64..4, steps in steps(), long in 0usize..9000,
+    ) {
+        let mut sketch = sketch(k, 20, 2, 0.9, panes);
+        let mut live = blocks(&sketch);
+        for step in steps {
+            let mut changes = BlockChanges::<Addresses>::default();
+            match step {
+                Step::Add(mut item, increment) => {
+                    if increment == 3 {
+                        item.resize(long, 1);
+                    }
+                    let hash = sketch.hash(&item);
+                    let before = bytes(&sketch);
+                    let growth = sketch.growth(&item, &hash) as usize;
+                    sketch.add_hashed(&item, &hash, increment, Budget::UNLIMITED, &mut changes).unwrap();
+                    prop_assert!(bytes(&sketch) <= before + growth);
+                }
+                Step::Advance(ahead) => {
+                    let pane = sketch.timeline().newest() + ahead;
+                    sketch.advance_recorded(pane, &mut changes);
+                }
+                Step::Read(ahead) => {
+                    listed(&sketch, current(&sketch, ahead));
+                    live = blocks(&sketch);
+                    continue;
+                }
+            }
+            live.extend(changes.allocated.0);
+            for freed in changes.freed.0 {
+                let at = live.iter().position(|&block| block == freed);
+                live.swap_remove(at.expect("a freed block was allocated"));
+            }
+            let mut present = blocks(&sketch);
+            present.sort_unstable();
+            live.sort_unstable();
+            prop_assert_eq!(&present, &live);
+        }
+    }
+
+    #[test]
+    fn a_refused_addition_changes_nothing(k in 1u64..6, steps in steps(), allowed in 0u64..700) {
+        let mut sketch = sketch(k, 10, 2, 0.9, 3);
+        for step in steps {
+            match step {
+                Step::Add(item, increment) => {
+                    let before = (saved(&sketch), digest(&sketch));
+                    let hash = sketch.hash(&item);
+                    let left = Cell::new(allowed);
+                    let allows = |bytes: u64| {
+                        let enough = left.get().checked_sub(bytes);
+                        left.set(enough.unwrap_or(0));
+                        enough.is_some()
+                    };
+                    let mut changes = BlockChanges::<()>::default();
+                    if sketch.add_hashed(&item, &hash, increment, Budget::new(&allows), &mut changes).is_err() {
+                        prop_assert_eq!((saved(&sketch), digest(&sketch)), before);
+                        sketch.add(&item, increment).unwrap();
+                    }
+                }
+                Step::Advance(ahead) => {
+                    sketch.advance(sketch.timeline().newest() + ahead);
+                }
+                Step::Read(_) => {}
+            }
+        }
+    }
+}
