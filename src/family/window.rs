@@ -3,7 +3,7 @@
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::Entry;
-use roughly_sketch::window::{Timeline, Window, WindowError};
+use roughly_sketch::window::{Window, WindowError};
 
 /// The end of a command that creates a key: `[WINDOW ms [PANES n]]`.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct WindowOption {
     /// The number of arguments before the option.
     pub len: usize,
     /// The arguments of the numbers.
-    window: usize,
+    ms: usize,
     panes: Option<usize>,
 }
 
@@ -33,16 +33,16 @@ impl WindowOption {
         };
         Ok(Some(Self {
             len,
-            window: len + 1,
+            ms: len + 1,
             panes,
         }))
     }
 
-    /// An empty timeline with this window. Must be called when all other arguments were checked.
+    /// The window. Must be called when all other arguments were checked.
     ///
     /// # Errors
     /// If a number is out of range, or `sketch-windows` disables windows.
-    pub fn timeline(self, call: &Call<'_>) -> Result<Timeline, Error> {
+    pub fn window(self, call: &Call<'_>) -> Result<Window, Error> {
         const BAD_PANES: &std::ffi::CStr =
             c"ERR PANES must be between 1 and 1000, and at most WINDOW";
         // An invalid number becomes 0, which is out of range.
@@ -50,7 +50,7 @@ impl WindowOption {
             let number = call.arg(argument).integer();
             number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
         };
-        let ms = number(self.window);
+        let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
         let window = Window::new(ms, panes).map_err(|error| match error {
             WindowError::InvalidLength => {
@@ -61,7 +61,7 @@ impl WindowOption {
         if !call.allows_windows() {
             return Err(c"ERR sketches with a window are disabled (sketch-windows)".into());
         }
-        Ok(Timeline::new(window))
+        Ok(window)
     }
 }
 

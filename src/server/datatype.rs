@@ -9,7 +9,7 @@ use super::log;
 use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
-use super::window::AdvanceTo;
+use super::window::Panes;
 use redis_module::raw;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, c_int, c_void};
@@ -52,8 +52,8 @@ pub trait DataType: Stored + Send + 'static {
     /// AOF.
     const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
-    /// How a value with a window advances to the pane of a time; `None` for a type without windows.
-    const ADVANCE_TO: Option<AdvanceTo<Self>> = None;
+    /// Access to the panes of a value; `None` for a type without windows.
+    const PANES: Option<Panes<Self>> = None;
 
     /// The registration of this type: a static that no other type uses.
     fn registration() -> &'static Registration;

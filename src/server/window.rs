@@ -9,6 +9,8 @@ use super::config::{Accepted, Rejection, Setting};
 use super::counted::Counted;
 use super::datatype::DataType;
 use super::key::{AnyReadKey, AnyWriteKey};
+use super::memory_usage::MemoryUsage;
+use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{OutOfMemory, with_capacity};
 use roughly_sketch::window::{Window, Windowed};
 use std::ffi::CStr;
@@ -39,14 +41,28 @@ pub const ADVANCE: &CStr = c"SKETCH.ADVANCE";
 /// The keyspace event of an advance.
 const ADVANCE_EVENT: &CStr = c"sketch.advance";
 
-/// Advances a value of `T` to the pane of a time in milliseconds since the Unix epoch. Returns the pane if it is a new
-/// one.
-pub type AdvanceTo<T> = fn(&mut T, u64) -> Option<u64>;
+/// The panes of values of `T`. Times are in milliseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct Panes<T> {
+    /// The number of the pane at a time.
+    at: fn(&T, u64) -> u64,
+    /// Advances a value to the pane at a time, and records the change of its blocks. Returns the pane if it is a new one.
+    advance_to: fn(&mut T, u64, &mut BlockChanges<MemoryUsage>) -> Option<u64>,
+}
 
-/// The [`DataType::ADVANCE_TO`] of a sketch with a window.
-pub fn advance_to<T: Windowed>(value: &mut T, unix_ms: u64) -> Option<u64> {
-    let pane = value.timeline().window().pane_at(unix_ms);
-    value.advance(pane).then_some(value.timeline().newest())
+impl<T: Windowed> Panes<T> {
+    /// The [`DataType::PANES`] of a sketch with a window.
+    #[must_use]
+    pub const fn of_sketch() -> Self {
+        Self {
+            at: |value, unix_ms| value.timeline().window().pane_at(unix_ms),
+            advance_to: |value, unix_ms, changes| {
+                let pane = value.timeline().window().pane_at(unix_ms);
+                let advanced = value.advance_recorded(pane, changes);
+                advanced.then_some(value.timeline().newest())
+            },
+        }
+    }
 }
 
 impl Call<'_> {
@@ -57,17 +73,24 @@ impl Call<'_> {
         ENABLED.load(Ordering::Relaxed) || self.must_obey()
     }
 
+    /// The number of the current pane of a value, for reads; 0 for a sketch without a window.
+    #[must_use]
+    #[inline]
+    pub fn current_pane<T: DataType>(&self, value: &T) -> u64 {
+        T::PANES.map_or(0, |panes| (panes.at)(value, self.unix_ms()))
+    }
+
     /// Advances the value of the key in argument 1 to the current pane, if it has a window, and replicates the advance.
     pub(super) fn advance<T: DataType>(&mut self, counted: &mut Counted<T>) {
-        let Some(advance_to) = T::ADVANCE_TO else {
+        let Some(panes) = T::PANES else {
             return;
         };
         if self.must_obey() {
             return;
         }
-        let unix_ms = self.unix_ms();
-        if let Some(pane) = advance_to(&mut counted.value, unix_ms) {
-            counted.recount();
+        let (unix_ms, mut changes) = (self.unix_ms(), BlockChanges::default());
+        if let Some(pane) = (panes.advance_to)(&mut counted.value, unix_ms, &mut changes) {
+            counted.count_changes(&changes);
             let (key, pane) = (self.arg(1).bytes(), pane.to_string());
             self.replicate(ADVANCE, &[key, pane.as_bytes()]);
             self.pending_advance = true;

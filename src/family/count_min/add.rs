@@ -1,10 +1,13 @@
 //! CMS.INCRBY.
 
-use super::{NOT_FOUND, check_work};
+use super::{NO_PANE_MEMORY, NOT_FOUND, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::datatype::DataType;
+use crate::server::key::{Entry, WriteKey, for_either};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::{CountMin, CountMinError};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Sketch};
+use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
 const FIRST_ITEM: usize = 2;
@@ -12,15 +15,18 @@ const FIRST_ITEM: usize = 2;
 const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
+const NO_DECREMENTS: &CStr = c"CMS: a sketch with a window cannot be decremented";
 
 /// CMS.INCRBY key item increment [item increment …]
 pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let key = call.write::<CountMin>(1);
+    for_either!(call.write_either::<CountMin, CountMinWindow>(1), key => incrby_in(call, key))
+}
+
+fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) -> Result<(), Error> {
     let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
-    let sketch = entry.value();
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
     let mut item = FIRST_ITEM;
@@ -35,10 +41,11 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
             }
             Err(error) => {
                 outcome.refuse(call, item);
-                call.reply_error(match error {
-                    CountMinError::Underflow => UNDERFLOW,
-                    _ => OVERFLOW,
-                });
+                match error {
+                    CountMinError::Underflow => call.reply_error(UNDERFLOW),
+                    CountMinError::OutOfMemory(_) => call.reply_memory_error(NO_PANE_MEMORY),
+                    _ => call.reply_error(OVERFLOW),
+                }
             }
         }
         item += 2;
@@ -46,9 +53,16 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() == 4 {
         // The increment is parsed once.
         let by = call.arg(3).integer().ok_or(NOT_INTEGER)?;
-        check_work(call, sketch, 2)?;
+        check_sign::<T>(by)?;
+        let ready = Ready::new(call, &mut entry)?;
         call.reply_array(1);
-        record(call, by, sketch.increment(call.arg(2).bytes(), by));
+        let allows = |_| ready.has_memory;
+        let item = call.arg(2).bytes();
+        let result = entry
+            .value()
+            .increment_within(item, by, Budget::new(&allows));
+        record(call, by, result);
+        ready.recount(&mut entry);
     } else {
         // All increments are checked before the first item is counted. Parsing them twice is cheaper than storing
         // them.
@@ -56,12 +70,58 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
         if increments.clone().any(|by| by.is_none()) {
             return Err(NOT_INTEGER.into());
         }
-        check_work(call, sketch, 2)?;
+        increments.clone().flatten().try_for_each(check_sign::<T>)?;
+        let ready = Ready::new(call, &mut entry)?;
         let items = call.args_from(2).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let increments = increments.map(Option::unwrap_or_default);
-        sketch.increment_all(items.zip(increments), |by, result| record(call, by, result));
+        let allows = |_| ready.has_memory;
+        let pairs = items.zip(increments);
+        entry
+            .value()
+            .increment_all_within(pairs, Budget::new(&allows), |by, result| {
+                record(call, by, result);
+            });
+        ready.recount(&mut entry);
     }
     outcome.finish(call, entry, c"cms.incrby");
     Ok(())
+}
+
+/// Refuses a negative increment of a sketch with a window.
+fn check_sign<T: DataType>(by: i64) -> Result<(), Error> {
+    if by < 0 && T::PANES.is_some() {
+        return Err(NO_DECREMENTS.into());
+    }
+    Ok(())
+}
+
+/// A sketch that is ready for increments.
+struct Ready {
+    /// Whether the memory for a new pane is allowed.
+    has_memory: bool,
+    may_change_memory: bool,
+}
+
+impl Ready {
+    /// Checks the work, advances the sketch to the current pane, and requests the memory of a new pane.
+    fn new<T: Sketch + DataType>(call: &mut Call<'_>, entry: &mut Entry<T>) -> Result<Self, Error> {
+        check_work(call, entry.value(), 2)?;
+        entry.advance(call);
+        let sketch = entry.value();
+        Ok(Self {
+            has_memory: match sketch.growth() {
+                0 => true,
+                bytes => call.allows_addition(bytes),
+            },
+            may_change_memory: sketch.may_change_memory(),
+        })
+    }
+
+    /// Must be called after the increments: counts the memory that they allocated and freed.
+    fn recount<T: DataType>(self, entry: &mut Entry<T>) {
+        if self.may_change_memory {
+            entry.recount();
+        }
+    }
 }

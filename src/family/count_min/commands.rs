@@ -3,7 +3,7 @@
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler, merge_handler};
-use roughly_sketch::count_min::CountMin;
+use roughly_sketch::count_min::{CountMin, CountMinWindow};
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
 
@@ -23,6 +23,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"width"),
             Arg::integer(c"depth"),
             CELL_SIZE,
+            Arg::WINDOW,
         ],
         ..CREATE
     },
@@ -35,6 +36,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"error"),
             Arg::double(c"probability"),
             CELL_SIZE,
+            Arg::WINDOW,
         ],
         ..CREATE
     },
@@ -58,6 +60,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cms.query",
         handler: handler(query::query),
         arity: -3,
+        tips: DONT_CACHE,
         summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
@@ -89,7 +92,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.scandump",
-        handler: handler(chunks::scandump::<CountMin>),
+        handler: handler(chunks::scandump_either::<CountMin, CountMinWindow>),
         summary:
             c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
         since: Some(c"0.1.0"),
@@ -97,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.loadchunk",
-        handler: handler(chunks::loadchunk::<CountMin>),
+        handler: handler(chunks::loadchunk_either::<CountMin, CountMinWindow>),
         summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK

@@ -1,20 +1,23 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
+use crate::family::window::{WindowOption, store_new};
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinError, dimensions_for};
+use roughly_sketch::count_min::{
+    CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
+};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Window;
 use std::ffi::CStr;
 
-/// The number of arguments without and with a cell size.
+/// The number of arguments without and with a cell size, and without a window.
 const ARGUMENTS: [usize; 2] = [4, 6];
 
-/// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8]
+/// CMS.INITBYDIM key width depth [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n]]
 pub fn initbydim(call: &mut Call<'_>) -> Result<(), Error> {
     create(call, c"cms.initbydim", dimensions)
 }
 
-/// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8]
+/// CMS.INITBYPROB key error probability [CELL_SIZE 1|2|4|8] [WINDOW ms [PANES n]]
 pub fn initbyprob(call: &mut Call<'_>) -> Result<(), Error> {
     create(call, c"cms.initbyprob", bounds)
 }
@@ -53,34 +56,44 @@ fn create(
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    if !ARGUMENTS.contains(&call.len()) {
+    let option = WindowOption::at_end(call, &ARGUMENTS)?;
+    let len = option.map_or(call.len(), |option| option.len);
+    if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let mut key = call.write::<CountMin>(1);
-    if !matches!(key.get(), Slot::Missing) {
+    let key = call.write_any(1);
+    if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }
     let dimensions = read(call)?;
-    let cell_size = cell_size(call)?;
+    let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions.map_err(error_text)?;
-    let sketch = CountMin::new(
-        width,
-        depth,
-        cell_size,
-        Budget::new(&|bytes| call.allows_bytes(bytes)),
-    );
-    let entry = key.create(sketch.map_err(error_text)?)?;
-    replicate(call, width, depth, cell_size);
-    entry.store();
+    let window = option.map(|option| option.window(call)).transpose()?;
+    let allows = |bytes| call.allows_bytes(bytes);
+    let budget = Budget::new(&allows);
+    match window {
+        None => {
+            let sketch = CountMin::new(width, depth, cell_size, budget);
+            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            replicate(call, width, depth, cell_size, None);
+            entry.store();
+        }
+        Some(window) => {
+            let sketch = CountMinWindow::new(width, depth, cell_size, window, budget);
+            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            replicate(call, width, depth, cell_size, Some(window));
+            store_new(call, entry);
+        }
+    }
     call.signal_changed(1, event);
     call.reply_ok();
     Ok(())
 }
 
-/// The cell size in arguments 4 and 5; the default if there are no such arguments.
-fn cell_size(call: &Call<'_>) -> Result<CellSize, Error> {
+/// The cell size in arguments 4 and 5; the default if the command has only `len` arguments.
+fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
     const INVALID: &CStr = c"CMS: invalid cell size";
-    if call.len() == ARGUMENTS[0] {
+    if len == ARGUMENTS[0] {
         return Ok(CellSize::default());
     }
     if !call.arg(4).is("CELL_SIZE") {
@@ -102,13 +115,23 @@ fn error_text(error: CountMinError) -> Error {
     }
 }
 
-fn replicate(call: &mut Call<'_>, width: u64, depth: u64, cell_size: CellSize) {
+fn replicate(
+    call: &mut Call<'_>,
+    width: u64,
+    depth: u64,
+    cell_size: CellSize,
+    window: Option<Window>,
+) {
     let key = call.arg(1).bytes();
     let [width, depth, bytes] = [width, depth, cell_size.bytes()].map(|n| n.to_string());
     let mut arguments = vec![key, width.as_bytes(), depth.as_bytes()];
     // RedisBloom up to 8.10 does not accept the keyword.
     if cell_size != CellSize::default() {
         arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
+    }
+    let numbers = window.map(|window| [window.ms(), window.panes()].map(|n| n.to_string()));
+    if let Some([ms, panes]) = &numbers {
+        arguments.extend([&b"WINDOW"[..], ms.as_bytes(), b"PANES", panes.as_bytes()]);
     }
     call.replicate(c"CMS.INITBYDIM", &arguments);
 }

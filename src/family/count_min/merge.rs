@@ -4,8 +4,10 @@ use super::NOT_FOUND;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::count_min::{CountMin, CountMinError, MergeSource};
-use roughly_sketch::memory::with_capacity;
+use crate::server::datatype::DataType;
+use crate::server::key::{Either, Slot, WriteKey};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource, Sketch};
+use roughly_sketch::memory::{Budget, with_capacity};
 use std::ffi::CStr;
 
 const NUMKEYS: NumkeysErrors = NumkeysErrors {
@@ -13,31 +15,53 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
     not_positive: c"CMS: Number of keys must be positive",
 };
 const NO_MEMORY: &CStr = c"CMS: Insufficient memory to merge";
+const OTHER_WINDOW: &CStr = c"CMS: window/panes is not equal";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
+    match call.write_either::<CountMin, CountMinWindow>(1) {
+        Either::Plain(key) => merge_into::<CountMin, CountMinWindow>(call, key),
+        Either::Windowed(key) => merge_into::<CountMinWindow, CountMin>(call, key),
+    }
+}
+
+/// Merges into a sketch of type `T`. Sources of type `O` have another window.
+fn merge_into<T: Sketch + DataType, O: DataType>(
+    call: &mut Call<'_>,
+    mut key: WriteKey<T>,
+) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    call.write::<CountMin>(1).get().or_missing(NOT_FOUND)?;
+    key.get().or_missing(NOT_FOUND)?;
+    drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let mut weighted = with_capacity(numkeys).map_err(|_| NO_MEMORY)?;
-    let keys = call.merge::<CountMin>(1, FIRST_SOURCE..end);
+    let keys = call.merge::<T>(1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
+    let other = keys.first_of::<O>();
+    if T::PANES.is_some() {
+        // The destination advances only if no argument is wrong.
+        let (destination, sources) = keys.get();
+        weighted(
+            call,
+            end,
+            destination.or_missing(NOT_FOUND)?,
+            sources,
+            other,
+        )?;
+        keys.advance(call);
+    }
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
-    // There are weights for all sources or for none.
-    let mut weights = call.args_from(end + 1);
-    for source in sources {
-        let weight = weights.next().map_or(Some(1), Argument::integer);
-        let weight = weight.ok_or(c"CMS: invalid weight value")?;
-        let sketch = source.or_missing(NOT_FOUND)?;
-        if let Some(sketch) = sketch {
-            destination.check_source(sketch).map_err(error_text)?;
-        }
-        weighted.push(MergeSource { sketch, weight });
+    let weighted = weighted(call, end, destination, sources, other)?;
+    let allows = |bytes| call.allows_addition(bytes);
+    let changed = destination.merge_within(&weighted, max_bytes(call), Budget::new(&allows));
+    if T::PANES.is_some() {
+        keys.recount();
     }
-    let changed = destination.merge_within(&weighted, max_bytes(call));
-    let changed = changed.map_err(error_text)?;
+    let changed = changed.map_err(|error| match error {
+        CountMinError::OutOfMemory(_) => call.memory_error(NO_MEMORY),
+        _ => error_text(error),
+    })?;
     drop(keys);
     if changed {
         call.replicate_verbatim();
@@ -45,6 +69,32 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     }
     call.reply_ok();
     Ok(())
+}
+
+/// The sources with their weights, which begin after argument `end`. There are weights for all sources or for none. The
+/// source with the number `other` has another window than the destination.
+fn weighted<'a, T: Sketch>(
+    call: &Call<'_>,
+    end: usize,
+    destination: &T,
+    sources: impl Iterator<Item = Slot<Option<&'a T>>>,
+    other: Option<usize>,
+) -> Result<Vec<MergeSource<'a, T>>, Error> {
+    let mut weighted = with_capacity(end - FIRST_SOURCE).map_err(|_| NO_MEMORY)?;
+    let mut weights = call.args_from(end + 1);
+    for (number, source) in sources.enumerate() {
+        let weight = weights.next().map_or(Some(1), Argument::integer);
+        let weight = weight.ok_or(c"CMS: invalid weight value")?;
+        if Some(number) == other {
+            return Err(OTHER_WINDOW.into());
+        }
+        let sketch = source.or_missing(NOT_FOUND)?;
+        if let Some(sketch) = sketch {
+            destination.check_source(sketch).map_err(error_text)?;
+        }
+        weighted.push(MergeSource { sketch, weight });
+    }
+    Ok(weighted)
 }
 
 /// The number of sources. The number of arguments must match it.
@@ -71,6 +121,7 @@ fn error_text(error: CountMinError) -> Error {
     match error {
         CountMinError::DimensionMismatch => c"CMS: width/depth is not equal".into(),
         CountMinError::CellSizeMismatch => c"CMS: cell size is not equal".into(),
+        CountMinError::WindowMismatch => OTHER_WINDOW.into(),
         CountMinError::OutOfMemory(_) => NO_MEMORY.into(),
         CountMinError::TooMuchWork(_) => {
             c"CMS: too much work for one merge, merge fewer sources at a time".into()

@@ -1,4 +1,5 @@
-//! Count-min sketches: `CMS.*` and the type `CMSk-TYPE` (spec: count-min-sketch.md).
+//! Count-min sketches: `CMS.*` and the types `CMSk-TYPE` and, with a window, `cmswindow` (spec: count-min-sketch.md,
+//! window.md).
 
 mod add;
 mod commands;
@@ -11,8 +12,8 @@ use crate::family::chunks::{BAD_DATA, Chunked};
 use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::Stats;
-use roughly_sketch::count_min::CountMin;
+use crate::server::window::Panes;
+use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
@@ -20,7 +21,10 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cms",
     since: c"2.0.0",
-    data_types: &[module::data_type::<CountMin>()],
+    data_types: &[
+        module::data_type::<CountMin>(),
+        module::windowed_type::<CountMinWindow>(),
+    ],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
@@ -38,9 +42,17 @@ impl DataType for CountMin {
     fn defaults() {}
 }
 
-/// The family's counters.
-pub fn stats() -> &'static Stats {
-    &CountMin::registration().stats
+static WINDOW_REGISTRATION: Registration = Registration::new(CountMinWindow::TYPE_NAME);
+
+impl DataType for CountMinWindow {
+    const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
+    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
+
+    fn registration() -> &'static Registration {
+        &WINDOW_REGISTRATION
+    }
+
+    fn defaults() {}
 }
 
 const NOT_FOUND: &CStr = c"CMS: key does not exist";
@@ -51,11 +63,20 @@ impl Chunked for CountMin {
     const NO_MEMORY: &'static CStr = BAD_DATA;
 }
 
+impl Chunked for CountMinWindow {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
+    const NO_MEMORY: &'static CStr = BAD_DATA;
+}
+
+/// No memory for the counts of a pane.
+const NO_PANE_MEMORY: &CStr = c"CMS: Insufficient memory for a pane";
+
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
 /// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]. Each item has
 /// `args_per_item` arguments. Commands from a primary or an AOF are not refused.
-fn check_work(call: &Call<'_>, sketch: &CountMin, args_per_item: usize) -> Result<(), Error> {
+fn check_work(call: &Call<'_>, sketch: &impl Sketch, args_per_item: usize) -> Result<(), Error> {
     let items = call
         .args_from(2)
         .step_by(args_per_item)

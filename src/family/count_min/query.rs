@@ -2,15 +2,21 @@
 
 use super::{NOT_FOUND, check_work};
 use crate::server::call::{Call, Error};
-use roughly_sketch::count_min::CountMin;
+use crate::server::datatype::DataType;
+use crate::server::key::{ReadKey, for_either};
+use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 
 /// CMS.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<CountMin>(1);
+    for_either!(call.read_either::<CountMin, CountMinWindow>(1), key => query_in(call, &key))
+}
+
+fn query_in<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
     check_work(call, sketch, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
     call.reply_array(items.len());
-    sketch.query_all(items, |estimate| call.reply_count(estimate));
+    let current = call.current_pane(sketch);
+    sketch.query_all_at(items, current, |estimate| call.reply_count(estimate));
     Ok(())
 }

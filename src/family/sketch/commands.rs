@@ -12,6 +12,7 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Returns the window of a sketch: its length, its panes, and the number of items per pane",
         complexity: c"O(n), n the number of panes",
+        since: Some(c"0.1.0"),
         ..Command::READ
     },
     Command {
@@ -22,7 +23,8 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         keys: &[KeySpec::UPDATE],
         summary: c"Advances the window of a sketch to a later pane, which expires older panes",
-        complexity: c"O(n), n the number of panes, plus a bounded part of the work to remove expired items",
+        complexity: c"O(n) for CMS, n the number of panes; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
+        since: Some(c"0.1.0"),
         args: &[Arg::KEY, Arg::integer(c"pane")],
         ..Command::WRITE
     },

@@ -1,30 +1,41 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, parse_all, stats};
+use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::datatype::DataType;
+use crate::server::key::{WriteKey, for_either};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::{DigestError, TDigest};
+use roughly_sketch::t_digest::{DigestError, QuantileSketch, TDigest, TDigestWindow};
 
 /// TDIGEST.ADD key value [value …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<TDigest>(1);
-    let digest = key.get().or_missing(NOT_FOUND)?;
+    for_either!(call.write_either::<TDigest, TDigestWindow>(1), key => add_to(call, key))
+}
+
+fn add_to<T: QuantileSketch + DataType>(
+    call: &mut Call<'_>,
+    key: WriteKey<T>,
+) -> Result<(), Error> {
+    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
     let values = parse_all(call, 2, sample)?;
+    entry.advance(call);
+    let digest = entry.value();
     let blocks = digest.block_bytes();
     let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
     if digest.block_bytes() != blocks {
-        key.recount();
+        entry.recount();
     }
-    drop(key);
+    drop(entry);
+    let stats = &T::registration().stats;
     if let Err(error) = added {
-        stats().count_refusals(values.len() as u64);
+        stats.count_refusals(values.len() as u64);
         return Err(match error {
             DigestError::Overflow => OVERFLOW.into(),
             _ => call.memory_error(NO_MEMORY),
         });
     }
-    stats().count_items(values.len() as u64);
+    stats.count_items(values.len() as u64);
     call.replicate_verbatim();
     call.signal_changed(1, c"tdigest.add");
     call.reply_ok();
@@ -43,14 +54,22 @@ fn sample(argument: Argument<'_>) -> Result<f64, Error> {
 
 /// TDIGEST.RESET key
 pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = call.write::<TDigest>(1);
-    let digest = key.get().or_missing(NOT_FOUND)?;
+    for_either!(call.write_either::<TDigest, TDigestWindow>(1), key => reset_in(call, key))
+}
+
+fn reset_in<T: QuantileSketch + DataType>(
+    call: &mut Call<'_>,
+    key: WriteKey<T>,
+) -> Result<(), Error> {
+    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    entry.advance(call);
+    let digest = entry.value();
     let changed = !digest.is_new();
     if changed {
         digest.reset();
-        key.recount();
+        entry.recount();
     }
-    drop(key);
+    drop(entry);
     if changed {
         call.replicate_verbatim();
         call.signal_changed(1, c"tdigest.reset");

@@ -3,7 +3,7 @@
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, merge_handler};
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 
 const VALUES: Arg = Arg::double(c"value").multiple();
 const RANKS: Arg = Arg::integer(c"rank").multiple();
@@ -13,6 +13,7 @@ const COMPRESSION: Arg = Arg::integer(c"compression")
 
 const READ: Command = Command {
     acl: c"read fast",
+    tips: DONT_CACHE,
     ..Command::READ
 };
 const LOOK_UP: Command = Command {
@@ -29,7 +30,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(create::create),
         arity: -2,
         summary: c"Creates an empty t-digest",
-        args: &[Arg::KEY, COMPRESSION],
+        args: &[Arg::KEY, COMPRESSION, Arg::WINDOW],
         ..Command::CREATE
     },
     Command {
@@ -127,18 +128,18 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"low_cut_quantile"),
             Arg::double(c"high_cut_quantile"),
         ],
+        tips: DONT_CACHE,
         ..Command::READ
     },
     Command {
         name: c"tdigest.info",
         handler: handler(info::info),
-        tips: DONT_CACHE,
         summary: c"Returns the compression, the number of samples, and the memory of a t-digest",
         ..READ
     },
     Command {
         name: c"tdigest.scandump",
-        handler: handler(chunks::scandump::<TDigest>),
+        handler: handler(chunks::scandump_either::<TDigest, TDigestWindow>),
         summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last compression",
         since: Some(c"0.1.0"),
@@ -146,7 +147,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.loadchunk",
-        handler: handler(chunks::loadchunk::<TDigest>),
+        handler: handler(chunks::loadchunk_either::<TDigest, TDigestWindow>),
         keys: &[KeySpec::INSERT],
         summary: c"Restores a t-digest from TDIGEST.SCANDUMP",
         complexity: c"O(n), n the number of centroids",

@@ -1,30 +1,38 @@
 //! TDIGEST.CREATE.
 
 use super::{NO_MEMORY, WRONG_KEYWORD};
+use crate::family::window::{WindowOption, store_new};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
+use crate::server::datatype::DataType;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use std::ffi::CStr;
 
 /// The default compression. It is not a setting, so that the command has the same effect on every server.
 const DEFAULT_COMPRESSION: i64 = 100;
 
+/// The number of arguments without and with a compression, and without a window.
+const ARGUMENTS: [usize; 2] = [2, 4];
+
 const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
 
-/// TDIGEST.CREATE key [COMPRESSION compression]
+/// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
-    if !matches!(call.len(), 2 | 4) {
+    let option = WindowOption::at_end(call, &ARGUMENTS)?;
+    let len = option.map_or(call.len(), |option| option.len);
+    if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let mut key = call.write::<TDigest>(1);
-    match key.get() {
-        Slot::Missing => {}
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Found(_) => return Err(c"ERR T-Digest: key already exists".into()),
+    let key = call.write_any(1);
+    if !key.is_missing() {
+        let exists = [TDigest::registration(), TDigestWindow::registration()];
+        return Err(match exists.iter().any(|digest| key.holds(digest)) {
+            true => c"ERR T-Digest: key already exists".into(),
+            false => Error::WrongType,
+        });
     }
-    let compression = if call.len() == 2 {
+    let compression = if len == 2 {
         DEFAULT_COMPRESSION
     } else if call.arg(2).is("COMPRESSION") {
         compression(call.arg(3))?
@@ -34,10 +42,23 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else {
         return Err(WRONG_KEYWORD.into());
     };
-    let digest = TDigest::new(compression, Budget::new(&|bytes| call.allows_bytes(bytes)));
-    let entry = key.create(digest.map_err(|_| NO_MEMORY)?)?;
-    call.replicate_verbatim();
-    entry.store();
+    let window = option.map(|option| option.window(call)).transpose()?;
+    let allows = |bytes| call.allows_bytes(bytes);
+    let budget = Budget::new(&allows);
+    match window {
+        None => {
+            let digest = TDigest::new(compression, budget);
+            let entry = key.typed(call).create(digest.map_err(|_| NO_MEMORY)?)?;
+            call.replicate_verbatim();
+            entry.store();
+        }
+        Some(window) => {
+            let digest = TDigestWindow::new(compression, window, budget);
+            let entry = key.typed(call).create(digest.map_err(|_| NO_MEMORY)?)?;
+            call.replicate_verbatim();
+            store_new(call, entry);
+        }
+    }
     call.signal_changed(1, c"tdigest.create");
     call.reply_ok();
     Ok(())

@@ -2,7 +2,9 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use roughly_sketch::t_digest::{Info, TDigest};
+use crate::server::datatype::DataType;
+use crate::server::key::{ReadKey, for_either};
+use roughly_sketch::t_digest::{Info, QuantileSketch, TDigest, TDigestWindow};
 use std::ffi::CStr;
 
 /// A field of TDIGEST.INFO: its name in the reply, and its value.
@@ -22,13 +24,19 @@ const FIELDS: [Field; 9] = [
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TDigest>(1);
-    let figures = key.get().or_missing(NOT_FOUND)?.info();
-    drop(key);
+    let figures = for_either!(
+        call.read_either::<TDigest, TDigestWindow>(1),
+        key => figures(call, &key)?
+    );
     call.reply_map(FIELDS.len());
     for (name, value) in FIELDS {
         call.reply_simple(name);
         call.reply_integer(value(&figures));
     }
     Ok(())
+}
+
+fn figures<T: QuantileSketch + DataType>(call: &Call<'_>, key: &ReadKey<T>) -> Result<Info, Error> {
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    Ok(digest.info_at(call.current_pane(digest)))
 }

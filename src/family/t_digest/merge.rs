@@ -1,12 +1,14 @@
 //! TDIGEST.MERGE.
 
-use super::{OVERFLOW, WRONG_KEYWORD, create};
+use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
+use crate::server::datatype::DataType;
+use crate::server::key::{Either, EitherReadKey, Slot};
 use crate::server::options::Options;
-use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::{DigestError, TDigest};
+use roughly_sketch::memory::{Budget, try_push, with_capacity};
+use roughly_sketch::stored::Stored;
+use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -18,7 +20,15 @@ const NO_MEMORY: &CStr = c"ERR T-Digest: allocation of destination digest failed
 
 /// TDIGEST.MERGE destination numkeys source [source …] [COMPRESSION compression] [OVERRIDE]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
-    let merged = merged(call)?;
+    let (mut merged, has_window) = merged(call)?;
+    let mut header = None;
+    if has_window {
+        // The live panes of a source depend on the clock of this server, so the result is replicated as data. Here, too,
+        // it is loaded from these data: TDIGEST.INFO then replies as on a replica.
+        let data = merged.header().map_err(|_| NO_MEMORY)?;
+        merged = TDigest::from_header(&data, Budget::UNLIMITED).map_err(|_| NO_MEMORY)?;
+        header = Some(data);
+    }
     let mut key = call.write::<TDigest>(1);
     let changes = match key.get() {
         Slot::Found(old) => *old != merged || old.info() != merged.info(),
@@ -26,8 +36,12 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     };
     if changes {
         // The key keeps its time to live, even with OVERRIDE.
+        let expires_at = key.expires_at();
         let entry = key.replace(merged)?;
-        call.replicate_verbatim();
+        match header {
+            None => call.replicate_verbatim(),
+            Some(header) => replicate_data(call, !entry.is_new(), &header, expires_at),
+        }
         entry.store();
         call.signal_changed(1, c"tdigest.merge");
     }
@@ -35,18 +49,49 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The result of the merge.
-fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
+/// Replicates the result as the header that contains it. A digest is loaded only into a missing key, so an existing
+/// destination is deleted before, and keeps its time to live.
+fn replicate_data(call: &mut Call<'_>, exists: bool, header: &[u8], expires_at: Option<i64>) {
+    let key = call.arg(1).bytes();
+    if exists {
+        call.replicate(c"DEL", &[key]);
+    }
+    call.replicate(TDigest::LOADCHUNK, &[key, b"1", header]);
+    if let Some(unix_ms) = expires_at {
+        call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
+    }
+}
+
+/// The result of the merge, and whether a source has a window.
+fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let exists = call.write::<TDigest>(1).get().optional()?.is_some();
+    let exists = match call.write_either::<TDigest, TDigestWindow>(1) {
+        Either::Plain(mut key) => key.get().optional()?.is_some(),
+        Either::Windowed(_) => {
+            return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
+        }
+    };
     let options = MergeOptions::parse(call)?;
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
-    let keys = call.read_all::<TDigest>(options.sources.chain(destination));
+    let indexes = options.sources.chain(destination);
+    let keys = call.read_all_either::<TDigest, TDigestWindow>(indexes);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
-    let mut operands = merge::values(sources, keys.len(), NO_MEMORY)?;
-    let content = destination.first().and_then(|key| key.get().found());
+    let allows = |bytes| call.allows_bytes(bytes);
+    let live = live_digests(call, sources, Budget::new(&allows))?;
+    let mut next_live = live.iter();
+    let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
+    for key in sources {
+        operands.push(match key {
+            Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
+            Either::Windowed(_) => next_live.next().ok_or(NOT_FOUND)?,
+        });
+    }
+    let content = match destination.first() {
+        Some(Either::Plain(key)) => key.get().found(),
+        _ => None,
+    };
     let largest = || operands.iter().map(|digest| digest.compression()).max();
     let compression = options
         .compression
@@ -56,20 +101,44 @@ fn merged(call: &Call<'_>) -> Result<TDigest, Error> {
     if let Some(content) = content {
         operands.insert(0, content);
     }
-    let allows = |bytes| call.allows_bytes(bytes);
     let merged = TDigest::merge_within(
         compression,
         &operands,
         Budget::new(&allows),
         max_bytes(call),
     );
-    merged.map_err(|error| match error {
+    let merged = merged.map_err(|error| match error {
         DigestError::Overflow => OVERFLOW.into(),
         DigestError::TooMuchWork(_) => {
             c"ERR T-Digest: too much work for one merge, merge fewer sources at a time".into()
         }
-        _ => NO_MEMORY.into(),
-    })
+        _ => Error::from(NO_MEMORY),
+    })?;
+    Ok((merged, !live.is_empty()))
+}
+
+/// The live panes of each source with a window, as a digest without a window. All sources must be digests.
+fn live_digests(
+    call: &Call<'_>,
+    sources: &[EitherReadKey<TDigest, TDigestWindow>],
+    budget: Budget<'_>,
+) -> Result<Vec<TDigest>, Error> {
+    let mut live = Vec::new();
+    for key in sources {
+        match key {
+            Either::Plain(key) => {
+                key.get().or_missing(NOT_FOUND)?;
+            }
+            Either::Windowed(key) => {
+                let digest = key.get().or_missing(NOT_FOUND)?;
+                let merged = digest.digest_at(call.current_pane(digest), budget);
+                key.recount();
+                let pushed = merged.and_then(|merged| try_push(&mut live, merged));
+                pushed.map_err(|_| NO_MEMORY)?;
+            }
+        }
+    }
+    Ok(live)
 }
 
 /// The arguments after the destination.

@@ -1,4 +1,4 @@
-//! t-digests: `TDIGEST.*` and the type `TDIS-TYPE` (spec: t-digest.md).
+//! t-digests: `TDIGEST.*` and the types `TDIS-TYPE` and, with a window, `td-window` (spec: t-digest.md, window.md).
 
 mod add;
 mod commands;
@@ -12,10 +12,10 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::Stats;
+use crate::server::window::Panes;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use smallvec::SmallVec;
 use std::ffi::CStr;
 
@@ -23,7 +23,10 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"tdigest",
     since: c"2.4.0",
-    data_types: &[module::data_type::<TDigest>()],
+    data_types: &[
+        module::data_type::<TDigest>(),
+        module::windowed_type::<TDigestWindow>(),
+    ],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
@@ -41,9 +44,17 @@ impl DataType for TDigest {
     fn defaults() {}
 }
 
-/// The family's counters.
-pub fn stats() -> &'static Stats {
-    &TDigest::registration().stats
+static WINDOW_REGISTRATION: Registration = Registration::new(TDigestWindow::TYPE_NAME);
+
+impl DataType for TDigestWindow {
+    const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
+    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
+
+    fn registration() -> &'static Registration {
+        &WINDOW_REGISTRATION
+    }
+
+    fn defaults() {}
 }
 
 const NOT_FOUND: &CStr = c"ERR T-Digest: key does not exist";
@@ -60,6 +71,17 @@ impl Chunked for TDigest {
     const NO_MEMORY: &'static CStr = NO_MEMORY;
 
     /// The header of a digest is its only chunk.
+    fn chunk_error(_: ChunkError) -> &'static CStr {
+        BAD_DATA
+    }
+}
+
+impl Chunked for TDigestWindow {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
+    const NO_MEMORY: &'static CStr = NO_MEMORY;
+
+    /// As that of a digest without a window.
     fn chunk_error(_: ChunkError) -> &'static CStr {
         BAD_DATA
     }

@@ -6,23 +6,32 @@
 use super::{NO_MEMORY, NOT_FOUND, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::ReadKey;
-use roughly_sketch::t_digest::{Compressed, TDigest};
+use crate::server::datatype::DataType;
+use crate::server::key::{ReadKey, for_either};
+use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key
 pub fn min(call: &mut Call<'_>) -> Result<(), Error> {
-    extreme(call, TDigest::min)
+    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
+        extreme(call, key, QuantileSketch::min_at)
+    })
 }
 
 /// TDIGEST.MAX key
 pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
-    extreme(call, TDigest::max)
+    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
+        extreme(call, key, QuantileSketch::max_at)
+    })
 }
 
-fn extreme(call: &mut Call<'_>, of: impl Fn(&TDigest) -> f64) -> Result<(), Error> {
-    let key = call.read::<TDigest>(1);
-    let value = of(key.get().or_missing(NOT_FOUND)?);
+fn extreme<T: QuantileSketch + DataType>(
+    call: &mut Call<'_>,
+    key: ReadKey<T>,
+    at: fn(&T, u64) -> f64,
+) -> Result<(), Error> {
+    let digest = key.get().or_missing(NOT_FOUND)?;
+    let value = at(digest, call.current_pane(digest));
     drop(key);
     call.reply_double(value);
     Ok(())
@@ -80,7 +89,15 @@ pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TDigest>(1);
+    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
+        trimmed_mean_of(call, &key)
+    })
+}
+
+fn trimmed_mean_of<T: QuantileSketch + DataType>(
+    call: &mut Call<'_>,
+    key: &ReadKey<T>,
+) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
     let low = double(
         call.arg(2),
@@ -98,8 +115,7 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let mean = compressed(&key, digest)?.trimmed_mean(low, high);
-    drop(key);
+    let mean = compressed(call, key, digest)?.trimmed_mean(low, high);
     call.reply_double(mean);
     Ok(())
 }
@@ -123,26 +139,41 @@ fn rank_argument(argument: Argument<'_>) -> Result<i64, Error> {
 }
 
 /// Replies with an array of one result for each argument from number 2 on. All arguments must be valid.
-fn reply_each<T: Copy + Default>(
+fn reply_each<N: Copy + Default>(
     call: &mut Call<'_>,
-    parse: impl Fn(Argument<'_>) -> Result<T, Error>,
-    reply: impl Fn(&mut Call<'_>, &Compressed, T),
+    parse: impl Fn(Argument<'_>) -> Result<N, Error>,
+    reply: impl Fn(&mut Call<'_>, &Compressed, N),
 ) -> Result<(), Error> {
-    let key = call.read::<TDigest>(1);
+    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
+        reply_each_of(call, &key, parse, reply)
+    })
+}
+
+fn reply_each_of<T: QuantileSketch + DataType, N: Copy + Default>(
+    call: &mut Call<'_>,
+    key: &ReadKey<T>,
+    parse: impl Fn(Argument<'_>) -> Result<N, Error>,
+    reply: impl Fn(&mut Call<'_>, &Compressed, N),
+) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
     let numbers = parse_all(call, 2, parse)?;
-    let compressed = compressed(&key, digest)?;
+    let compressed = compressed(call, key, digest)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {
-        reply(call, compressed, number);
+        reply(call, &compressed, number);
     }
     Ok(())
 }
 
 /// The compressed form of the digest at `key`. If it is created now, its memory is counted.
-fn compressed<'a>(key: &ReadKey<TDigest>, digest: &'a TDigest) -> Result<&'a Compressed, Error> {
-    let is_kept = digest.is_compressed();
-    let compressed = digest.compressed().map_err(|_| NO_MEMORY)?;
+fn compressed<'a, T: QuantileSketch + DataType>(
+    call: &Call<'_>,
+    key: &ReadKey<T>,
+    digest: &'a T,
+) -> Result<T::Answers<'a>, Error> {
+    let current = call.current_pane(digest);
+    let is_kept = digest.is_compressed_at(current);
+    let compressed = digest.compressed_at(current).map_err(|_| NO_MEMORY)?;
     if !is_kept {
         key.recount();
     }

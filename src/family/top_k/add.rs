@@ -1,13 +1,14 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::{WriteKey, for_either};
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK, TopKWindow};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -44,21 +45,34 @@ fn add_all(
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    let key = call.write::<TopK>(1);
+    for_either!(call.write_either::<TopK, TopKWindow>(1), key => {
+        add_to(call, key, name, event, args_per_item, increment)
+    })
+}
+
+fn add_to<T: Sketch>(
+    call: &mut Call<'_>,
+    key: WriteKey<T>,
+    name: &'static CStr,
+    event: &CStr,
+    args_per_item: usize,
+    increment: impl Fn(Argument<'_>) -> Option<u32>,
+) -> Result<(), Error> {
     let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
-    let sketch = entry.value();
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let increments = (0..items).map(|number| {
         let first = FIRST_ITEM + number * args_per_item;
         let increment = increment(call.arg(first + args_per_item - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    check_work(call, sketch, increments)?;
+    check_work(call, entry.value(), increments)?;
+    entry.advance(call);
+    let sketch = entry.value();
     let mut changes = BlockChanges::default();
     let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);
     if items == 1 {
-        add_each::<1>(
+        add_each::<T, 1>(
             call,
             sketch,
             args_per_item,
@@ -67,7 +81,7 @@ fn add_all(
             &mut outcome,
         );
     } else {
-        add_each::<BLOCK_ITEMS>(
+        add_each::<T, BLOCK_ITEMS>(
             call,
             sketch,
             args_per_item,
@@ -82,9 +96,9 @@ fn add_all(
 }
 
 /// Adds the items in blocks of `N`. All items of a block are hashed before the first of them is added.
-fn add_each<'a, const N: usize>(
+fn add_each<'a, T: Sketch, const N: usize>(
     call: &mut Call<'a>,
-    sketch: &mut TopK,
+    sketch: &mut T,
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
     changes: &mut BlockChanges<MemoryUsage>,

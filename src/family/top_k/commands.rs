@@ -2,8 +2,8 @@
 
 use super::{add, create, info, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, KeySpec, handler};
-use roughly_sketch::top_k::TopK;
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
+use roughly_sketch::top_k::{TopK, TopKWindow};
 
 /// Adds to a key and replies with items that the key contained.
 const WRITE: Command = Command {
@@ -26,6 +26,7 @@ pub const COMMANDS: &[Command] = &[
                 Arg::integer(c"depth"),
                 Arg::double(c"decay"),
             ]),
+            Arg::WINDOW,
         ],
         ..Command::CREATE
     },
@@ -56,6 +57,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.query",
         handler: handler(query::query),
+        tips: DONT_CACHE,
         arity: -3,
         summary: c"Tests for each item whether it is one of the k most frequent items",
         complexity: c"O(n), n the number of items",
@@ -65,6 +67,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.count",
         handler: handler(query::count),
+        tips: DONT_CACHE,
         arity: -3,
         summary: c"Returns the estimated counts of one or more items",
         complexity: c"O(n * depth), n the number of items",
@@ -74,6 +77,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.list",
         handler: handler(query::list),
+        tips: DONT_CACHE,
         arity: -2,
         summary: c"Returns the k most frequent items, ordered by descending count",
         complexity: c"O(k log k)",
@@ -83,13 +87,14 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"topk.info",
         handler: handler(info::info),
+        tips: DONT_CACHE,
         acl: c"read fast",
         summary: c"Returns the parameters of a top-k sketch",
         ..Command::READ
     },
     Command {
         name: c"topk.scandump",
-        handler: handler(chunks::scandump::<TopK>),
+        handler: handler(chunks::scandump_either::<TopK, TopKWindow>),
         summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
         complexity: c"O(n), n the size of the chunk; the first chunk has all items, each other chunk at most 16 MiB",
         since: Some(c"0.1.0"),
@@ -97,7 +102,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.loadchunk",
-        handler: handler(chunks::loadchunk::<TopK>),
+        handler: handler(chunks::loadchunk_either::<TopK, TopKWindow>),
         summary: c"Restores one chunk of a top-k sketch from TOPK.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK

@@ -1,18 +1,25 @@
 //! TOPK.RESERVE.
 
+use crate::family::window::{WindowOption, store_new};
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::top_k::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError};
+use roughly_sketch::top_k::{
+    DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
+};
 use std::ffi::CStr;
 
-/// TOPK.RESERVE key k [width depth decay]
+/// The number of arguments without and with dimensions and decay, and without a window.
+const ARGUMENTS: [usize; 2] = [3, 6];
+
+/// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    if !matches!(call.len(), 3 | 6) {
+    let option = WindowOption::at_end(call, &ARGUMENTS)?;
+    let len = option.map_or(call.len(), |option| option.len);
+    if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let mut key = call.write::<TopK>(1);
-    if !matches!(key.get(), Slot::Missing) {
+    let key = call.write_any(1);
+    if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
     }
     // An invalid number becomes 0, which is out of range, so that the sketch returns the error.
@@ -20,22 +27,32 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         let number = call.arg(argument).integer();
         number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
     };
-    let (width, depth, decay) = if call.len() == 3 {
+    let (width, depth, decay) = if len == 3 {
         (DEFAULT_WIDTH, DEFAULT_DEPTH, DEFAULT_DECAY)
     } else {
         let decay = call.arg(5).double().unwrap_or(f64::NAN);
         (number(3), number(4), decay)
     };
-    let sketch = TopK::new(
-        number(2),
-        width,
-        depth,
-        decay,
-        Budget::new(&|bytes| call.allows_bytes(bytes)),
-    );
-    let entry = key.create(sketch.map_err(error_text)?)?;
-    call.replicate_verbatim();
-    entry.store();
+    let k = number(2);
+    let allows = |bytes| call.allows_bytes(bytes);
+    let budget = Budget::new(&allows);
+    match option {
+        None => {
+            let sketch = TopK::new(k, width, depth, decay, budget);
+            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            call.replicate_verbatim();
+            entry.store();
+        }
+        Some(option) => {
+            // The parameters are checked before the window.
+            TopK::check(k, width, depth, decay).map_err(error_text)?;
+            let window = option.window(call)?;
+            let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
+            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            call.replicate_verbatim();
+            store_new(call, entry);
+        }
+    }
     call.signal_changed(1, c"topk.reserve");
     call.reply_ok();
     Ok(())

@@ -1,12 +1,16 @@
 //! TOPK.INFO.
 
-use super::NOT_FOUND;
+use super::{NOT_FOUND, Sketch};
 use crate::server::call::{Call, Error};
-use roughly_sketch::top_k::TopK;
+use crate::server::key::{ReadKey, for_either};
+use roughly_sketch::top_k::{TopK, TopKWindow};
 
 /// TOPK.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
+    for_either!(call.read_either::<TopK, TopKWindow>(1), key => info_of(call, &key))
+}
+
+fn info_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
     call.reply_map(4);
     for (name, value) in [

@@ -1,25 +1,30 @@
-//! Top-k: `TOPK.*` and the type `TopK-TYPE` (spec: top-k.md).
+//! Top-k: `TOPK.*` and the types `TopK-TYPE` and, with a window, `tk-window` (spec: top-k.md, window.md).
 
 mod add;
 mod commands;
 mod create;
 mod info;
 mod query;
+mod sketch;
 
 use crate::family::chunks::Chunked;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::Stats;
+use crate::server::window::Panes;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::top_k::TopK;
+use roughly_sketch::top_k::{TopK, TopKWindow};
+use sketch::Sketch;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"topk",
     since: c"2.0.0",
-    data_types: &[module::data_type::<TopK>()],
+    data_types: &[
+        module::data_type::<TopK>(),
+        module::windowed_type::<TopKWindow>(),
+    ],
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
@@ -37,9 +42,17 @@ impl DataType for TopK {
     fn defaults() {}
 }
 
-/// The family's counters.
-pub fn stats() -> &'static Stats {
-    &TopK::registration().stats
+static WINDOW_REGISTRATION: Registration = Registration::new(TopKWindow::TYPE_NAME);
+
+impl DataType for TopKWindow {
+    const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
+    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
+
+    fn registration() -> &'static Registration {
+        &WINDOW_REGISTRATION
+    }
+
+    fn defaults() {}
 }
 
 const NOT_FOUND: &CStr = c"TopK: key does not exist";
@@ -47,6 +60,12 @@ const NOT_FOUND: &CStr = c"TopK: key does not exist";
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
 impl Chunked for TopK {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
+    const NO_MEMORY: &'static CStr = NO_MEMORY;
+}
+
+impl Chunked for TopKWindow {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
     const NO_MEMORY: &'static CStr = NO_MEMORY;
@@ -61,7 +80,7 @@ const TOO_MUCH: &CStr = c"TopK: too much work for the depth of the sketch";
 /// an AOF are not refused.
 fn check_work<'a>(
     call: &Call<'_>,
-    sketch: &TopK,
+    sketch: &impl Sketch,
     items: impl Iterator<Item = (&'a [u8], u32)>,
 ) -> Result<(), Error> {
     if sketch.within_work_limit(items) || call.must_obey() {

@@ -1,25 +1,41 @@
 //! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, check_work};
+use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK};
+use crate::server::key::{ReadKey, for_either};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK, TopKWindow};
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
+    for_either!(call.read_either::<TopK, TopKWindow>(1), key => query_in(call, &key))
+}
+
+fn query_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    let current = call.current_pane(sketch);
     call.reply_array(call.len() - FIRST_ITEM);
+    let kept = sketch.has_kept_list();
     for item in call.args_from(FIRST_ITEM) {
-        call.reply_boolean(sketch.query(item.bytes()));
+        match sketch.query(item.bytes(), current) {
+            Ok(is_listed) => call.reply_boolean(is_listed),
+            Err(_) => call.reply_error(NO_MEMORY),
+        }
+    }
+    if sketch.has_kept_list() != kept {
+        key.recount();
     }
     Ok(())
 }
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<TopK>(1);
+    for_either!(call.read_either::<TopK, TopKWindow>(1), key => count_in(call, &key))
+}
+
+fn count_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
+    let current = call.current_pane(sketch);
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch, items)?;
     call.reply_array(call.len() - FIRST_ITEM);
@@ -31,7 +47,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
             *place = (item, sketch.hash(item));
         }
         for (item, hash) in &block[..len] {
-            call.reply_integer(sketch.count_hashed(item, hash).into());
+            call.reply_integer(sketch.count_hashed(item, hash, current).into());
         }
     }
     Ok(())
@@ -46,15 +62,30 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     if with_count && !is_prefix(call.arg(2).bytes(), b"WITHCOUNT") {
         return Err(c"WITHCOUNT keyword expected".into());
     }
-    let key = call.read::<TopK>(1);
+    for_either!(call.read_either::<TopK, TopKWindow>(1), key => {
+        list_of(call, &key, with_count)
+    })
+}
+
+fn list_of<T: Sketch>(
+    call: &mut Call<'_>,
+    key: &ReadKey<T>,
+    with_count: bool,
+) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let items = sketch.list().map_err(|_| NO_MEMORY)?;
+    let kept = sketch.has_kept_list();
+    let items = sketch
+        .list(call.current_pane(sketch))
+        .map_err(|_| NO_MEMORY)?;
     call.reply_array(items.len() * if with_count { 2 } else { 1 });
     for (item, count) in items {
         call.reply_bulk(item);
         if with_count {
             call.reply_integer(count.into());
         }
+    }
+    if sketch.has_kept_list() != kept {
+        key.recount();
     }
     Ok(())
 }

@@ -50,6 +50,15 @@ impl<T: DataType> MergeKeys<T> {
         (destination, sources)
     }
 
+    /// The number of the first source that holds a value of another type of the module, from 0.
+    #[must_use]
+    pub fn first_of<V: DataType>(&self) -> Option<usize> {
+        let handle = V::registration().handle();
+        self.sources
+            .iter()
+            .position(|source| source.has_type(handle))
+    }
+
     /// As [`super::WriteKey::advance`], for the destination, which is the key in argument 1.
     pub fn advance(&mut self, call: &mut Call<'_>) {
         if let Slot::Found(counted) = self.destination.value() {

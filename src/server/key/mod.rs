@@ -84,6 +84,9 @@ pub enum Either<P, W> {
     Windowed(W),
 }
 
+/// A key that is open for reading, of a type with and without windows.
+pub type EitherReadKey<P, W> = Either<ReadKey<P>, ReadKey<W>>;
+
 /// Runs the same code for both variants of an [`Either`].
 macro_rules! for_either {
     ($either:expr, $name:pat => $code:expr) => {
@@ -194,10 +197,11 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<ReadKey<P>, ReadKey<W>> {
-        let key = self.read_any(index);
-        match !key.holds(P::registration()) && key.holds(W::registration()) {
-            false => Either::Plain(key.typed()),
-            true => Either::Windowed(key.typed()),
+        Reader::check();
+        let opened = OpenedKey::<()>::new(self, index, raw::REDISMODULE_READ);
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
+            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
         }
     }
 
@@ -229,6 +233,26 @@ impl Call<'_> {
         WriteKey::new(self, opened, Writer::begin())
     }
 
+    /// As [`Call::read_all`], for a command of a type with and without windows. A missing key and one of another type
+    /// are [`Either::Plain`].
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    pub fn read_all_either<P: DataType, W: DataType>(
+        &self,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<EitherReadKey<P, W>>, TryReserveError> {
+        Reader::check();
+        let opened = OpenedKey::<()>::all(self, indexes)?.into_iter();
+        try_collect(opened.map(|opened| match opened.either() {
+            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
+            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
+        }))
+    }
+
     /// As [`Call::read_any`], for writing.
     ///
     /// # Panics
@@ -249,10 +273,13 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<WriteKey<P>, WriteKey<W>> {
-        let key = self.write_any(index);
-        match !key.holds(P::registration()) && key.holds(W::registration()) {
-            false => Either::Plain(key.typed(self)),
-            true => Either::Windowed(key.typed(self)),
+        Writer::check();
+        let opened = OpenedKey::<()>::new(self, index, FOR_WRITING);
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(WriteKey::new(self, opened, Writer::begin())),
+            Either::Windowed(opened) => {
+                Either::Windowed(WriteKey::new(self, opened, Writer::begin()))
+            }
         }
     }
 
@@ -274,6 +301,7 @@ impl Call<'_> {
         drop(OpenedKey::<T>::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
+        destination.set_key_bytes(self);
         Ok(MergeKeys::new(destination, sources, Writer::begin()))
     }
 }

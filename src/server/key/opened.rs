@@ -1,6 +1,6 @@
 //! An open key of the server.
 
-use super::Slot;
+use super::{Either, Slot};
 use crate::server::call::Call;
 use crate::server::counted::Counted;
 use crate::server::datatype::{self, DataType};
@@ -17,6 +17,8 @@ pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRI
 #[derive(Debug)]
 pub(super) struct OpenedKey<T> {
     key: *mut raw::RedisModuleKey,
+    /// Whether the key is known to hold a `T`.
+    is_found: bool,
     value_type: PhantomData<T>,
 }
 
@@ -28,6 +30,7 @@ impl<T> OpenedKey<T> {
         };
         Self {
             key,
+            is_found: false,
             value_type: PhantomData,
         }
     }
@@ -36,6 +39,7 @@ impl<T> OpenedKey<T> {
     fn missing() -> Self {
         Self {
             key: ptr::null_mut(),
+            is_found: false,
             value_type: PhantomData,
         }
     }
@@ -72,8 +76,48 @@ impl<T> OpenedKey<T> {
         std::mem::forget(self);
         OpenedKey {
             key,
+            is_found: false,
             value_type: PhantomData,
         }
+    }
+
+    /// The same key, which is known to hold a value of this type.
+    #[inline]
+    fn found<V>(self) -> OpenedKey<V> {
+        // A struct update would drop the key that it copies from, which closes it.
+        let mut key = self.typed();
+        key.is_found = true;
+        key
+    }
+
+    /// The same key, for values of `P` or, if it holds a value of `W`, for values of that type.
+    #[inline]
+    pub(super) fn either<P: DataType, W: DataType>(self) -> Either<OpenedKey<P>, OpenedKey<W>> {
+        if self.key.is_null() {
+            return Either::Plain(self.typed());
+        }
+        // SAFETY: the key is open.
+        let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        // The handle is null for a value of another type.
+        if handle.is_null() {
+            Either::Plain(self.typed())
+        } else if handle == P::registration().handle() {
+            Either::Plain(self.found())
+        } else if handle == W::registration().handle() {
+            Either::Windowed(self.found())
+        } else {
+            Either::Plain(self.typed())
+        }
+    }
+
+    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
+    pub(super) fn expires_at(&self) -> Option<i64> {
+        if self.key.is_null() {
+            return None;
+        }
+        // SAFETY: the key is open.
+        let unix_ms = unsafe { api!(RedisModule_GetAbsExpire)(self.key) };
+        (unix_ms >= 0).then_some(unix_ms)
     }
 
     /// Whether the key is missing.
@@ -115,11 +159,28 @@ impl<T: DataType> OpenedKey<T> {
         }
     }
 
+    /// Records the size of the value for the limit of a key, if keys are limited. The key is open for writing.
+    #[inline]
+    pub(super) fn set_key_bytes(&self, call: &Call<'_>) {
+        if call.max_key_bytes().is_some() {
+            let bytes = match self.value() {
+                // SAFETY: the value lives while the key is open, and it is only read here.
+                Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
+                Slot::Missing | Slot::WrongType => 0,
+            };
+            call.set_key_bytes(bytes);
+        }
+    }
+
     /// The address of the value, if it is one of `T`.
     #[inline]
     pub(super) fn value(&self) -> Slot<*mut Counted<T>> {
         if self.key.is_null() {
             return Slot::Missing;
+        }
+        if self.is_found {
+            // SAFETY: the key is open and holds a value of this type: no other code runs while it is open (see `access`).
+            return Slot::Found(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) }.cast());
         }
         // SAFETY: the key is open. A value whose type is that of `T` was set by `OpenedKey::set` or by the callbacks of
         // `datatype`, which create only `Counted<T>`.

@@ -21,18 +21,10 @@ pub struct WriteKey<T: DataType> {
 
 impl<T: DataType> WriteKey<T> {
     pub(super) fn new(call: &Call<'_>, opened: OpenedKey<T>, writer: Writer) -> Self {
-        let max_bytes = call.max_key_bytes();
-        if max_bytes.is_some() {
-            let bytes = match opened.value() {
-                // SAFETY: the value lives while the key is open, and it is only read here.
-                Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
-                _ => 0,
-            };
-            call.set_key_bytes(bytes);
-        }
+        opened.set_key_bytes(call);
         Self {
             opened,
-            max_bytes,
+            max_bytes: call.max_key_bytes(),
             writer,
         }
     }
@@ -114,6 +106,12 @@ impl<T: DataType> WriteKey<T> {
                 Ok(entry)
             }
         }
+    }
+
+    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<i64> {
+        self.opened.expires_at()
     }
 
     /// The entry of the key's value, which is at this address.
