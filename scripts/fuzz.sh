@@ -32,7 +32,7 @@ done
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-fuzz-XXXXXX")
 found=()
-printf '%-20s %12s %10s %10s  %s\n' target executions per-second edges result
+printf '%-26s %12s %10s %10s  %s\n' target executions per-second edges result
 for target in "${targets[@]}"; do
     log=$logs/$target
     result=ok
@@ -44,7 +44,7 @@ for target in "${targets[@]}"; do
         /^stat::number_of_executed_units:/ { executions = $2 }
         /^stat::average_exec_per_sec:/ { rate = $2 }
         match($0, /cov: [0-9]+/) { edges = substr($0, RSTART + 5, RLENGTH - 5) }
-        END { printf "%-20s %12d %10d %10d  %s\n", target, executions, rate, edges, result }' "$log"
+        END { printf "%-26s %12d %10d %10d  %s\n", target, executions, rate, edges, result }' "$log"
 done
 if [ ${#found[@]} -gt 0 ]; then
     echo "fuzz: errors found in ${found[*]}" >&2

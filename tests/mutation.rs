@@ -1,4 +1,4 @@
-//! Runs the fuzz drivers (fuzz/src) on 100,000 damaged stored forms and random sequences of operations. No case may
+//! Runs the fuzz drivers (fuzz/src) on 150,000 damaged stored forms and random sequences of operations. No case may
 //! panic or hang.
 //!
 //! The random generator has fixed seeds, so every run executes the same cases.
@@ -18,7 +18,7 @@ use std::path::Path;
 /// Maximum size of a seed. Larger seeds take longer and cover no more code.
 const MAX_SEED_BYTES: usize = 4096;
 
-/// The golden payloads of at most [`MAX_SEED_BYTES`].
+/// The golden payloads and the generated ones, of at most [`MAX_SEED_BYTES`].
 fn payloads() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dumps");
     let mut paths = Vec::new();
@@ -33,6 +33,7 @@ fn payloads() -> Vec<Vec<u8>> {
     });
     paths.sort();
     let mut payloads: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
+    payloads.extend(dump::samples().into_iter().map(|(_, payload)| payload));
     payloads.retain(|payload| payload.len() <= MAX_SEED_BYTES);
     assert!(payloads.len() > 50);
     payloads

@@ -11,6 +11,7 @@ use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
+use roughly_sketch::window::Window;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -341,6 +342,83 @@ fn t_digest_figures_match_the_digests() {
     }
 }
 
+/// Values of the fields `window` and `panes`, and the option of the command.
+struct WindowCase {
+    ms: u64,
+    panes: Option<u64>,
+    option: &'static str,
+}
+
+const WINDOWS: [WindowCase; 4] = [
+    WindowCase {
+        ms: 3_600_000,
+        panes: None,
+        option: "WINDOW 3600000",
+    },
+    WindowCase {
+        ms: 30_000,
+        panes: Some(7),
+        option: "WINDOW 30000 PANES 7",
+    },
+    WindowCase {
+        ms: 30_000,
+        panes: Some(60),
+        option: "WINDOW 30000 PANES 60",
+    },
+    WindowCase {
+        ms: 5,
+        panes: Some(5),
+        option: "WINDOW 5",
+    },
+];
+
+impl WindowCase {
+    /// The fields of the page.
+    fn fields(&self) -> String {
+        let panes = self.panes.map(|panes| format!("&panes={panes}"));
+        format!("window={}{}", self.ms, panes.unwrap_or_default())
+    }
+
+    /// The window, with the default number of panes if there is none.
+    fn window(&self) -> Window {
+        let panes = self.panes.unwrap_or(Window::DEFAULT_PANES.min(self.ms));
+        Window::new(self.ms, panes).expect("a window")
+    }
+}
+
+/// The page shows the length of a pane, and adds the option to the command. The memory of a top-k and a t-digest is at
+/// most that of the sketch without a window, times the number of panes plus two.
+#[test]
+fn window_figures_match_the_windows() {
+    for case in &WINDOWS {
+        let window = case.window();
+        for family in [
+            "family=cms&error=0.001&probability=0.01&cell=2&total=1000",
+            "family=topk&k=10&item=20",
+            "family=tdigest&compression=200",
+        ] {
+            let without = open_page(family);
+            let shown = open_page(&format!("{family}&{}", case.fields()));
+            let command = format!("{} {}", without.command, case.option);
+            assert_eq!(shown.command, command);
+            assert_close(window.pane_ms() as f64, shown.figure("pane"), &command);
+            assert!(!without.figures.contains_key("pane"), "{without:?}");
+            let parts = (window.panes() + 2) as f64;
+            if family.starts_with("family=cms") {
+                assert_close(without.figure("bytes"), shown.figure("bytes"), &command);
+                assert!(
+                    shown.figure("memory") > parts * shown.figure("bytes"),
+                    "{shown:?}"
+                );
+            } else {
+                let most = parts * without.figure("memory");
+                assert_close(most, shown.figure("memory"), &command);
+            }
+            assert_eq!(shown.points, without.points);
+        }
+    }
+}
+
 /// Sends a command for `items` items, at most 1,000 per request. A request has the arguments `command`, then those of
 /// each item.
 fn fill(
@@ -542,6 +620,100 @@ fn t_digests_use_at_most_the_memory_on_the_page() {
     }
 }
 
+/// Calls `write` in as many panes as a window has live ones. The last pane begins less than a minute ahead of the
+/// server's time, if the window has at most 30 seconds.
+fn write_in_every_pane(
+    connection: &mut Connection,
+    window: Window,
+    mut write: impl FnMut(&mut Connection),
+) {
+    let newest = field(connection, "SKETCH.WINDOW key", "newest pane") as u64 / window.pane_ms();
+    for pane in newest..=newest + window.panes() {
+        // The server may have advanced the sketch in the meantime.
+        let reply = connection.call(&format!("SKETCH.ADVANCE key {pane}"));
+        assert!(reply.integer().is_some(), "{reply}");
+        write(connection);
+    }
+}
+
+#[test]
+fn count_min_sketches_with_a_window_use_the_memory_on_the_page() {
+    for (error, probability, cell, panes) in [
+        (0.001, 0.01, 4, 12),
+        (0.01, 0.001, 1, 60),
+        (0.0001, 0.1, 8, 1),
+        (0.3, 0.4, 2, 30),
+    ] {
+        let window = Window::new(30_000, panes).expect("a window");
+        let shown = open_page(&format!(
+            "family=cms&error={error}&probability={probability}&cell={cell}&total=1000&window=30000&panes={panes}"
+        ));
+        let (_server, mut connection) = create(&shown);
+        write_in_every_pane(&mut connection, window, |connection| {
+            let reply = connection.call("CMS.INCRBY key item 1");
+            assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+        });
+        assert_same_memory(memory_usage(&mut connection), &shown);
+    }
+}
+
+#[test]
+fn top_k_sketches_with_a_window_use_at_most_the_memory_on_the_page() {
+    for (k, length, panes) in [(1, 20, 12), (10, 7, 60), (100, 20, 12), (1_000, 100, 5)] {
+        let window = Window::new(30_000, panes).expect("a window");
+        let shown = open_page(&format!(
+            "family=topk&k={k}&item={length}&window=30000&panes={panes}"
+        ));
+        let (_server, mut connection) = create(&shown);
+        let empty = memory_usage(&mut connection);
+        let mut first = 0;
+        // Each pane has other frequent items.
+        write_in_every_pane(&mut connection, window, |connection| {
+            fill(connection, &["TOPK.INCRBY", "key"], 2 * k, |item| {
+                vec![format!("{:0length$}", first + item), "1000".to_owned()]
+            });
+            first += 2 * k;
+        });
+        connection.call("TOPK.LIST key");
+        let (usage, most) = (memory_usage(&mut connection), shown.figure("memory"));
+        assert!(
+            empty < usage && usage <= most,
+            "{}: {empty}, then {usage} bytes, the page shows at most {most}",
+            shown.command
+        );
+    }
+}
+
+#[test]
+fn t_digests_with_a_window_use_at_most_the_memory_on_the_page() {
+    for (compression, panes) in [(10u64, 12), (50, 1), (100, 60), (200, 12), (1_000, 5)] {
+        let window = Window::new(30_000, panes).expect("a window");
+        let shown = open_page(&format!(
+            "family=tdigest&compression={compression}&window=30000&panes={panes}"
+        ));
+        let (_server, mut connection) = create(&shown);
+        let empty = memory_usage(&mut connection);
+        let (mut max_bytes, mut step) = (0f64, 0);
+        write_in_every_pane(&mut connection, window, |connection| {
+            for _ in 0..10 {
+                let first = step * compression;
+                fill(connection, &["TDIGEST.ADD", "key"], compression, |number| {
+                    vec![((first + number) * 7919 % 200_003).to_string()]
+                });
+                connection.call("TDIGEST.QUANTILE key 0.5");
+                max_bytes = max_bytes.max(memory_usage(connection));
+                step += 1;
+            }
+        });
+        let most = shown.figure("memory");
+        assert!(
+            empty < max_bytes && max_bytes <= most,
+            "{}: {empty}, then {max_bytes} bytes, the page shows at most {most}",
+            shown.command
+        );
+    }
+}
+
 /// The next lower number with three significant digits.
 fn next_lower(rate: f64) -> String {
     let text = format!("{rate:.2e}");
@@ -565,6 +737,11 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
         ("cms", "probability=0.01&cell=4&total=1000", 10.0),
         ("cms", "probability=0.001&cell=8&total=1000", 0.01),
         ("cms", "probability=0.9&cell=1&total=1000", 0.3),
+        (
+            "cms",
+            "probability=0.01&cell=4&total=1000&window=3600000&panes=60",
+            10.0,
+        ),
     ] {
         let limit = mib * f64::from(1 << 20);
         let found = open_page(&format!("family={family}&find=limit&mib={mib}&{values}"));
@@ -702,6 +879,21 @@ fn invalid_values_are_refused_beside_their_fields() {
             "family=cms&probability=0.99999999",
             "probability",
             "Enter a probability that is further from 0 and 1.",
+        ),
+        (
+            "family=cms&window=0",
+            "window",
+            "Enter a whole number from 1 to 315,360,000,000.",
+        ),
+        (
+            "family=topk&window=5&panes=6",
+            "panes",
+            "Enter at most one pane per millisecond of the window.",
+        ),
+        (
+            "family=tdigest&panes=6",
+            "panes",
+            "Enter a window, or leave this field empty.",
         ),
         (
             "family=tdigest&compression=many",

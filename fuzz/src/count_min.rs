@@ -1,5 +1,7 @@
 //! Count-min sketches: stored forms, and sequences of operations compared with exact counts.
 
+pub mod window;
+
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};

@@ -1,4 +1,4 @@
-//! Writes the initial corpus, `fuzz/corpus/TARGET/`, from the golden payloads.
+//! Writes the initial corpus, `fuzz/corpus/TARGET/`, from the golden payloads and from generated ones.
 //!
 //! `cargo run --manifest-path fuzz/Cargo.toml --bin seeds`
 
@@ -22,6 +22,23 @@ fn main() -> std::io::Result<()> {
         }
         Ok::<(), std::io::Error>(())
     };
+    let mut write_payload = |name: &str, payload: &[u8]| {
+        if payload.len() > 2 * MAX_SEED_BYTES {
+            return Ok(());
+        }
+        write("dump", name, payload)?;
+        let Some((family, seeds)) = dump::seeds(payload) else {
+            return Ok(());
+        };
+        for (number, seed) in seeds.iter().enumerate() {
+            write(
+                &format!("{family}_stored"),
+                &format!("{name}-{number}"),
+                seed,
+            )?;
+        }
+        Ok::<(), std::io::Error>(())
+    };
     for version in ["2.8", "8.10"] {
         let folder = package.join("../tests/golden/dumps").join(version);
         let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
@@ -32,20 +49,12 @@ fn main() -> std::io::Result<()> {
         });
         paths.sort();
         for path in paths {
-            let payload = fs::read(&path)?;
-            if payload.len() > 2 * MAX_SEED_BYTES {
-                continue;
-            }
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            write("dump", &format!("{version}-{name}"), &payload)?;
-            let Some((family, seeds)) = dump::seeds(&payload) else {
-                continue;
-            };
-            for (number, seed) in seeds.iter().enumerate() {
-                let name = format!("{version}-{name}-{number}");
-                write(&format!("{family}_stored"), &name, seed)?;
-            }
+            write_payload(&format!("{version}-{name}"), &fs::read(&path)?)?;
         }
+    }
+    for (number, (family, payload)) in dump::samples().iter().enumerate() {
+        write_payload(&format!("{family}-{number}"), payload)?;
     }
     // Any bytes are a valid sequence of operations.
     for family in FAMILIES.map(|family| family.name) {

@@ -24,6 +24,11 @@ pub trait Subject: Stored {
     /// Executes all operations of the type and checks their results.
     fn exercise(self);
 
+    /// Values in different states, if there are no golden payloads of the type.
+    fn samples() -> Vec<Self> {
+        Vec::new()
+    }
+
     /// Inputs for [`stored`] in old encoding versions, derived from `latest` (an input in the current version).
     fn old_seeds(&self, _latest: &[u8]) -> Vec<Vec<u8>> {
         Vec::new()
@@ -78,13 +83,21 @@ pub fn reloaded<T: Subject>(value: &T) -> T {
     T::load(&mut values, T::ENCODING_VERSION, &T::DEFAULTS).expect("a saved value")
 }
 
+/// The value that the header and the chunks of a value describe.
+pub fn from_chunks<T: Subject>(value: &T) -> T {
+    let header = value.header().expect("enough memory");
+    let mut copy = T::from_header(&header, Budget::UNLIMITED).expect("a valid header");
+    let mut iterator = 1;
+    while let Some((next, chunk)) = value.chunk(iterator, 1000) {
+        copy.load_chunk(next, chunk).expect("a valid chunk");
+        iterator = next;
+    }
+    copy
+}
+
 /// Checks that a value does not change when it is copied, saved and loaded, or loaded from chunks.
 pub fn reloads<T: Subject>(value: &T) {
-    let name = T::TYPE_NAME
-        .to_bytes()
-        .first_chunk()
-        .expect("nine characters");
-    let mut payload = roughly_dump::Writer::new(type_id(name, T::ENCODING_VERSION));
+    let mut payload = roughly_dump::Writer::new(id_of::<T>());
     value.save(&mut payload);
     assert!(payload.finish().len() as u64 <= value.payload_bytes());
     let copy = value.try_clone().expect("enough memory");
@@ -94,24 +107,27 @@ pub fn reloads<T: Subject>(value: &T) {
         assert!(digest(&again) == digest(value), "the loaded value differs");
     }
     if again.has_header() {
-        let header = again.header().expect("enough memory");
-        let mut copy = T::from_header(&header, Budget::UNLIMITED).expect("a valid header");
-        let mut iterator = 1;
-        while let Some((next, chunk)) = again.chunk(iterator, 1000) {
-            copy.load_chunk(next, chunk).expect("a valid chunk");
-            iterator = next;
-        }
         assert!(
-            digest(&copy) == digest(&reloaded(&again)),
+            digest(&from_chunks(&again)) == digest(&reloaded(&again)),
             "the value loaded from chunks differs"
         );
     }
 }
 
-/// Inputs for [`stored`] in all encoding versions and in chunks, from the values of a golden payload.
+/// DUMP payloads of the samples.
+pub fn samples<T: Subject>() -> Vec<Vec<u8>> {
+    let payload = |sample: T| {
+        let mut payload = roughly_dump::Writer::new(id_of::<T>());
+        sample.save(&mut payload);
+        payload.finish()
+    };
+    T::samples().into_iter().map(payload).collect()
+}
+
+/// Inputs for [`stored`] in all encoding versions and in chunks, from the values of a valid payload.
 pub fn seeds<T: Subject>(values: &Values) -> Vec<Vec<u8>> {
     let value = T::load(&mut values.clone(), T::ENCODING_VERSION, &T::DEFAULTS);
-    let value = value.expect("a golden payload");
+    let value = value.expect("a valid payload");
     let mut latest = Output::values(T::ENCODING_VERSION as u8);
     value.save(&mut latest);
     let mut chunked = Output::header(&value.header().expect("enough memory"));
@@ -137,9 +153,11 @@ pub fn payload<T: Subject>(id: u64, values: &mut Values) -> bool {
 
 /// Whether the type id of a DUMP payload is that of this type, in any encoding version.
 pub fn is_type<T: Subject>(id: u64) -> bool {
-    let name = T::TYPE_NAME
-        .to_bytes()
-        .first_chunk()
-        .expect("nine characters");
-    id >> VERSION_BITS == type_id(name, 0) >> VERSION_BITS
+    id >> VERSION_BITS == id_of::<T>() >> VERSION_BITS
+}
+
+/// The type id of the payloads that the type writes.
+fn id_of<T: Stored>() -> u64 {
+    let name = T::TYPE_NAME.to_bytes().first_chunk();
+    type_id(name.expect("nine characters"), T::ENCODING_VERSION)
 }

@@ -1,5 +1,7 @@
 //! t-digests: stored forms, and sequences of operations compared with all samples.
 
+pub mod window;
+
 use super::input::Input;
 use super::stored::{self, Subject, reloaded};
 use super::{MAX_OPERATIONS, allows};

@@ -3,7 +3,7 @@
 mod client;
 pub mod nodes;
 
-use crate::families::{FAMILIES, NumberSet};
+use crate::families::{FAMILIES, NumberSet, without_window};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::support::set_on_drop::SetOnDrop;
@@ -81,8 +81,7 @@ fn every_command_is_routed_by_its_keys() {
             }
         }
     }
-    let mergeable = FAMILIES
-        .iter()
+    let mergeable = without_window()
         .filter(|family| family.merge.is_some())
         .count();
     assert_eq!(merges, mergeable);
@@ -155,7 +154,7 @@ fn slot_migration_during_writes_loses_no_data() {
     for server in [&nodes.servers[0], &model] {
         let mut random = Random::new(40);
         for family in FAMILIES {
-            let key = format!("{}:{{{large}}}large", family.prefix);
+            let key = format!("{}:{{{large}}}large", family.name);
             let create = family.reserve_large;
             family.create_filled(&mut server.resp2(), &mut random, create, &key);
         }
@@ -252,15 +251,15 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
         tag_in(6000..10_000),
         tag_in(11_000..16_000),
     ];
-    let key = |tag: &str, prefix: &str| format!("{{{tag}}}numbers:{prefix}");
+    let key = |tag: &str, name: &str| format!("{{{tag}}}numbers:{name}");
     let sets: Vec<_> = FAMILIES
         .iter()
-        .filter_map(|family| Some((family.prefix, family.numbers?)))
+        .filter_map(|family| Some((family.name, family.numbers?)))
         .collect();
     let mut client = Client::new(&nodes);
     for tag in &tags {
-        for (prefix, set) in &sets {
-            for create in set.creation(&key(tag, prefix)) {
+        for (name, set) in &sets {
+            for create in set.creation(&key(tag, name)) {
                 let reply = client.send_to_both(&create);
                 let is_created = !matches!(reply, Reply::Error(_));
                 assert!(
@@ -279,8 +278,8 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
             let mut number = 0;
             while !stop.load(Ordering::Relaxed) {
                 number += 1;
-                for (prefix, set) in sets {
-                    let add = NumberSet::command(set.add, &key(tag, prefix), number);
+                for (name, set) in sets {
+                    let add = NumberSet::command(set.add, &key(tag, name), number);
                     let reply = client.send_to_both(&add);
                     assert!(!matches!(reply, Reply::Error(_)), "{reply}");
                 }
@@ -328,13 +327,13 @@ fn failover_after_a_kill_loses_no_confirmed_write() {
     let mut asked = 0;
     for (tag, last) in tags.iter().zip(confirmed) {
         assert!(last > 10, "{last} numbers confirmed");
-        for (prefix, set) in &sets {
+        for (name, set) in &sets {
             for number in 1..=last {
-                let reply = client.send(&NumberSet::command(set.test, &key(tag, prefix), number));
+                let reply = client.send(&NumberSet::command(set.test, &key(tag, name), number));
                 let answer = reply.items().map_or(&reply, |items| &items[0]).integer();
                 assert!(
                     answer > Some(0),
-                    "{prefix} of {tag}, number {number} of {last}: {reply}"
+                    "{name} of {tag}, number {number} of {last}: {reply}"
                 );
                 asked += 1;
             }

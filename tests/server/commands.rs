@@ -1,7 +1,9 @@
 //! What the server reports about each command (COMMAND INFO, DOCS, GETKEYSANDFLAGS), and who may run it: ACLs, scripts,
 //! functions, servers at maxmemory.
 
-use crate::families::{FAMILIES, Family, READ};
+use crate::families::{
+    FAMILIES, READ, SKETCH_CATEGORY, SKETCH_COMMANDS, all_commands, run_on, without_window,
+};
 use crate::golden::recorded;
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
@@ -31,11 +33,7 @@ fn the_server_lists_exactly_these_commands() {
         .iter()
         .map(|name| String::from_utf8(name.text().unwrap().to_vec()).unwrap())
         .collect();
-    let mut ours: Vec<_> = FAMILIES
-        .iter()
-        .flat_map(Family::commands)
-        .map(|(name, _)| name)
-        .collect();
+    let mut ours: Vec<_> = all_commands().into_iter().map(|(name, _)| name).collect();
     listed.sort();
     ours.sort();
     assert_eq!(listed, ours);
@@ -73,59 +71,59 @@ fn check_argument(command: &str, argument: &Reply) {
 fn every_command_is_described() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for family in FAMILIES {
-        for (name, does) in family.commands() {
-            let docs = connection.send(&["COMMAND", "DOCS", &name]);
-            let docs = &docs.items().expect("docs")[1];
-            for part in ["summary", "since", "complexity"] {
-                let described = text(docs, part).is_some_and(|text| !text.is_empty());
-                assert!(described, "{name} lacks {part}: {docs}");
-            }
-            assert!(
-                text(docs, "complexity").unwrap().starts_with("O("),
-                "{docs}"
-            );
-            assert_eq!(text(docs, "module"), Some("bf"));
-            let arguments = docs.field("arguments").and_then(Reply::items);
-            let arguments = arguments.expect("arguments");
-            assert_eq!(text(&arguments[0], "type"), Some("key"), "{name}");
-            arguments
-                .iter()
-                .for_each(|argument| check_argument(&name, argument));
-
-            // The arity is at least the number of required arguments.
-            let info = command_info(&mut connection, &name);
-            let arity = info[1].integer().expect("an arity");
-            let is_optional = |argument: &&Reply| {
-                let flags = argument.field("flags").map(Reply::to_string);
-                flags.is_some_and(|flags| flags.contains("optional"))
-            };
-            let needed = arguments
-                .iter()
-                .filter(|argument| !is_optional(argument))
-                .count() as i64;
-            if name != "cf.compact" {
-                // A token and its value are two arguments, and so is a block of two.
-                assert!(
-                    needed < arity.abs(),
-                    "{name}: {needed} arguments, arity {arity}"
-                );
-            }
-            let flags = info[2].to_string();
-            let (kind, other) = if does == READ {
-                ("readonly", "write")
-            } else {
-                ("write", "readonly")
-            };
-            assert!(
-                flags.contains(kind) && !flags.contains(other),
-                "{name}: {flags}"
-            );
-            assert!(!flags.contains("noscript"), "{name}: {flags}");
-            // A server at maxmemory refuses commands that allocate memory, but not those that only free it.
-            let denies = !["cf.del", "cf.compact"].contains(&&name[..]) && does != READ;
-            assert_eq!(flags.contains("denyoom"), denies, "{name}: {flags}");
+    for (name, does) in all_commands() {
+        let docs = connection.send(&["COMMAND", "DOCS", &name]);
+        let docs = &docs.items().expect("docs")[1];
+        for part in ["summary", "since", "complexity"] {
+            let described = text(docs, part).is_some_and(|text| !text.is_empty());
+            assert!(described, "{name} lacks {part}: {docs}");
         }
+        assert!(
+            text(docs, "complexity").unwrap().starts_with("O("),
+            "{docs}"
+        );
+        assert_eq!(text(docs, "module"), Some("bf"));
+        let arguments = docs.field("arguments").and_then(Reply::items);
+        let arguments = arguments.expect("arguments");
+        assert_eq!(text(&arguments[0], "type"), Some("key"), "{name}");
+        arguments
+            .iter()
+            .for_each(|argument| check_argument(&name, argument));
+
+        // The arity is at least the number of required arguments.
+        let info = command_info(&mut connection, &name);
+        let arity = info[1].integer().expect("an arity");
+        let is_optional = |argument: &&Reply| {
+            let flags = argument.field("flags").map(Reply::to_string);
+            flags.is_some_and(|flags| flags.contains("optional"))
+        };
+        let needed = arguments
+            .iter()
+            .filter(|argument| !is_optional(argument))
+            .count() as i64;
+        if name != "cf.compact" {
+            // A token and its value are two arguments, and so is a block of two.
+            assert!(
+                needed < arity.abs(),
+                "{name}: {needed} arguments, arity {arity}"
+            );
+        }
+        let flags = info[2].to_string();
+        let (kind, other) = if does == READ {
+            ("readonly", "write")
+        } else {
+            ("write", "readonly")
+        };
+        assert!(
+            flags.contains(kind) && !flags.contains(other),
+            "{name}: {flags}"
+        );
+        assert!(!flags.contains("noscript"), "{name}: {flags}");
+        // A server at maxmemory refuses commands that allocate memory, but not those that only free it.
+        let denies = !["cf.del", "cf.compact"].contains(&&name[..]) && does != READ;
+        assert_eq!(flags.contains("denyoom"), denies, "{name}: {flags}");
+    }
+    for family in FAMILIES {
         record("COMMAND DOCS", family.type_name);
     }
 }
@@ -144,11 +142,18 @@ fn since_is_the_version_that_introduced_the_command() {
     let mut connection = server.resp2();
     let recorded = recorded_commands();
     assert!(recorded.len() > 50);
-    for family in FAMILIES {
+    let since = |connection: &mut Connection, name: &str| {
+        let docs = connection.send(&["COMMAND", "DOCS", name]);
+        let docs = &docs.items().expect("docs")[1];
+        text(docs, "since").expect("a version").to_owned()
+    };
+    for (name, _) in SKETCH_COMMANDS {
+        assert_eq!(since(&mut connection, name), "0.1.0", "{name}");
+        assert!(!recorded.contains(name), "{name}");
+    }
+    for family in without_window() {
         for (name, _) in family.commands() {
-            let docs = connection.send(&["COMMAND", "DOCS", &name]);
-            let docs = &docs.items().expect("docs")[1];
-            let since = text(docs, "since").expect("a version");
+            let since = since(&mut connection, &name);
             let is_recorded = recorded.contains(&name);
             let (_, short) = name.split_once('.').expect("a prefix");
             let mut exceptions = family.since_exceptions.iter();
@@ -168,24 +173,24 @@ fn since_is_the_version_that_introduced_the_command() {
 fn command_getkeys_finds_the_keys_of_every_command() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for family in FAMILIES {
-        for (name, does) in family.commands() {
-            let words = arguments(&mut connection, &name, ["k", "a", "b"]);
-            let wanted = if name.ends_with(".merge") {
-                format!("*[*[$k *{does}] *[$a *{READ}] *[$b *{READ}]]")
-            } else {
-                format!("*[*[$k *{does}]]")
-            };
-            for (command, wanted) in [
-                ("GETKEYSANDFLAGS", wanted.clone()),
-                ("GETKEYS", keys_only(&wanted)),
-            ] {
-                let mut call = vec!["COMMAND".to_owned(), command.into(), name.clone()];
-                call.extend(words.iter().cloned());
-                let reply = connection.send(&call);
-                assert_eq!(reply.to_string(), wanted, "{name}");
-            }
+    for (name, does) in all_commands() {
+        let words = arguments(&mut connection, &name, ["k", "a", "b"]);
+        let wanted = if name.ends_with(".merge") {
+            format!("*[*[$k *{does}] *[$a *{READ}] *[$b *{READ}]]")
+        } else {
+            format!("*[*[$k *{does}]]")
+        };
+        for (command, wanted) in [
+            ("GETKEYSANDFLAGS", wanted.clone()),
+            ("GETKEYS", keys_only(&wanted)),
+        ] {
+            let mut call = vec!["COMMAND".to_owned(), command.into(), name.clone()];
+            call.extend(words.iter().cloned());
+            let reply = connection.send(&call);
+            assert_eq!(reply.to_string(), wanted, "{name}");
         }
+    }
+    for family in FAMILIES {
         if family.merge.is_some() {
             let call = format!("COMMAND GETKEYS {} k 1 a OPTION b", family.command("MERGE"));
             assert_eq!(connection.call(&call).to_string(), "*[$k $a]");
@@ -224,16 +229,18 @@ fn key_flags(connection: &mut Connection, name: &str) -> String {
 fn a_write_returns_stored_data_only_if_the_servers_comparable_command_does() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for family in FAMILIES {
-        for write in family.write_commands {
-            let name = format!("{}.{}", family.prefix, write.name);
-            let [ours, theirs] = [&name[..], write.like].map(|command| {
-                let flags = key_flags(&mut connection, command);
-                assert!(flags.contains("+RW"), "{command}: {flags}");
-                flags.contains("+access")
-            });
-            assert_eq!(ours, theirs, "{name}, {}", write.like);
-        }
+    let families = without_window().flat_map(|family| {
+        let writes = family.write_commands.iter();
+        writes.map(|write| (format!("{}.{}", family.prefix, write.name), write.like))
+    });
+    // Like PERSIST, SKETCH.ADVANCE replies whether it had an effect.
+    for (name, like) in families.chain([("sketch.advance".to_owned(), "persist")]) {
+        let [ours, theirs] = [&name[..], like].map(|command| {
+            let flags = key_flags(&mut connection, command);
+            assert!(flags.contains("+RW"), "{command}: {flags}");
+            flags.contains("+access")
+        });
+        assert_eq!(ours, theirs, "{name}, {like}");
     }
 }
 
@@ -293,51 +300,52 @@ fn every_command_needs_the_key_permissions_of_its_flags() {
     let server = Server::start();
     let mut admin = server.resp2();
     let mut user = server.resp2();
-    for family in FAMILIES {
-        for (name, does) in family.commands() {
-            let reads = does.contains("+access");
-            let writes = does != READ;
-            let is_merge = name.ends_with(".merge");
-            let mut arguments = arguments(&mut admin, &name, ["k", "a", "b"]);
-            arguments.insert(0, name.clone());
-            for (rules, is_allowed) in [
-                ("~*", true),
-                ("%R~* %W~*", true),
-                ("%R~*", !writes),
-                ("%W~*", !reads),
-                ("~other", false),
-                ("", false),
-                // A merge needs permissions for its destination and for each source.
-                ("~k", !is_merge),
-                ("~k ~a", !is_merge),
-                ("%RW~k %R~a %R~b", true),
-                ("%RW~k %R~a %W~b", !is_merge),
-                ("%R~k %R~a %R~b", !writes),
-                ("%W~k %R~a %R~b", !reads),
-            ] {
-                let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
-                assert!(admin.call(set.trim_end()).is_ok(), "{set}");
-                assert!(user.call("AUTH u x").is_ok());
-                let dry_run = [&["ACL", "DRYRUN", "u"].map(str::to_owned), &arguments[..]].concat();
-                let dry_run = admin.send(&dry_run);
-                assert_eq!(
-                    dry_run.is_ok(),
-                    is_allowed,
-                    "{arguments:?}, {rules}: {dry_run}"
-                );
-                let reply = user.send(&arguments);
-                assert_eq!(
-                    is_denied(&reply),
-                    !is_allowed,
-                    "{arguments:?}, {rules}: {reply}"
-                );
-            }
+    for (name, does) in all_commands() {
+        let reads = does.contains("+access");
+        let writes = does != READ;
+        let is_merge = name.ends_with(".merge");
+        let mut arguments = arguments(&mut admin, &name, ["k", "a", "b"]);
+        arguments.insert(0, name.clone());
+        for (rules, is_allowed) in [
+            ("~*", true),
+            ("%R~* %W~*", true),
+            ("%R~*", !writes),
+            ("%W~*", !reads),
+            ("~other", false),
+            ("", false),
+            // A merge needs permissions for its destination and for each source.
+            ("~k", !is_merge),
+            ("~k ~a", !is_merge),
+            ("%RW~k %R~a %R~b", true),
+            ("%RW~k %R~a %W~b", !is_merge),
+            ("%R~k %R~a %R~b", !writes),
+            ("%W~k %R~a %R~b", !reads),
+        ] {
+            let set = format!("ACL SETUSER u reset on nopass +@all {rules}");
+            assert!(admin.call(set.trim_end()).is_ok(), "{set}");
+            assert!(user.call("AUTH u x").is_ok());
+            let dry_run = [&["ACL", "DRYRUN", "u"].map(str::to_owned), &arguments[..]].concat();
+            let dry_run = admin.send(&dry_run);
+            assert_eq!(
+                dry_run.is_ok(),
+                is_allowed,
+                "{arguments:?}, {rules}: {dry_run}"
+            );
+            let reply = user.send(&arguments);
+            assert_eq!(
+                is_denied(&reply),
+                !is_allowed,
+                "{arguments:?}, {rules}: {reply}"
+            );
         }
+    }
+    for family in FAMILIES {
         record("ACL, keys", family.type_name);
     }
 }
 
-/// One read and one write of each family, allowed and denied in every way that the server supports.
+/// One read and one write of each family, and those for sketches of any family, allowed and denied in every way that the
+/// server supports.
 #[test]
 fn users_are_limited_by_command_and_by_category() {
     let server = Server::start();
@@ -346,45 +354,61 @@ fn users_are_limited_by_command_and_by_category() {
     for family in FAMILIES {
         let key = family.type_name;
         family.build(&mut admin, key);
-        let read = family.reads[0].replace("KEY", key);
-        let write = family.change.0.replace("KEY", key);
-        let name = |command: &str| command.split(' ').next().unwrap().to_lowercase();
-        // ACL rules, and whether they allow the read and the write.
-        let try_rules = |rules: &str, may_read: bool, may_write: bool| {
-            let mut user = user(&server, &format!("~* {rules}"));
-            assert_eq!(is_denied(&user.call(&read)), !may_read, "{key}, {rules}");
-            assert_eq!(is_denied(&user.call(&write)), !may_write, "{key}, {rules}");
-        };
-        try_rules(&format!("+{}", name(&read)), true, false);
-        try_rules(&format!("+{}", name(&write)), false, true);
-        try_rules(&format!("+@all -{}", name(&write)), true, false);
-        try_rules(&format!("+@all -{}", name(&read)), false, true);
-        record("ACL, commands", key);
+        let sketch = SKETCH_COMMANDS.map(|(name, flags)| (name.to_owned(), flags));
+        for (category, read, write, commands) in [
+            (
+                family.category,
+                family.reads[0],
+                family.change.0,
+                family.commands(),
+            ),
+            (
+                SKETCH_CATEGORY,
+                "SKETCH.WINDOW KEY",
+                "SKETCH.ADVANCE KEY 1",
+                sketch.to_vec(),
+            ),
+        ] {
+            let [read, write] = [read, write].map(|command| command.replace("KEY", key));
+            let name = |command: &str| command.split(' ').next().unwrap().to_lowercase();
+            // ACL rules, and whether they allow the read and the write.
+            let try_rules = |rules: &str, may_read: bool, may_write: bool| {
+                let mut user = user(&server, &format!("~* {rules}"));
+                assert_eq!(is_denied(&user.call(&read)), !may_read, "{key}, {rules}");
+                assert_eq!(is_denied(&user.call(&write)), !may_write, "{key}, {rules}");
+            };
+            try_rules(&format!("+{}", name(&read)), true, false);
+            try_rules(&format!("+{}", name(&write)), false, true);
+            try_rules(&format!("+@all -{}", name(&write)), true, false);
+            try_rules(&format!("+@all -{}", name(&read)), false, true);
 
-        try_rules("+@all", true, true);
-        try_rules("+@all -@all", false, false);
-        // Redis 7.0 adds commands of modules only to the category @all.
-        if version.is_valkey() || version.is_redis_at_least(7, 2) {
-            try_rules("+@read", true, false);
-            try_rules("+@write", false, true);
-            try_rules("+@all -@write", true, false);
-            for (name, flags) in family.commands() {
-                let categories = command_info(&mut admin, &name)[6].to_string();
-                for (category, is_in) in [("+@read", flags == READ), ("+@write", flags != READ)] {
-                    assert_eq!(categories.contains(category), is_in, "{name}: {categories}");
+            try_rules("+@all", true, true);
+            try_rules("+@all -@all", false, false);
+            // Redis 7.0 adds commands of modules only to the category @all.
+            if version.is_valkey() || version.is_redis_at_least(7, 2) {
+                try_rules("+@read", true, false);
+                try_rules("+@write", false, true);
+                try_rules("+@all -@write", true, false);
+                for (name, flags) in &commands {
+                    let categories = command_info(&mut admin, name)[6].to_string();
+                    let is_read = *flags == READ;
+                    for (category, is_in) in [("+@read", is_read), ("+@write", !is_read)] {
+                        assert_eq!(categories.contains(category), is_in, "{name}: {categories}");
+                    }
+                }
+            }
+            // Redis 7.0 and 7.2 do not support categories of modules.
+            if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
+                try_rules(&format!("+@{category}"), true, true);
+                try_rules(&format!("+@all -@{category}"), false, false);
+                for (name, _) in &commands {
+                    let categories = command_info(&mut admin, name)[6].to_string();
+                    let own = format!("+@{category}");
+                    assert!(categories.contains(&own), "{name}: {categories}");
                 }
             }
         }
-        // Redis 7.0 and 7.2 do not support categories of modules.
-        if version.is_valkey_at_least(8, 0) || version.is_redis_at_least(7, 4) {
-            try_rules(&format!("+@{}", family.category), true, true);
-            try_rules(&format!("+@all -@{}", family.category), false, false);
-            for (name, _) in family.commands() {
-                let categories = command_info(&mut admin, &name)[6].to_string();
-                let own = format!("+@{}", family.category);
-                assert!(categories.contains(&own), "{name}: {categories}");
-            }
-        }
+        record("ACL, commands", key);
         record("ACL, categories", key);
     }
 }
@@ -541,7 +565,25 @@ fn surplus_arguments_are_refused_or_logged() {
     let server = Server::start();
     let mut connection = server.resp2();
     let mut named = Vec::new();
-    for family in FAMILIES {
+    run_on(
+        &mut connection,
+        "built",
+        &["CMS.INITBYDIM KEY 10 2 WINDOW 1000"],
+    );
+    for command in ["SKETCH.WINDOW built", "SKETCH.ADVANCE built 1"] {
+        for surplus in [" surplus", " 1 surplus"] {
+            let reply = connection.call(&format!("{command}{surplus}")).to_string();
+            assert!(
+                reply.starts_with("-ERR wrong number of arguments"),
+                "{command}: {reply}"
+            );
+        }
+        assert!(
+            !matches!(connection.call(command), Reply::Error(_)),
+            "{command}"
+        );
+    }
+    for family in without_window() {
         let reads = family.read_commands.iter().map(|&name| (name, None));
         let writes = family
             .write_commands

@@ -105,10 +105,10 @@ fn names(connection: &mut Connection) -> Vec<String> {
     names
 }
 
-/// Builds a key of every family, named after it, and a string.
+/// Builds a key of every type, named after its family, and a string.
 fn build_all(connection: &mut Connection, suffix: &str) {
     for family in FAMILIES {
-        family.build(connection, &format!("{}{suffix}", family.prefix));
+        family.build(connection, &format!("{}{suffix}", family.name));
     }
     assert!(connection.call(&format!("SET text{suffix} x")).is_ok());
 }
@@ -162,7 +162,7 @@ fn sketches_of_all_types_and_databases_are_copied_in_both_ways() {
             assert_eq!(size(&mut new), i64::try_from(count).unwrap());
             for family in FAMILIES {
                 for command in family.reads {
-                    let command = command.replace("KEY", family.prefix);
+                    let command = command.replace("KEY", family.name);
                     assert_eq!(new.call(&command), old.call(&command), "{command}");
                 }
             }
@@ -182,14 +182,15 @@ fn the_time_to_live_is_copied() {
         old.call("PEXPIRE bf 3000000");
         let ends = [url(&source), url(&destination)];
         let arguments = ["--chunks", mode, &ends[0], &ends[1]];
-        copy(&arguments).assert(0, &[("copied", 5), ("verified", 5)]);
+        let count = FAMILIES.len() as u64;
+        copy(&arguments).assert(0, &[("copied", count), ("verified", count)]);
         let left = new.call("PTTL bf").integer().expect("a time");
         assert!((2_900_000..=3_000_000).contains(&left), "{left}");
         assert_eq!(new.call("PTTL cf"), Reply::Integer(-1));
         // A key that is already at the destination gets the time to live of the source, too.
         old.call("PERSIST bf");
         old.call("PEXPIRE cf 5000000");
-        copy(&arguments).assert(0, &[("equal", 5), ("verified", 5)]);
+        copy(&arguments).assert(0, &[("equal", count), ("verified", count)]);
         assert_eq!(new.call("PTTL bf"), Reply::Integer(-1));
         let left = new.call("PTTL cf").integer().expect("a time");
         assert!((4_900_000..=5_000_000).contains(&left), "{left}");
@@ -217,23 +218,34 @@ fn databases_patterns_and_types_select_keys() {
         &to,
     ]);
     assert_eq!(run.status.code(), Some(0));
-    assert_eq!(run.count("found"), 4);
+    // Those of the types with a window, too.
+    assert_eq!(run.count("found"), 6);
     assert!(
         run.output.contains("BF key \"bf:a\" in database 3\n"),
         "{run:?}"
     );
     let mut new = destination.resp2();
     assert_eq!(size(&mut new), 0);
-    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 4)]);
+    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 6)]);
     let (from, to) = (from + "/3", to + "/5");
-    copy(&["--match", "*:b", &from, &to]).assert(0, &[("copied", 5)]);
-    assert_eq!(names(&mut new), ["bf:a", "cms:a"]);
+    let count = FAMILIES.len() as u64;
+    copy(&["--match", "*:b", &from, &to]).assert(0, &[("copied", count)]);
+    assert_eq!(names(&mut new), ["bf:a", "cms-window:a", "cms:a"]);
     select(&mut new, 3);
-    assert_eq!(names(&mut new), ["bf:a", "cms:a"]);
+    assert_eq!(names(&mut new), ["bf:a", "cms-window:a", "cms:a"]);
     select(&mut new, 5);
     assert_eq!(
         names(&mut new),
-        ["bf:b", "cf:b", "cms:b", "tdigest:b", "topk:b"]
+        [
+            "bf:b",
+            "cf:b",
+            "cms-window:b",
+            "cms:b",
+            "tdigest-window:b",
+            "tdigest:b",
+            "topk-window:b",
+            "topk:b"
+        ]
     );
 }
 
@@ -271,14 +283,16 @@ fn a_key_with_another_value_is_overwritten_only_with_replace() {
         let arguments = ["--chunks", mode, &ends[0], &ends[1]];
         let before = State::of(&mut new);
         let run = copy(&arguments);
-        run.assert(1, &[("equal", 3), ("skipped", 2), ("verified", 3)]);
+        let equal = FAMILIES.len() as u64 - 2;
+        run.assert(1, &[("equal", equal), ("skipped", 2), ("verified", equal)]);
         run.assert_error(
             1,
             "BF key \"bf\" in database 0 exists at the destination with another value",
         );
         State::of(&mut new).assert_same(&before, "without --replace");
         let arguments = [&["--replace"][..], &arguments].concat();
-        copy(&arguments).assert(0, &[("copied", 2), ("equal", 3), ("verified", 5)]);
+        let counts = [("copied", 2), ("equal", equal), ("verified", equal + 2)];
+        copy(&arguments).assert(0, &counts);
         State::of(&mut new).assert_same(&State::of(&mut old), "with --replace");
     }
 }
@@ -507,7 +521,7 @@ fn passwords_are_read_from_urls_and_the_environment() {
 
 #[test]
 fn clusters_are_copied_as_a_whole() {
-    let count = 5 * 30;
+    let count = FAMILIES.len() as u64 * 30;
     let single = Server::start();
     let nodes = Nodes::start(3, false);
     let back = Server::start();
@@ -515,9 +529,9 @@ fn clusters_are_copied_as_a_whole() {
     for number in 0..30 {
         for family in FAMILIES {
             let name = match number % 3 {
-                0 => format!("{}:{number}", family.prefix),
-                1 => format!("{{tag:{number}}}:{}", family.prefix),
-                _ => format!("{}}}:{number}", family.prefix),
+                0 => format!("{}:{number}", family.name),
+                1 => format!("{{tag:{number}}}:{}", family.name),
+                _ => format!("{}}}:{number}", family.name),
             };
             family.build(&mut old, &name);
         }

@@ -38,7 +38,7 @@ fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
     families.filter_map(|family| Some((family, family.numbers?)))
 }
 
-/// A unit of the workload, or a number to add to the set of the family with this prefix.
+/// A unit of the workload, or a number to add to the set of the family with this name.
 #[derive(Debug, Clone)]
 enum Write {
     Unit(Unit),
@@ -49,16 +49,16 @@ impl Write {
     fn unit(&self) -> Unit {
         match self {
             Self::Unit(unit) => unit.clone(),
-            Self::Add(prefix, number) => {
-                let set = Family::of(prefix).numbers.expect("a set of numbers");
-                Unit::Single(NumberSet::command(set.add, &set_key(prefix), *number))
+            Self::Add(name, number) => {
+                let set = Family::of(name).numbers.expect("a set of numbers");
+                Unit::Single(NumberSet::command(set.add, &set_key(name), *number))
             }
         }
     }
 }
 
-fn set_key(prefix: &str) -> String {
-    format!("numbers:{prefix}")
+fn set_key(name: &str) -> String {
+    format!("numbers:{name}")
 }
 
 /// A writer: its past and future writes.
@@ -78,7 +78,7 @@ impl Writer {
             db,
             workload: Workload::new(seed, "", KEYS),
             random: Random::new(seed ^ 0xabcd),
-            added: sets().map(|(family, _)| (family.prefix, 0)).collect(),
+            added: sets().map(|(family, _)| (family.name, 0)).collect(),
             acknowledged: Vec::new(),
             in_flight: None,
         }
@@ -88,9 +88,9 @@ impl Writer {
         if self.random.one_in(2) {
             return Write::Unit(self.workload.unit());
         }
-        let prefixes: Vec<_> = self.added.keys().copied().collect();
-        let prefix = self.random.pick(&prefixes);
-        Write::Add(prefix, self.added[prefix] + 1)
+        let names: Vec<_> = self.added.keys().copied().collect();
+        let name = self.random.pick(&names);
+        Write::Add(name, self.added[name] + 1)
     }
 
     /// Writes until the connection breaks or the flag is set. A number that may have been stored is not sent again,
@@ -109,9 +109,9 @@ impl Writer {
     }
 
     fn acknowledge(&mut self, write: Write, reply: Reply) {
-        if let Write::Add(prefix, number) = write {
+        if let Write::Add(name, number) = write {
             assert!(!matches!(reply, Reply::Error(_)), "{reply}");
-            self.added.insert(prefix, number);
+            self.added.insert(name, number);
         }
         self.acknowledged.push((write, reply));
     }
@@ -139,8 +139,8 @@ impl Writer {
             write.unit().send(model).expect("the model's reply");
             wanted = State::of_database(model, self.db);
             counts.in_flight_found += 1;
-            if let Write::Add(prefix, number) = write {
-                self.added.insert(prefix, number);
+            if let Write::Add(name, number) = write {
+                self.added.insert(name, number);
             }
         }
         for line in found.differences(&wanted) {
@@ -155,9 +155,9 @@ impl Writer {
 
     /// Checks that every number that was added is present, and that no other numbers are.
     fn check_numbers(&self, server: &mut Connection, counts: &mut Counts) {
-        for (&prefix, &last) in &self.added {
-            let set = Family::of(prefix).numbers.expect("a set of numbers");
-            let key = set_key(prefix);
+        for (&name, &last) in &self.added {
+            let set = Family::of(name).numbers.expect("a set of numbers");
+            let key = set_key(name);
             let numbers: Vec<_> = (1..=last).collect();
             for batch in numbers.chunks(BATCH) {
                 for number in batch {
@@ -249,7 +249,7 @@ fn acknowledged_writes_survive_a_kill() {
     for writer in &mut writers {
         let mut connection = server.resp2();
         select(&mut connection, writer.db);
-        let sets = sets().map(|(family, set)| (set, set_key(family.prefix)));
+        let sets = sets().map(|(family, set)| (set, set_key(family.name)));
         let mut commands: Vec<_> = sets
             .flat_map(|(set, key)| set.creation(&key).collect::<Vec<_>>())
             .collect();

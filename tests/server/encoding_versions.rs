@@ -1,7 +1,7 @@
 //! Every encoding version loads: older releases of RedisBloom stored fewer fields. The tests create old payloads from
 //! current ones by removing these fields.
 
-use crate::families::dump;
+use crate::families::{FAMILIES, dump};
 use crate::golden_dumps::{Golden, recorded_families};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -151,6 +151,41 @@ fn count_min_sketches_of_version_1_load() {
             assert!(reply.is_ok(), "cells of {cell_size}: {reply}");
             assert_eq!(dump(&mut connection, &key), dump(&mut connection, "new"));
         }
+    }
+}
+
+/// Sketches with a window are in version 1, so that a version without a window would not be mistaken for one with.
+#[test]
+fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES.iter().filter(|family| family.has_window) {
+        family.build(&mut connection, "key");
+        let (ours, today) = values(&mut connection, "key");
+        let name = family.type_name.as_bytes().try_into().expect("9 bytes");
+        assert_eq!(
+            ours,
+            type_id(name, family.encoding_version),
+            "{}",
+            family.name
+        );
+        for version in [0, 1, 2, 100] {
+            let id = type_id(name, version);
+            let reply = restore(
+                &mut connection,
+                &format!("other:{version}"),
+                id,
+                today.clone(),
+            );
+            let is_ours = version == family.encoding_version;
+            assert_eq!(
+                reply.is_ok(),
+                is_ours,
+                "{}, {version}: {reply}",
+                family.name
+            );
+        }
+        assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
 }
 

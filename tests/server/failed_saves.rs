@@ -14,21 +14,10 @@ use std::path::{Path, PathBuf};
 /// Kinds of stored values. A fault ends a saved value before its first part of one kind.
 const KINDS: [&str; 3] = ["integer", "double", "bytes"];
 
-/// The module that is built with the tests.
-fn module_with_faults() -> PathBuf {
-    let program = std::env::current_exe().expect("the path of this program");
-    let module = program.with_file_name("libroughly.so");
-    assert!(module.is_file(), "no {}", module.display());
-    module
-}
-
 fn start(arguments: &[&str]) -> Server {
-    let module = module_with_faults();
-    let module = module.to_str().expect("a UTF-8 path");
     Options::new()
-        .without_module()
+        .debug_module()
         .arguments(arguments)
-        .arguments(&["--loadmodule", module])
         .environment("RUST_BACKTRACE", "1")
         .start()
 }

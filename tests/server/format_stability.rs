@@ -25,7 +25,7 @@ const FOOTER_BYTES: usize = 10;
 fn path(family: &Family) -> PathBuf {
     recorded::directory()
         .join("roughly")
-        .join(format!("{}.json", family.prefix))
+        .join(format!("{}.json", family.name))
 }
 
 /// Bytes as text if possible, as in the recordings.
@@ -40,11 +40,17 @@ fn from_json(value: &Value) -> Vec<u8> {
     recorded::argument(value, &HashMap::new())
 }
 
-/// Starts a server without compression, because the recordings are uncompressed.
+/// The time at which the recordings were created, in milliseconds: a sketch with a window stores its newest pane.
+const RECORDED_AT: &str = "1790000000000";
+
+/// Starts a server without compression, because the recordings are uncompressed, and with a clock that stands still.
 fn start() -> Server {
-    Options::new()
+    let server = Options::new()
+        .debug_module()
         .arguments(&["--rdbcompression", "no"])
-        .start()
+        .start();
+    server.set_clock(RECORDED_AT);
+    server
 }
 
 fn body(connection: &mut Connection, key: &str) -> Vec<u8> {
@@ -79,7 +85,7 @@ fn freeze(family: &'static Family) {
     make(&mut connection, &commands);
     let keys: Value = (0..KEYS)
         .map(|number| {
-            let key = format!("{}:{number}", family.prefix);
+            let key = format!("{}:{number}", family.name);
             let chunks: Vec<_> = family
                 .chunks(&mut connection, &key)
                 .iter()

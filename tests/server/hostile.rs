@@ -4,12 +4,12 @@
 mod edges;
 mod payloads;
 
-use crate::families::Family;
+use crate::families::{Family, SKETCH_USES};
 use crate::support::resp::{Connection, Reply};
 
 /// Sends all commands of the family with key K. Panics if the connection breaks or a reply is malformed.
 fn use_key(connection: &mut Connection, family: &Family) {
-    for command in family.uses {
+    for command in family.uses.iter().chain(SKETCH_USES) {
         connection.call(command);
     }
     for iterator in ["0", "1", "9", "-1", "9223372036854775807"] {
@@ -18,9 +18,11 @@ fn use_key(connection: &mut Connection, family: &Family) {
     connection.call("MEMORY USAGE K");
     connection.call("DEBUG DIGEST-VALUE K");
     connection.call("COPY K copy REPLACE");
+    // The payload may need its memory.
+    connection.call("DEL copy");
     // The result can be saved and restored.
     if let Reply::Bulk(payload) = connection.call("DUMP K") {
         let restored = connection.send(&[b"RESTORE", &b"K"[..], b"0", &payload, b"REPLACE"]);
-        assert!(restored.is_ok(), "{}: {restored}", family.prefix);
+        assert!(restored.is_ok(), "{}: {restored}", family.name);
     }
 }

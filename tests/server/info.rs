@@ -1,6 +1,6 @@
 //! The fields of INFO.
 
-use crate::families::{FAMILIES, Family, numbers};
+use crate::families::{FAMILIES, Family, numbers, on_key};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -97,7 +97,7 @@ fn evicted_keys_are_no_longer_counted() {
             let key = format!("large:{i}");
             for command in family.build_large {
                 // The server may refuse it while it frees other keys in the background.
-                connection.call(&command.replace("KEY", &key));
+                connection.call(&on_key(command, &key));
             }
         }
         let keys = connection.call("DBSIZE").integer().unwrap();
@@ -180,7 +180,7 @@ fn info_has_high_water_marks_of_memory() {
     for family in FAMILIES {
         assert_eq!(marks(&server, family), [0, 0]);
         for command in family.build_large {
-            connection.call(&command.replace("KEY", "large"));
+            connection.call(&on_key(command, "large"));
         }
         let large = family.info(&server, "bytes");
         assert!(large > 4 << 20);
@@ -259,10 +259,10 @@ fn info_counts_growths_of_families_that_grow() {
     }
     for family in FAMILIES {
         let field = server.info(&format!("{}growths", family.info_prefix));
-        assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.prefix));
+        assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.name));
         for field in ["items_deleted", "compactions"] {
             let field = server.info(&format!("{}{field}", family.info_prefix));
-            assert_eq!(field.is_some(), family.prefix == "cf");
+            assert_eq!(field.is_some(), family.name == "cf");
         }
     }
 }

@@ -25,7 +25,7 @@ fn make(connection: &mut Connection, family: &Family) -> u64 {
         for chunk in 1..=chunks {
             let iterator = chunk * CHUNK + 1;
             let reply = family.load(connection, "large", iterator, &data);
-            assert!(reply.is_ok(), "{} {iterator}: {reply}", family.prefix);
+            assert!(reply.is_ok(), "{} {iterator}: {reply}", family.name);
         }
     } else {
         run_on(connection, "large", family.build_large);

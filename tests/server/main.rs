@@ -39,5 +39,6 @@ mod soak;
 mod t_digest;
 mod test_server;
 mod top_k;
+mod windows;
 mod worst_case_table;
 mod worst_cases;

@@ -1,7 +1,7 @@
 //! MEMORY USAGE of a key does not grow when the key is saved and loaded, restored or copied.
 
 use crate::families::Usage::{AtMost, Equal};
-use crate::families::{self, FAMILIES, Family, MemoryCase, memory_case};
+use crate::families::{self, FAMILIES, Family, MemoryCase, memory_case, on_key, range};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::workload::{Random, Workload};
@@ -27,21 +27,12 @@ fn cases() -> Vec<MemoryCase> {
 /// Runs the commands of a [`MemoryCase`] on a key. None may fail.
 fn run(connection: &mut Connection, commands: &[String], key: &str) {
     for command in commands {
-        let command = command.replace("KEY", key);
-        let (is_each, command) = match command.strip_prefix("each:") {
-            Some(command) => (true, command),
-            None => (false, &command[..]),
-        };
-        let (head, last) = command.rsplit_once(' ').expect("an argument");
-        let numbers = last
-            .split_once("..")
-            .and_then(|(first, end)| Some(first.parse::<u32>().ok()?..end.parse::<u32>().ok()?));
-        let commands = match numbers {
-            None => vec![command.to_owned()],
-            Some(numbers) if is_each => numbers.map(|n| format!("{head} {n}")).collect(),
-            Some(numbers) => {
-                let numbers: Vec<_> = numbers.map(|n| n.to_string()).collect();
-                vec![format!("{head} {}", numbers.join(" "))]
+        let commands = match command.strip_prefix("each:") {
+            None => vec![on_key(command, key)],
+            Some(command) => {
+                let (head, numbers) = range(command).expect("numbers");
+                let head = head.replace("KEY", key);
+                numbers.map(|n| format!("{head} {n}")).collect()
             }
         };
         for command in &commands {

@@ -2,7 +2,7 @@
 //! metrics.
 
 use crate::documents::page::Page;
-use crate::families::FAMILIES;
+use crate::families::{FAMILIES, Family};
 use crate::support::server::{Server, free_port};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,12 +122,8 @@ fn the_exporter_delivers_every_field_as_documented() {
     let fields = info.lines().filter_map(|line| line.split_once(':'));
     let mut samples = 1;
     for (field, value) in fields {
-        let family = FAMILIES
-            .iter()
-            .find(|family| field.starts_with(family.info_prefix));
-        let general = family.map_or(field.to_owned(), |family| {
-            field.replace(family.info_prefix, "bf_FAMILY_")
-        });
+        let of_family = Family::of_field(field);
+        let general = of_family.map_or(field.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}"));
         let (kind, metric) = &documented[&general];
         let (name, _) = metric.split_once('{').unwrap_or((metric, ""));
         if kind == "text" {
@@ -141,8 +137,8 @@ fn the_exporter_delivers_every_field_as_documented() {
         samples += 1;
         assert_eq!(&metrics.types[name], kind, "{field}");
         assert_eq!(name.ends_with("_total"), kind == "counter", "{field}");
-        let metric = match family {
-            Some(family) => metric.replace(
+        let metric = match of_family {
+            Some((family, _)) => metric.replace(
                 "family=\"…\"",
                 &format!(
                     "family=\"{}\"",

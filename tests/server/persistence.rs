@@ -159,7 +159,7 @@ fn large_keys_survive_every_kind_of_file() {
         select(&mut connection, db);
         let mut random = Random::new(u64::from(db));
         for family in FAMILIES {
-            let key = format!("{}:large", family.prefix);
+            let key = format!("{}:large", family.name);
             family.create_filled(&mut connection, &mut random, family.reserve_large, &key);
         }
     }

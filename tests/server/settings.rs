@@ -6,7 +6,10 @@ use crate::support::server::{Options, Server};
 
 /// All settings: those of the families and those of the module.
 fn settings() -> impl Iterator<Item = &'static Setting> {
-    const OWN: &[Setting] = &[setting("sketch-max-key-bytes", "0", "1000000", "-1")];
+    const OWN: &[Setting] = &[
+        setting("sketch-max-key-bytes", "0", "1000000", "-1"),
+        setting("sketch-windows", "yes", "no", "maybe"),
+    ];
     let families = FAMILIES.iter().flat_map(|family| family.settings);
     families.chain(OWN)
 }

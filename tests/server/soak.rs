@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 50;
-/// Keys per family.
+/// Keys per type.
 const KEYS: usize = 12;
 /// Number of distinct items.
 const ITEMS: usize = 5000;
@@ -52,11 +52,13 @@ const EXPECTED_ERRORS: &[&str] = &[
     "already exist",
     "non scaling filter is full",
     "width/depth is not equal",
+    "window/panes is not equal",
     "cannot merge",
     "CMS: CMSk overflow",
     "overflow",
     "Maximum expansions reached",
     "Filter is full",
+    "no such key",
 ];
 
 /// Settings of the families; some servers require the prefix `bf.`.
@@ -113,7 +115,7 @@ fn command(numbers: &mut Numbers) -> Vec<String> {
         _ => numbers.pick(family.soak),
     };
     let words = template.split(' ').map(|word| match word {
-        "K" | "L" => format!("{}:{}", family.prefix, numbers.below(KEYS)),
+        "K" | "L" => format!("{}:{}", family.name, numbers.below(KEYS)),
         "I" => format!("item:{}", numbers.below(ITEMS)),
         "N" => numbers.below(100).to_string(),
         "X" => numbers.below(100_000).to_string(),

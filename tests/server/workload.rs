@@ -3,7 +3,7 @@
 //! The commands are a function of the seed and do not depend on replies. Some of them fail (an existing key, sketches
 //! of different sizes), and must fail on every server in the same way.
 
-use crate::families::{FAMILIES, Family};
+use crate::families::{FAMILIES, Family, without_window};
 use crate::support::resp::{Connection, Reply};
 use std::io;
 
@@ -148,7 +148,7 @@ impl Unit {
     }
 }
 
-/// An endless stream of writes to several keys of each family.
+/// An endless stream of writes to several keys of each type.
 pub struct Workload {
     random: Random,
     families: Vec<&'static Family>,
@@ -157,7 +157,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// A workload with `keys` keys per family, named `PREFIX FAMILY : NUMBER` without the spaces.
+    /// A workload with `keys` keys per type, named `PREFIX FAMILY : NUMBER` without the spaces.
     pub fn new(seed: u64, prefix: &str, keys: u64) -> Self {
         Self {
             random: Random::new(seed),
@@ -167,9 +167,15 @@ impl Workload {
         }
     }
 
-    /// Restricts the workload to one family.
+    /// Restricts the workload to one type.
     pub fn of(mut self, family: &'static Family) -> Self {
         self.families = vec![family];
+        self
+    }
+
+    /// Restricts the workload to the types without a window.
+    pub fn without_window(mut self) -> Self {
+        self.families = without_window().collect();
         self
     }
 
@@ -177,7 +183,7 @@ impl Workload {
         format!(
             "{}{}:{}",
             self.prefix,
-            family.prefix,
+            family.name,
             self.random.below(self.keys)
         )
     }
@@ -187,7 +193,7 @@ impl Workload {
         let mut commands = Vec::new();
         for family in self.families.clone() {
             for number in 0..self.keys {
-                let key = format!("{}{}:{number}", self.prefix, family.prefix);
+                let key = format!("{}{}:{number}", self.prefix, family.name);
                 commands.push((family.random.create)(&mut self.random, &key));
             }
         }

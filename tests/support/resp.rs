@@ -70,8 +70,14 @@ impl Reply {
         }
     }
 
-    /// The value of a field in an array of names and values.
+    /// The value of a field in a map, or in an array of names and values.
     pub fn field(&self, name: &str) -> Option<&Reply> {
+        if let Self::Map(pairs) = self {
+            let mut pairs = pairs.iter();
+            return pairs
+                .find(|(key, _)| key.text() == Some(name.as_bytes()))
+                .map(|(_, value)| value);
+        }
         let mut pairs = self.items()?.chunks_exact(2);
         let pair = pairs.find(|pair| pair[0].text() == Some(name.as_bytes()))?;
         Some(&pair[1])

@@ -32,6 +32,7 @@ pub struct Options {
     arguments: Vec<String>,
     module_arguments: Vec<String>,
     without_module: bool,
+    debug_module: bool,
     address_space: Option<u64>,
     environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
@@ -60,6 +61,14 @@ impl Options {
     /// Starts the server without the module.
     pub fn without_module(mut self) -> Self {
         self.without_module = true;
+        self
+    }
+
+    /// Uses the module as `cargo test` builds it, without optimization: only debug builds support injected faults
+    /// (src/server/fault.rs) and the test clock (src/server/clock.rs).
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn debug_module(mut self) -> Self {
+        self.debug_module = true;
         self
     }
 
@@ -145,6 +154,19 @@ impl Server {
     /// Its working directory, with dump.rdb and appendonlydir. Deleted on drop.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Sets the clock of a server with [`Options::debug_module`]: milliseconds since the Unix epoch, or with a sign, a
+    /// difference to the server's time.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn set_clock(&self, clock: &str) {
+        // A server must not read an incomplete file.
+        let (new, file) = (
+            self.dir().join("new-clock"),
+            self.dir().join("roughly-clock"),
+        );
+        std::fs::write(&new, clock).expect("a written file");
+        std::fs::rename(new, file).expect("a renamed file");
     }
 
     /// Opens a connection that does not convert replies.
@@ -458,9 +480,13 @@ impl Server {
             .arg(self.dir.path())
             .args(&self.options.arguments);
         if !self.options.without_module {
+            let module = match self.options.debug_module {
+                true => debug_module_path(),
+                false => module_path(),
+            };
             command
                 .arg("--loadmodule")
-                .arg(module_path())
+                .arg(module)
                 .args(&self.options.module_arguments);
         }
         let process = command
@@ -625,6 +651,14 @@ pub fn client_program() -> PathBuf {
                  one with the server"
             )
         })
+}
+
+/// The module that is built with the tests.
+fn debug_module_path() -> PathBuf {
+    let program = std::env::current_exe().expect("the path of this program");
+    let module = program.with_file_name("libroughly.so");
+    assert!(module.is_file(), "no {}", module.display());
+    module
 }
 
 /// The module file to test.

@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { bloom, countMin, cuckoo, tDigest, topK } from './families.mjs';
+import { windows } from './windows.mjs';
 import { Session } from './session.mjs';
 
 const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT}`;
@@ -27,7 +28,7 @@ async function walk({ createClient, RESP_TYPES }, RESP, readsInfinity) {
   const session = new Session(client, { [RESP_TYPES.BLOB_STRING]: Buffer }, readsInfinity);
   await session.raw('FLUSHALL');
   await session.raw('CONFIG', 'RESETSTAT');
-  for (const family of [bloom, cuckoo, countMin, topK, tDigest]) await family(session);
+  for (const family of [bloom, cuckoo, countMin, topK, tDigest, windows]) await family(session);
   for (const name of ['bf', 'cf', 'cms', 'topK', 'tDigest']) {
     assert.deepEqual(session[name].missed(), [], `methods of client.${name} that were not called`);
   }

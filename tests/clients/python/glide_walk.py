@@ -81,14 +81,27 @@ STEPS = [
     ("TDIGEST.MERGE td:sum 1 td", "OK"),
     ("TDIGEST.RESET td:sum", "OK"),
     ("TDIGEST.INFO td", ANY),
+    ("CMS.INITBYDIM cms:w 1000 5 WINDOW 315360000000 PANES 4", "OK"),
+    ("CMS.INCRBY cms:w a 5 b 2", [5, 2]),
+    ("CMS.QUERY cms:w a z", [5, 0]),
+    ("TOPK.RESERVE topk:w 2 50 4 0.9 WINDOW 315360000000 PANES 4", "OK"),
+    ("TOPK.INCRBY topk:w a 10 b 5 c 7", [None, None, b"b"]),
+    ("TOPK.LIST topk:w WITHCOUNT", [b"a", 10, b"c", 7]),
+    ("TDIGEST.CREATE td:w WINDOW 315360000000 PANES 4", "OK"),
+    ("TDIGEST.ADD td:w 1 2.5 4 -3", "OK"),
+    ("TDIGEST.QUANTILE td:w 0 0.5 1", [-3.0, 2.5, 4.0]),
+    ("SKETCH.WINDOW cms", None),
+    ("SKETCH.ADVANCE cms:w 0", 0),
 ]
+# The sketches with a window, and the number of their items.
+WINDOWS = [("cms:w", 7), ("topk:w", 22), ("td:w", 4)]
 REFUSED = [
     ("BF.RESERVE bf 0.01 10", "item exists"),
     ("BF.INFO none", "not found"),
     ("CMS.QUERY none a", "key does not exist"),
     ("TDIGEST.MIN none", "key does not exist"),
 ]
-COPIED = ["BF bf", "CF cf", "CMS cms", "TOPK topk", "TDIGEST td"]
+COPIED = ["BF bf", "CF cf", "CMS cms", "TOPK topk", "TDIGEST td", "CMS cms:w", "TOPK topk:w", "TDIGEST td:w"]
 
 
 def as_sent(want, protocol):
@@ -127,6 +140,11 @@ async def walk(protocol):
             assert message in str(error), error
         else:
             raise AssertionError(f"{command}: {answer!r}")
+    for key, total in WINDOWS:
+        info = await raw("SKETCH.WINDOW", key)
+        if isinstance(info, list):
+            info = dict(zip(info[::2], info[1::2]))
+        same([info[b"panes"], info[b"items per pane"]], [4, [0, 0, 0, 0, total]])
     for family, key in map(str.split, COPIED):
         position = 0
         while True:
@@ -137,6 +155,7 @@ async def walk(protocol):
             same(await client.custom_command(load), "OK")
     same(await raw("BF.CARD bf:copy"), 3)
     same(await raw("TOPK.COUNT topk:copy a"), [11])
+    same(await raw("TOPK.COUNT topk:w:copy a"), [10])
     commands = await coverage.all_called(raw)
     await client.close()
     return commands

@@ -35,7 +35,7 @@ class Family:
 
 
 class Session:
-    """The five families, raw commands, and the expected types of replies."""
+    """The typed APIs of the families, raw commands, and the expected types of replies."""
 
     def __init__(self, client, protocol, decoded):
         self.client = client

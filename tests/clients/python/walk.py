@@ -21,6 +21,7 @@ import coverage
 import cuckoo
 import t_digest
 import top_k
+import windows
 from session import Session, reply
 
 PORT = int(os.environ["ROUGHLY_PORT"])
@@ -37,7 +38,7 @@ async def walk(client, protocol, decoded):
     """Calls the commands of all families on one connection; returns the number of commands of the module."""
     session = Session(client, protocol, decoded)
     await coverage.forget(session.raw)
-    for family in (bloom, cuckoo, count_min, top_k, t_digest):
+    for family in (bloom, cuckoo, count_min, top_k, t_digest, windows):
         await family.walk(session)
     for name in ("bf", "cf", "cms", "topk", "tdigest"):
         missed = getattr(session, name).missed()

@@ -2,7 +2,7 @@
 //! from the command table. `make command-pages` writes them, and this test compares them.
 
 use super::page::Page;
-use crate::families::FAMILIES;
+use crate::families::without_window;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use roughly::server::command::Command;
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 const FOLDER: &str = "docs/commands";
+/// The guide to the commands for sketches of any family.
+const SKETCH_GUIDE: &str = "docs/sliding-windows.md";
 /// With this variable, the test writes the generated parts instead of comparing them.
 const WRITE: &str = "ROUGHLY_WRITE";
 /// The lines around a generated part.
@@ -241,11 +243,13 @@ fn key(reply: &Reply) -> String {
 fn described() -> Vec<(&'static str, Vec<Described>)> {
     let server = Server::start();
     let mut connection = server.resp2();
-    let families = roughly::MODULE.families.iter().zip(FAMILIES);
-    let described = families.map(|(family, tested)| {
+    let guides = without_window().map(|family| family.page);
+    let families = roughly::MODULE.families.iter();
+    let families = families.zip(guides.chain([SKETCH_GUIDE]));
+    let described = families.map(|(family, guide)| {
         let commands = family.commands.iter();
         let commands = commands.map(|command| Described::new(&mut connection, family, command));
-        (tested.page, commands.collect())
+        (guide, commands.collect())
     });
     described.collect()
 }
@@ -292,7 +296,11 @@ fn every_command_has_a_page_that_matches_the_command_table() {
     for (place, (guide, commands)) in families.iter().enumerate() {
         check_generated(&mut index, place, &table(commands.iter(), ""), &mut faults);
         let mut guide = Page::read(Path::new(guide));
-        let generated = table(commands.iter(), "../commands/");
+        let folder = match guide.path.starts_with("docs/families") {
+            true => "../commands/",
+            false => "commands/",
+        };
+        let generated = table(commands.iter(), folder);
         check_generated(&mut guide, 0, &generated, &mut faults);
         for command in commands {
             let path = command.page();

@@ -1,13 +1,13 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
-use crate::families::FAMILIES;
+use crate::families::{SKETCH_CATEGORY, without_window};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 /// Texts with spaces that are not errors but names of reply fields.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 17] = [
     "Number of filters",
     "Number of items inserted",
     "Expansion rate",
@@ -21,6 +21,9 @@ const FIELDS: [&str; 14] = [
     "Unmerged weight",
     "Total compressions",
     "Memory usage",
+    "pane length",
+    "newest pane",
+    "items per pane",
     "Not found",
 ];
 /// This field name is also the text of an error of CF.DEL.
@@ -112,10 +115,14 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
-    for family in FAMILIES {
-        let path = format!("docs/commands/{}.*.md", family.prefix);
-        let page = command_pages(family.prefix);
-        for error in errors(family.sources) {
+    let families = without_window().map(|family| (family.prefix, family.sources));
+    // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
+    let sketch: (&str, &[&str]) = (SKETCH_CATEGORY, &["src/family/sketch"]);
+    let windows = ["cms", "topk", "tdigest"].map(|prefix| (prefix, &["src/family/window.rs"][..]));
+    for (prefix, sources) in families.chain([sketch]).chain(windows) {
+        let path = format!("docs/commands/{prefix}.*.md");
+        let page = command_pages(prefix);
+        for error in errors(sources) {
             count += 1;
             for (place, text) in [(path.as_str(), &page), (TROUBLESHOOTING, &all)] {
                 let is_there = if error.contains('{') {

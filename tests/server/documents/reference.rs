@@ -1,7 +1,7 @@
 //! The fields of INFO and their explanation.
 
 use super::page::Page;
-use crate::families::FAMILIES;
+use crate::families::Family;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::path::Path;
@@ -30,11 +30,8 @@ fn every_field_of_info_is_explained() {
                 continue;
             };
             // The page explains fields that all families have once, with the placeholder FAMILY.
-            let mut general = name.to_owned();
-            for family in FAMILIES {
-                general = general.replace(family.info_prefix, "bf_FAMILY_");
-            }
-            shown.push(general);
+            let of_family = Family::of_field(name);
+            shown.push(of_family.map_or(name.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}")));
         }
     }
     shown.sort();

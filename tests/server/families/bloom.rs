@@ -10,6 +10,8 @@ use crate::workload::{with_item, with_items, words};
 const FIXED: &[&str] = &["BF.RESERVE KEY 0.01 100 EXPANSION 1"];
 
 pub const FAMILY: Family = Family {
+    name: "bf",
+    has_window: false,
     type_name: "MBbloom--",
     encoding_version: 4,
     prefix: "bf",

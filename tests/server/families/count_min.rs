@@ -2,11 +2,14 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, UPDATE, Usage, WorstCases, equal, row, write,
+    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, at_most, equal, growth, row, windowed,
+    write,
 };
 use crate::workload::{with_items, words};
 
 pub const FAMILY: Family = Family {
+    name: "cms",
+    has_window: false,
     type_name: "CMSk-TYPE",
     encoding_version: 0,
     prefix: "cms",
@@ -181,6 +184,202 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
     },
 };
+
+/// The creation of the key in the growth tests: its first increment takes more than their limit.
+const CREATE_WINDOW: &[&str] = &[window!("CMS.INITBYDIM KEY 1300 1")];
+
+/// A sketch with 12 full panes of one second: 14 arrays of 9.6 MB. Its newest pane is 13 s ahead of the clock, so that no
+/// pane expires during the measured command.
+const FULL_WINDOW: &[&str] = &[
+    "CMS.INITBYDIM new 239674 10 WINDOW 12000 PANES 12",
+    "repeat:13 SKETCH.ADVANCE new pane:new+1; CMS.INCRBY new 0..10000=1",
+];
+/// The same, when half of its panes have expired and the first increment has not removed their counts yet.
+const HALF_EXPIRED: &[&str] = &[
+    FULL_WINDOW[0],
+    FULL_WINDOW[1],
+    "SKETCH.ADVANCE new pane:new+6",
+];
+
+/// A row for a key with a window.
+const fn on_window(
+    command: &'static str,
+    note: &'static str,
+    before: &'static [&'static str],
+) -> Row {
+    row(command, note).before(before).key("cms:w")
+}
+
+pub const WINDOW: Family = Family {
+    name: "cms-window",
+    has_window: true,
+    type_name: "cmswindow",
+    encoding_version: 1,
+    info_prefix: "bf_cms_window_",
+
+    build: &[
+        window!("CMS.INITBYPROB KEY 0.01 0.02 CELL_SIZE 2"),
+        "CMS.INCRBY KEY a 1 b 2 c 3 d 4000 e 65535 f 1 g 1",
+        "CMS.INCRBY KEY b 5",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 3 -2",
+    ],
+    reads: &[
+        "CMS.INFO KEY",
+        "CMS.QUERY KEY a b c d e f g nothing 1 2 3",
+        "CMS.SCANDUMP KEY 0",
+        "CMS.SCANDUMP KEY 1",
+        "SKETCH.WINDOW KEY",
+    ],
+    idle: &[
+        "CMS.INCRBY KEY a 0 b 0",
+        "CMS.INCRBY KEY e 65535",
+        "CMS.MERGE KEY 1 KEY",
+        "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
+        "SKETCH.ADVANCE KEY 1",
+    ],
+    // The arrays of the sums and of the pane.
+    build_large: &[window!("CMS.INITBYDIM KEY 100000 7"), "CMS.INCRBY KEY a 1"],
+    reserve_huge: None,
+    reserve_large: window!("CMS.INITBYDIM KEY 262144 10 CELL_SIZE 8"),
+    fill: Fill::Numbers("CMS.INCRBY KEY"),
+
+    creations: &[
+        window!("CMS.INITBYDIM KEY 1000 5"),
+        window!("CMS.INITBYPROB KEY 0.01 0.01 CELL_SIZE 8"),
+    ],
+    growths: &[
+        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 1, Refusal::Element),
+        growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 100, Refusal::Element),
+    ],
+    merge: Some(Merge {
+        create: window!("CMS.INITBYDIM KEY 10 2"),
+        missing_source: "-CMS: key does not exist",
+    }),
+    recorded: None,
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: window_memory_cases,
+        change: Some("each:CMS.INCRBY KEY a 1..30"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        write: |random, key, other| match random.below(8) {
+            0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
+            1 => words(&format!("CMS.MERGE {key} 1 {other}")),
+            _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
+                Some(random.below(1000).to_string())
+            }),
+        },
+    },
+    // Panes of a fifth of a second, which begin and expire during the test.
+    soak: &[
+        "CMS.INITBYDIM K 500 4 WINDOW 1000 PANES 5",
+        "CMS.INITBYDIM K 500 4 WINDOW 1000 PANES 5",
+        "CMS.INITBYDIM K 500 4 WINDOW 400 PANES 20",
+        "CMS.INCRBY K I N I N I N",
+        "CMS.INCRBY K I N I N I N",
+        "CMS.QUERY K I I I",
+        "CMS.MERGE K 2 K L WEIGHTS 1 2",
+        "CMS.INFO K",
+        "SKETCH.WINDOW K",
+        "SKETCH.ADVANCE K X",
+    ],
+    numbers: Some(NumberSet {
+        create: &[window!("CMS.INITBYDIM KEY 2000 5")],
+        add: "CMS.INCRBY KEY N 1",
+        test: "CMS.QUERY KEY N",
+        count: ("CMS.INFO KEY", "count"),
+    }),
+    sizes: &[
+        "CMS.INITBYDIM K * 1 WINDOW 1000",
+        "CMS.INITBYDIM K 1 * WINDOW 1000 PANES 1000",
+        "CMS.INITBYDIM K * * WINDOW 1000",
+        "CMS.INITBYDIM K 10 2 CELL_SIZE * WINDOW 1000",
+        "CMS.INITBYDIM K 10 2 WINDOW *",
+        "CMS.INITBYDIM K 10 2 WINDOW 315360000000 PANES *",
+        "CMS.INITBYPROB K * 0.01 WINDOW 1000",
+        "CMS.INITBYPROB K 0.01 * WINDOW 1000",
+        "CMS.INITBYPROB K 1e-300 0.01 WINDOW 1000",
+        "CMS.INCRBY K a *",
+        "CMS.MERGE K * K",
+        "CMS.MERGE K 1 K WEIGHTS *",
+        "CMS.SCANDUMP K *",
+        "CMS.LOADCHUNK K * abcdefgh",
+        "SKETCH.ADVANCE K *",
+    ],
+    worst_cases: WorstCases {
+        keys: &[("cms:w", "a window of 12 panes, 128 MiB")],
+        setup: &[],
+        filled: &[],
+        rows: &[
+            on_window(
+                "CMS.QUERY new 0..1000",
+                "1,000 items, when half of the panes have expired",
+                HALF_EXPIRED,
+            ),
+            on_window(
+                "CMS.INCRBY new a 1",
+                "the first increment after half of the panes expired",
+                HALF_EXPIRED,
+            ),
+            on_window(
+                "CMS.INCRBY new 0..1000=1",
+                "1,000 items, the first increments after half of the panes expired",
+                HALF_EXPIRED,
+            ),
+            on_window(
+                "CMS.MERGE new 1 new WEIGHTS 2",
+                "all counts doubled",
+                FULL_WINDOW,
+            ),
+            on_window("SKETCH.WINDOW new", "", FULL_WINDOW),
+            on_window(
+                "SKETCH.ADVANCE new pane:new+6",
+                "half of the panes expire",
+                FULL_WINDOW,
+            ),
+            on_window(
+                "SKETCH.ADVANCE new pane:new+20",
+                "all panes expire",
+                FULL_WINDOW,
+            ),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!(window!("CMS.INITBYDIM {} {} 4"), key, 20 + n % 500),
+                format!("CMS.INCRBY {key} a {n} b 7 c 9"),
+            ]
+        },
+        write: |key, n| format!("CMS.INCRBY {key} {n} 5 a 1"),
+    },
+    ..FAMILY
+};
+
+fn window_memory_cases() -> Vec<MemoryCase> {
+    let mut cases = Vec::new();
+    for cell_size in [1, 2, 4, 8] {
+        let create = format!(window!("CMS.INITBYDIM KEY 101 3 CELL_SIZE {}"), cell_size);
+        cases.push(equal(&[&create]));
+        cases.push(equal(&[&create, "CMS.INCRBY KEY a 0"]));
+        cases.push(equal(&[&create, "each:CMS.INCRBY KEY a 0..20"]));
+    }
+    cases.push(equal(&[
+        window!("CMS.INITBYPROB KEY 0.001 0.01"),
+        "CMS.INCRBY KEY a 3",
+        "CMS.MERGE KEY 2 KEY KEY",
+    ]));
+    // A merge that removes all counts. The next command frees the arrays.
+    cases.push(at_most(&[
+        window!("CMS.INITBYDIM KEY 101 3"),
+        "CMS.INCRBY KEY a 3",
+        "CMS.MERGE KEY 1 KEY WEIGHTS 0",
+    ]));
+    cases
+}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = Vec::new();

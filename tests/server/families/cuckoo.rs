@@ -13,6 +13,8 @@ const COPY_OF_FULL: &[&str] = &["COPY full copy"];
 const ONE_MORE: &[(&str, i64)] = &[("Number of filters", 12)];
 
 pub const FAMILY: Family = Family {
+    name: "cf",
+    has_window: false,
     type_name: "MBbloomCF",
     encoding_version: 4,
     prefix: "cf",

@@ -1,8 +1,18 @@
-//! The families of the module: what the tests need for each of them, one file per family.
+//! The families of the module: what the tests need for each of their types, one file per family.
 //!
-//! A new family needs a new file and a line in [`FAMILIES`].
+//! A new type needs an entry in [`FAMILIES`]. The type of a family with a window has an entry of its own: its keys are
+//! created with [`window!`], and the commands are those of the family.
 //!
-//! Arguments of commands are separated by spaces. `KEY` is the key, `SOURCE` another key of the same type.
+//! Arguments of commands are separated by spaces. `KEY` is the key, `SOURCE` another key of the same type. A last argument
+//! `FIRST..END` stands for these numbers.
+
+/// A command that creates a key, with a window whose panes last 2.5 years: the current pane does not change during a
+/// test. tests/server/windows tests panes that change.
+macro_rules! window {
+    ($command:literal) => {
+        concat!($command, " WINDOW 315360000000 PANES 4")
+    };
+}
 
 mod bloom;
 mod count_min;
@@ -14,22 +24,57 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::{Command, Random, words};
 
-/// All families of the module, in its order.
+/// All types of the module: those without a window in the order of the module's families, then those with a window.
 pub static FAMILIES: &[Family] = &[
     bloom::FAMILY,
     cuckoo::FAMILY,
     count_min::FAMILY,
     top_k::FAMILY,
     t_digest::FAMILY,
+    count_min::WINDOW,
+    top_k::WINDOW,
+    t_digest::WINDOW,
 ];
 
-/// A family of commands and its type.
+/// The entries without a window, one per family: for tests of commands, which are the same for the types with a window.
+pub fn without_window() -> impl Iterator<Item = &'static Family> + Clone {
+    FAMILIES.iter().filter(|family| !family.has_window)
+}
+
+/// ACL category of the commands for sketches of any family, which have no type of their own.
+pub const SKETCH_CATEGORY: &str = "sketch";
+
+/// The commands for sketches of any family, with the flags of their keys.
+pub const SKETCH_COMMANDS: [(&str, &str); 2] =
+    [("sketch.window", READ), ("sketch.advance", UPDATE)];
+
+/// The commands for sketches of any family with a key K, which may have any value.
+pub const SKETCH_USES: &[&str] = &[
+    "SKETCH.WINDOW K",
+    "SKETCH.ADVANCE K 1",
+    "SKETCH.ADVANCE K 9223372036854775807",
+];
+
+/// Every command of the module in lower case, with the flags of its first key.
+pub fn all_commands() -> Vec<(String, &'static str)> {
+    let sketch = SKETCH_COMMANDS.map(|(name, flags)| (name.to_owned(), flags));
+    without_window()
+        .flat_map(Family::commands)
+        .chain(sketch)
+        .collect()
+}
+
+/// A family of commands and one of its types.
 pub struct Family {
+    /// The name of this entry, in names of keys and files: the prefix, followed by `-window` for a type with a window.
+    pub name: &'static str,
+    /// Whether the type has a window.
+    pub has_window: bool,
     /// The type, as TYPE reports it.
     pub type_name: &'static str,
     /// The newest encoding version of the type.
     pub encoding_version: u16,
-    /// Prefix of the commands in lower case, without the period. Tests also use it in names of keys and files.
+    /// Prefix of the commands in lower case, without the period.
     pub prefix: &'static str,
     /// ACL category.
     pub category: &'static str,
@@ -63,8 +108,8 @@ pub struct Family {
     pub idle: &'static [&'static str],
     /// Creates a key of more than 4 MiB.
     pub build_large: &'static [&'static str],
-    /// Creates a key of at least 128 MiB: the command and how many chunks of 16 MiB fill it. `None` for a type without
-    /// a reservation.
+    /// Creates a key of at least 128 MiB: the command and how many chunks of 16 MiB fill it. `None` for a type whose
+    /// memory is not allocated at its creation.
     pub reserve_huge: Option<(&'static str, usize)>,
     /// Creates a key of about 40 MiB that [`Fill`] fills.
     pub reserve_large: &'static str,
@@ -75,7 +120,7 @@ pub struct Family {
     pub creations: &'static [&'static str],
     /// Every way to make a key grow.
     pub growths: &'static [Growth],
-    /// MERGE of the family, if it exists.
+    /// MERGE of the family, if it exists and keys of the type can be destinations.
     pub merge: Option<Merge>,
     /// Kinds of values in the stored form: `integer`, `double`, `bytes`.
     pub stored_kinds: &'static [&'static str],
@@ -252,8 +297,7 @@ pub enum Usage {
     AtMost,
 }
 
-/// Commands that create a key. A range `FIRST..END` as the last argument is replaced by these numbers. With the
-/// prefix `each:`, the command runs once per number.
+/// Commands that create a key. With the prefix `each:`, a command runs once per number of its last argument.
 pub struct MemoryCase {
     pub usage: Usage,
     pub commands: Vec<String>,
@@ -396,16 +440,40 @@ pub fn numbers(first: u32, count: u32) -> String {
     numbers.join(" ")
 }
 
+/// The numbers of a last argument `FIRST..END`, and the command before it.
+pub fn range(command: &str) -> Option<(&str, std::ops::Range<u32>)> {
+    let (head, last) = command.rsplit_once(' ')?;
+    let (first, end) = last.split_once("..")?;
+    Some((head, first.parse().ok()?..end.parse().ok()?))
+}
+
+/// A command on a key, with the numbers of its last argument.
+pub fn on_key(command: &str, key: &str) -> String {
+    let command = command.replace("KEY", key);
+    match range(&command) {
+        Some((head, range)) => format!("{head} {}", numbers(range.start, range.len() as u32)),
+        None => command,
+    }
+}
+
 /// Runs commands on a key; none may fail.
 pub fn run_on(connection: &mut Connection, key: &str, commands: &[&str]) -> Vec<Reply> {
-    let commands = commands.iter().map(|command| command.replace("KEY", key));
+    let commands = commands
+        .iter()
+        .map(|command| (command, on_key(command, key)));
     commands
-        .map(|command| {
-            let reply = connection.call(&command);
+        .map(|(command, on_key)| {
+            let reply = connection.call(&on_key);
             assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
             reply
         })
         .collect()
+}
+
+/// A command that creates a key, with the window of [`window!`].
+fn windowed(mut command: Command) -> Command {
+    command.extend(words(window!("").trim_start()));
+    command
 }
 
 /// The DUMP of a key without its last ten bytes, which depend on the server.
@@ -420,17 +488,26 @@ pub fn dump(connection: &mut Connection, key: &str) -> Reply {
 }
 
 impl Family {
-    /// The family of a command, of a key that [`crate::workload::Workload`] created, or of a test named after the
-    /// prefix.
+    /// The entry of a command (without a window), of a key that [`crate::workload::Workload`] created, or with this
+    /// name.
     ///
     /// # Panics
     /// If there is none.
     pub fn of(name: &str) -> &'static Self {
-        let prefix = name.split(['.', ':']).next().expect("a part");
+        let start = name.split(['.', ':']).next().expect("a part");
         let mut families = FAMILIES.iter();
         families
-            .find(|family| family.prefix.eq_ignore_ascii_case(prefix))
+            .find(|family| family.name.eq_ignore_ascii_case(start))
             .unwrap_or_else(|| panic!("no family of {name}"))
+    }
+
+    /// The entry whose field of INFO this is, and the field without the prefix.
+    pub fn of_field(field: &str) -> Option<(&'static Self, &str)> {
+        let found = FAMILIES
+            .iter()
+            .filter_map(|family| Some((family, field.strip_prefix(family.info_prefix)?)));
+        // The prefix of a type with a window begins with that of the type without.
+        found.min_by_key(|(_, rest)| rest.len())
     }
 
     /// A command of the family in upper case.
@@ -581,8 +658,10 @@ fn the_list_of_families_matches_the_module() {
             (category, settings.collect::<Vec<_>>(), commands)
         })
         .collect();
-    let listed: Vec<_> = FAMILIES
-        .iter()
+    let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
+    let mut sketch = sketch.to_vec();
+    sketch.sort();
+    let listed: Vec<_> = without_window()
         .map(|family| {
             let mut commands: Vec<_> = family
                 .commands()
@@ -593,16 +672,19 @@ fn the_list_of_families_matches_the_module() {
             let settings = family.settings.iter().map(|setting| setting.name);
             (family.category, settings.collect(), commands)
         })
+        .chain([(SKETCH_CATEGORY, Vec::new(), sketch)])
         .collect();
     assert_eq!(listed, module);
 }
 
-/// The tests in `hostile/` run the commands of [`Family::uses`] and [`Family::sizes`] on damaged and extreme values.
+/// The tests in `hostile/` run the commands of [`Family::uses`], [`SKETCH_USES`] and [`Family::sizes`] on damaged and
+/// extreme values.
 #[test]
 fn every_command_is_used_by_the_hostile_tests() {
     for family in FAMILIES {
-        for (name, _) in family.commands() {
-            let mut uses = family.uses.iter().chain(family.sizes);
+        let sketch = SKETCH_COMMANDS.map(|(name, flags)| (name.to_owned(), flags));
+        for (name, _) in family.commands().into_iter().chain(sketch) {
+            let mut uses = family.uses.iter().chain(SKETCH_USES).chain(family.sizes);
             let is_used = uses.any(|command| {
                 let used = command.split(' ').next().expect("a name");
                 used.eq_ignore_ascii_case(&name)

@@ -3,9 +3,9 @@
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge,
     NumberSet, RandomCommands, Refusal, Row, Usage, WorstCases, at_most, equal, growth, numbers,
-    row, write,
+    row, windowed, write,
 };
-use crate::workload::words;
+use crate::workload::{Command, Random, words};
 
 /// Merges a digest with itself until it has 64 times its samples.
 const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
@@ -25,6 +25,8 @@ const fn on_copy(row: Row) -> Row {
 }
 
 pub const FAMILY: Family = Family {
+    name: "tdigest",
+    has_window: false,
     type_name: "TDIS-TYPE",
     encoding_version: 0,
     prefix: "tdigest",
@@ -125,14 +127,7 @@ pub const FAMILY: Family = Family {
                 "TDIGEST.MERGE {key} 2 {key} {other} OVERRIDE COMPRESSION 50"
             )),
             2..5 => words(&format!("TDIGEST.RESET {key}")),
-            _ => {
-                let mut command = words(&format!("TDIGEST.ADD {key}"));
-                for _ in 0..=random.below(30) {
-                    let value = random.below(1 << 30) as f64 / 1024.0 - 1e5;
-                    command.push(value.to_string().into_bytes());
-                }
-                command
-            }
+            _ => random_samples(random, key),
         },
     },
     soak: &[
@@ -243,6 +238,200 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("TDIGEST.ADD {key} {}", numbers(n, 5)),
     },
 };
+
+/// Adds random samples.
+fn random_samples(random: &mut Random, key: &str) -> Command {
+    let mut command = words(&format!("TDIGEST.ADD {key}"));
+    for _ in 0..=random.below(30) {
+        let value = random.below(1 << 30) as f64 / 1024.0 - 1e5;
+        command.push(value.to_string().into_bytes());
+    }
+    command
+}
+
+const CREATE_WINDOW: &[&str] = &[window!("TDIGEST.CREATE KEY COMPRESSION 1000")];
+
+/// A digest with 12 full panes of one second. Its newest pane is 13 s ahead of the clock, so that no pane expires during
+/// the measured command. The newest pane has nine samples fewer than trigger a compression.
+const FULL_WINDOW: &[&str] = &[
+    "TDIGEST.CREATE new COMPRESSION 10000 WINDOW 12000 PANES 12",
+    "repeat:13 SKETCH.ADVANCE new pane:new+1; TDIGEST.ADD new shuffled:0..60000",
+];
+
+/// A row for a key with a window.
+const fn on_window(command: &'static str, note: &'static str) -> Row {
+    row(command, note).before(FULL_WINDOW).key("td:w")
+}
+
+pub const WINDOW: Family = Family {
+    name: "tdigest-window",
+    has_window: true,
+    type_name: "td-window",
+    encoding_version: 1,
+    info_prefix: "bf_tdigest_window_",
+
+    build: &[window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],
+    reads: &[
+        "TDIGEST.QUANTILE KEY 0 0.1 0.25 0.5 0.77 0.99 1",
+        "TDIGEST.CDF KEY -10 -6 0 3 3.1 30 99",
+        "TDIGEST.RANK KEY 0 3 9",
+        "TDIGEST.BYREVRANK KEY 0 2 7",
+        "TDIGEST.TRIMMED_MEAN KEY 0.1 0.8",
+        "TDIGEST.MIN KEY",
+        "TDIGEST.MAX KEY",
+        "TDIGEST.SCANDUMP KEY 0",
+        "SKETCH.WINDOW KEY",
+    ],
+    idle: &["SKETCH.ADVANCE KEY 1"],
+    build_large: &[
+        window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
+        "TDIGEST.ADD KEY 0..400000",
+    ],
+    reserve_large: window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
+
+    creations: &[
+        window!("TDIGEST.CREATE KEY"),
+        window!("TDIGEST.CREATE KEY COMPRESSION 1000"),
+    ],
+    growths: &[
+        growth(CREATE_WINDOW, "TDIGEST.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(
+            CREATE_WINDOW,
+            "TDIGEST.ADD KEY ITEMS",
+            100,
+            Refusal::Command,
+        ),
+        growth(
+            CREATE_WINDOW,
+            "TDIGEST.ADD KEY ITEMS",
+            7000,
+            Refusal::Command,
+        ),
+    ],
+    // A digest with a window can be a source only.
+    merge: None,
+    recorded: None,
+    memory: Memory {
+        after_build: Usage::Equal,
+        // Reads create the compressed form, which is kept.
+        after_reads: Usage::AtMost,
+        cases: window_memory_cases,
+        change: Some("each:TDIGEST.ADD KEY 9000..9100"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        // If the destination is missing, the merge creates a digest without a window.
+        write: |random, key, other| match random.below(20) {
+            0 => words(&format!("TDIGEST.MERGE {key} 1 {other} OVERRIDE")),
+            1..4 => words(&format!("TDIGEST.RESET {key}")),
+            _ => random_samples(random, key),
+        },
+    },
+    // Panes of a fifth of a second, which begin and expire during the test.
+    soak: &[
+        "TDIGEST.CREATE K COMPRESSION 50 WINDOW 1000 PANES 5",
+        "TDIGEST.CREATE K COMPRESSION 50 WINDOW 400 PANES 20",
+        "TDIGEST.ADD K N X N X N",
+        "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
+        "TDIGEST.MERGE merged 2 K L COMPRESSION 100 OVERRIDE",
+        "TDIGEST.QUANTILE K 0 0.5 0.99 1",
+        "TDIGEST.RANK K N X",
+        "TDIGEST.CDF K N",
+        "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
+        "TDIGEST.RESET K",
+        "TDIGEST.INFO K",
+        "SKETCH.WINDOW K",
+        "SKETCH.ADVANCE K X",
+    ],
+    numbers: Some(NumberSet {
+        create: &[window!("TDIGEST.CREATE KEY"), "TDIGEST.ADD KEY 0"],
+        add: "TDIGEST.ADD KEY N",
+        test: "TDIGEST.RANK KEY N",
+        count: ("TDIGEST.INFO KEY", "Observations"),
+    }),
+    sizes: &[
+        "TDIGEST.CREATE K COMPRESSION * WINDOW 1000",
+        "TDIGEST.CREATE K COMPRESSION * WINDOW 1000 PANES 1000",
+        "TDIGEST.CREATE K WINDOW *",
+        "TDIGEST.CREATE K WINDOW 315360000000 PANES *",
+        "TDIGEST.ADD K *",
+        "TDIGEST.MERGE K2 * K",
+        "TDIGEST.MERGE K2 1 K COMPRESSION *",
+        "TDIGEST.BYRANK K *",
+        "TDIGEST.BYREVRANK K *",
+        "TDIGEST.RANK K *",
+        "TDIGEST.REVRANK K *",
+        "TDIGEST.CDF K *",
+        "TDIGEST.QUANTILE K *",
+        "TDIGEST.TRIMMED_MEAN K * *",
+        "TDIGEST.SCANDUMP K *",
+        "TDIGEST.LOADCHUNK K * abcdefgh",
+        "SKETCH.ADVANCE K *",
+    ],
+    handler: ("TDIGEST.ADD SOURCE 1", "+OK"),
+    worst_cases: WorstCases {
+        keys: &[(
+            "td:w",
+            "a window of 12 panes of 60,000 samples, compression 10,000",
+        )],
+        setup: &[],
+        filled: &[],
+        rows: &[
+            on_window(
+                "TDIGEST.ADD new 0..1000",
+                "1,000 items, which fill the buffer",
+            ),
+            on_window(
+                "TDIGEST.QUANTILE new fractions*1000",
+                "1,000 items, the first read after a write",
+            ),
+            on_window("TDIGEST.MIN new", ""),
+            on_window("TDIGEST.INFO new", ""),
+            on_window(
+                "TDIGEST.MERGE merged 1 new",
+                "as source, the first read after a write",
+            ),
+            on_window("TDIGEST.RESET new", ""),
+            on_window("SKETCH.ADVANCE new pane:new+1", "one pane expires"),
+            on_window("SKETCH.ADVANCE new pane:new+20", "all panes expire"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!(window!("TDIGEST.CREATE {}"), key),
+                format!("TDIGEST.ADD {key} {}", numbers(n, 20 + n % 700)),
+                // Keeps the compressed form in separate blocks.
+                format!("TDIGEST.QUANTILE {key} 0.5"),
+            ]
+        },
+        write: FAMILY.defrag.write,
+    },
+    ..FAMILY
+};
+
+fn window_memory_cases() -> Vec<MemoryCase> {
+    let create = window!("TDIGEST.CREATE KEY");
+    let mut cases = vec![equal(&[create])];
+    for samples in [
+        1, 2, 3, 4, 5, 100, 127, 128, 129, 500, 608, 609, 610, 611, 650, 700, 1217, 1218, 1219,
+        5000,
+    ] {
+        let add = &format!("TDIGEST.ADD KEY 0..{samples}");
+        let each = format!("each:{add}");
+        cases.extend([
+            equal(&[create, add]),
+            equal(&[create, &each]),
+            equal(&[create, add, "TDIGEST.MIN KEY", "TDIGEST.MAX KEY"]),
+            at_most(&[create, add, "TDIGEST.QUANTILE KEY 0.5"]),
+            equal(&[window!("TDIGEST.CREATE KEY COMPRESSION 20"), add, add]),
+            equal(&[CREATE_WINDOW[0], add, "TDIGEST.ADD KEY 5 5 5 5"]),
+            equal(&[create, add, "TDIGEST.RESET KEY"]),
+        ]);
+    }
+    cases
+}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = vec![equal(&["TDIGEST.CREATE KEY"])];

@@ -2,13 +2,16 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
-    Refusal, UPDATE, Usage, WorstCases, at_most, equal, growth, memory_case, numbers, row, write,
+    Refusal, Row, UPDATE, Usage, WorstCases, at_most, equal, growth, memory_case, numbers, row,
+    windowed, write,
 };
 use crate::workload::{with_items, words};
 
 const CREATE: &[&str] = &["TOPK.RESERVE KEY 1000 10 5 0.9"];
 
 pub const FAMILY: Family = Family {
+    name: "topk",
+    has_window: false,
     type_name: "TopK-TYPE",
     encoding_version: 0,
     prefix: "topk",
@@ -147,6 +150,157 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("TOPK.ADD {key} {}", numbers(n, 10)),
     },
 };
+
+const CREATE_WINDOW: &[&str] = &[window!("TOPK.RESERVE KEY 200 10 5 0.9")];
+
+/// A sketch with 12 full panes of one second: 13 tables of 10 MB. Each pane has other items, so that the number of
+/// candidates is near its maximum, 14,000. The newest pane is 13 s ahead of the clock, so that no pane expires during the
+/// measured command.
+const FULL_WINDOW: &[&str] = &[
+    "TOPK.RESERVE new 1000 129055 10 0.9 WINDOW 12000 PANES 12",
+    "repeat:13 SKETCH.ADVANCE new pane:new+1; TOPK.ADD new #0000..#2000",
+];
+
+/// A row for a key with a window.
+const fn on_window(command: &'static str, note: &'static str) -> Row {
+    row(command, note).before(FULL_WINDOW).key("topk:w")
+}
+
+pub const WINDOW: Family = Family {
+    name: "topk-window",
+    has_window: true,
+    type_name: "tk-window",
+    encoding_version: 1,
+    info_prefix: "bf_topk_window_",
+
+    build: &[
+        window!("TOPK.RESERVE KEY 5 3 2 0.9"),
+        FAMILY.build[1],
+        FAMILY.build[2],
+    ],
+    reads: &[
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.QUERY KEY a b z nothing",
+        "TOPK.COUNT KEY a b c d e f z nothing",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+        "SKETCH.WINDOW KEY",
+    ],
+    idle: &[
+        "TOPK.INCRBY KEY a 0",
+        "TOPK.INCRBY KEY b x c 5",
+        "SKETCH.ADVANCE KEY 1",
+    ],
+    build_large: &[
+        window!("TOPK.RESERVE KEY 1000 200000 3 0.9"),
+        "TOPK.ADD KEY a",
+    ],
+    reserve_huge: None,
+    reserve_large: window!("TOPK.RESERVE KEY 100 524288 10 0.9"),
+
+    creations: &[
+        window!("TOPK.RESERVE KEY 10"),
+        window!("TOPK.RESERVE KEY 10 1000 7 0.9"),
+    ],
+    growths: &[
+        growth(CREATE_WINDOW, "TOPK.ADD KEY ITEMS", 1, Refusal::Element),
+        growth(CREATE_WINDOW, "TOPK.ADD KEY ITEMS", 100, Refusal::Element),
+        growth(CREATE_WINDOW, "TOPK.INCRBY KEY PAIRS", 10, Refusal::Element),
+    ],
+    recorded: None,
+    memory: Memory {
+        after_build: Usage::AtMost,
+        // Reads may keep a list.
+        after_reads: Usage::AtMost,
+        cases: window_memory_cases,
+        change: Some("each:TOPK.ADD KEY 9000..9006"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        write: FAMILY.random.write,
+    },
+    // Panes of a fifth of a second, which begin and expire during the test.
+    soak: &[
+        "TOPK.RESERVE K 10 50 4 0.9 WINDOW 1000 PANES 5",
+        "TOPK.RESERVE K 10 50 4 0.9 WINDOW 400 PANES 20",
+        "TOPK.ADD K I I I I",
+        "TOPK.ADD K I I I I",
+        "TOPK.INCRBY K I N I X",
+        "TOPK.QUERY K I I",
+        "TOPK.COUNT K I I",
+        "TOPK.LIST K WITHCOUNT",
+        "TOPK.INFO K",
+        "SKETCH.WINDOW K",
+        "SKETCH.ADVANCE K X",
+    ],
+    sizes: &[
+        "TOPK.RESERVE K * WINDOW 1000",
+        "TOPK.RESERVE K * 8 7 0.9 WINDOW 1000 PANES 1000",
+        "TOPK.RESERVE K 10 * 7 0.9 WINDOW 1000",
+        "TOPK.RESERVE K 10 8 * 0.9 WINDOW 1000",
+        "TOPK.RESERVE K * * * 0.9 WINDOW 1000",
+        "TOPK.RESERVE K 10 8 7 * WINDOW 1000",
+        "TOPK.RESERVE K 10 WINDOW *",
+        "TOPK.RESERVE K 10 WINDOW 315360000000 PANES *",
+        "TOPK.INCRBY K a *",
+        "TOPK.SCANDUMP K *",
+        "TOPK.LOADCHUNK K * abcdefgh",
+        "SKETCH.ADVANCE K *",
+    ],
+    worst_cases: WorstCases {
+        keys: &[(
+            "topk:w",
+            "a window of 12 panes, k = 1,000, 10 rows, 128 MiB",
+        )],
+        setup: &[],
+        filled: &[],
+        rows: &[
+            // Every item is a new candidate, whose counts in all panes are read.
+            on_window(
+                "TOPK.INCRBY new 91000000..91001000=100000",
+                "1,000 items by 100,000",
+            ),
+            on_window("TOPK.QUERY new 91000000..91001000", "1,000 items"),
+            on_window("TOPK.COUNT new 91000000..91001000", "1,000 items"),
+            on_window("TOPK.LIST new WITHCOUNT", ""),
+            on_window("SKETCH.ADVANCE new pane:new+1", "one pane expires"),
+            on_window("SKETCH.ADVANCE new pane:new+20", "all panes expire"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!(window!("TOPK.RESERVE {} 20 {} 4 0.9"), key, 8 + n % 400),
+                format!("TOPK.ADD {key} {}", numbers(n, 100)),
+            ]
+        },
+        write: FAMILY.defrag.write,
+    },
+    ..FAMILY
+};
+
+fn window_memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![equal(&[window!("TOPK.RESERVE KEY 10")])];
+    for k in [1, 3, 4, 6, 50, 500] {
+        let create = format!(window!("TOPK.RESERVE KEY {} 200 4 0.9"), k);
+        for items in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100] {
+            let add = format!("TOPK.ADD KEY 0..{items}");
+            cases.push(at_most(&[&create, &add, &add]));
+            cases.push(at_most(&[&create, &format!("each:{add}")]));
+        }
+    }
+    let long = format!("TOPK.INCRBY KEY {} 5 short 3", "x".repeat(3000));
+    cases.push(at_most(&[
+        window!("TOPK.RESERVE KEY 2 50 4 0.9"),
+        &long,
+        "TOPK.ADD KEY 0..100",
+        "TOPK.INCRBY KEY b 9 c 9 d 9",
+        "TOPK.LIST KEY WITHCOUNT",
+    ]));
+    cases
+}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = vec![equal(&["TOPK.RESERVE KEY 10"])];

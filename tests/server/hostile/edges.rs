@@ -1,7 +1,7 @@
 //! Extreme numbers in commands, payloads and headers, and a server without memory.
 
 use super::use_key;
-use crate::families::FAMILIES;
+use crate::families::{FAMILIES, SKETCH_USES};
 use crate::support::damage::{DOUBLES, NUMBERS};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -199,7 +199,7 @@ fn a_server_at_maxmemory_replies_to_every_command() {
     for family in FAMILIES {
         family.build(&mut connection, "K");
         assert!(connection.call("CONFIG SET maxmemory 1").is_ok());
-        for command in family.uses.iter().chain(family.sizes) {
+        for command in family.uses.iter().chain(SKETCH_USES).chain(family.sizes) {
             connection.call(&command.replace('*', "1000000"));
         }
         let reply = connection.call(&family.change.0.replace("KEY", "K").replace("NEW", "n"));

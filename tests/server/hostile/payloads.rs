@@ -23,7 +23,7 @@ fn damaged_payloads_are_refused_or_harmless() {
         };
         let (id, sound) = Values::from_dump(&payload).unwrap();
         let (mut accepted, mut refused) = (0, 0);
-        for round in 0..600 {
+        for round in 0..1200 {
             let mut values = sound.clone();
             damage_values(&mut values, &mut numbers);
             let version = match round % 8 {
@@ -40,7 +40,11 @@ fn damaged_payloads_are_refused_or_harmless() {
             }
             connection.call("DEL K copy");
         }
-        assert!(accepted > 20 && refused > 150, "{accepted} {refused}");
+        assert!(
+            accepted > 20 && refused > 150,
+            "{}: {accepted} {refused}",
+            family.name
+        );
     }
 }
 

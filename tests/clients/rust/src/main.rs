@@ -5,6 +5,7 @@
 
 mod bloom;
 mod raw;
+mod windows;
 
 use redis::{Client, Connection, RedisResult};
 use std::collections::{HashMap, HashSet};
@@ -28,6 +29,7 @@ fn walk(connection: &mut Connection) -> RedisResult<usize> {
     raw::count_min(connection)?;
     raw::top_k(connection)?;
     raw::t_digest(connection)?;
+    windows::walk(connection)?;
     all_called(connection)
 }
 

@@ -1,0 +1,159 @@
+//! The option WINDOW of the commands that create a key, and the setting `sketch-windows`.
+
+use super::SKETCHES;
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server};
+
+const BAD_LENGTH: &str = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
+const BAD_PANES: &str = "ERR PANES must be between 1 and 1000, and at most WINDOW";
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+#[test]
+fn an_invalid_window_is_refused_and_creates_nothing() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for sketch in SKETCHES {
+        let create = sketch.create.replace("KEY", "k");
+        for (window, text) in [
+            ("WINDOW 0", BAD_LENGTH),
+            ("WINDOW -1", BAD_LENGTH),
+            ("WINDOW x", BAD_LENGTH),
+            ("WINDOW 1.5", BAD_LENGTH),
+            ("WINDOW 315360000001", BAD_LENGTH),
+            ("WINDOW 9223372036854775808", BAD_LENGTH),
+            ("WINDOW 0 PANES 0", BAD_LENGTH),
+            ("WINDOW 1000 PANES 0", BAD_PANES),
+            ("WINDOW 1000 PANES -1", BAD_PANES),
+            ("WINDOW 1000 PANES x", BAD_PANES),
+            ("WINDOW 5000 PANES 1001", BAD_PANES),
+            ("WINDOW 5 PANES 6", BAD_PANES),
+            ("WINDOW 5000 PANEZ 5", "ERR syntax error"),
+        ] {
+            let reply = connection.call(&format!("{create} {window}"));
+            assert_eq!(reply, error(text), "{create} {window}");
+        }
+        let arity = |end: &str| {
+            let reply = connection.call(&format!("{create} {end}"));
+            let is_refused = reply
+                .to_string()
+                .starts_with("-ERR wrong number of arguments");
+            assert!(is_refused, "{create} {end}: {reply}");
+        };
+        ["WINDOW", "WINDOW 1000 PANES", "WINDOW 1000 PANES 5 6"]
+            .into_iter()
+            .for_each(arity);
+        assert_eq!(server.call("DBSIZE"), Reply::Integer(0));
+    }
+}
+
+#[test]
+fn the_arguments_before_the_window_are_checked_first() {
+    let server = Server::start();
+    for (command, text) in [
+        ("CMS.INITBYDIM k 0 5 WINDOW 0", "CMS: invalid width"),
+        (
+            "CMS.INITBYDIM k 5 5 CELL_SIZE 3 WINDOW 0",
+            "CMS: invalid cell size",
+        ),
+        (
+            "CMS.INITBYPROB k 2 0.1 WINDOW 0",
+            "CMS: invalid overestimation value",
+        ),
+        ("TOPK.RESERVE k 0 WINDOW 0", "TopK: invalid k"),
+        ("TOPK.RESERVE k 5 8 0 0.9 WINDOW 0", "TopK: invalid depth"),
+        (
+            "TDIGEST.CREATE k COMPRESSION x WINDOW 0",
+            "ERR T-Digest: error parsing compression parameter",
+        ),
+    ] {
+        assert_eq!(server.call(command), error(text), "{command}");
+    }
+    server.call("SET s x");
+    for (command, text) in [
+        ("CMS.INITBYDIM s 5 5 WINDOW 0", "CMS: key already exists"),
+        ("TOPK.RESERVE s 5 WINDOW 0", "TopK: key already exists"),
+    ] {
+        assert_eq!(server.call(command), error(text), "{command}");
+    }
+}
+
+#[test]
+fn a_window_has_twelve_panes_by_default_and_at_most_one_per_millisecond() {
+    let server = Server::start();
+    for sketch in SKETCHES {
+        for (window, panes, pane_length) in [
+            ("WINDOW 1", 1, 1),
+            ("WINDOW 11", 11, 1),
+            ("WINDOW 12", 12, 1),
+            ("window 13", 12, 2),
+            ("WINDOW 3600000", 12, 300_000),
+            ("WINDOW 3600000 panes 7", 7, 514_286),
+            ("WINDOW 315360000000 PANES 1000", 1000, 315_360_000),
+        ] {
+            server.call("FLUSHALL");
+            let mut connection = server.resp2();
+            sketch.create(&mut connection, "k", window);
+            let reply = connection.call("SKETCH.WINDOW k");
+            assert_eq!(
+                reply.field("panes"),
+                Some(&Reply::Integer(panes)),
+                "{window}"
+            );
+            let length = reply.field("pane length");
+            assert_eq!(length, Some(&Reply::Integer(pane_length)), "{window}");
+            let reply = connection.call("TYPE k");
+            assert_eq!(reply.text(), Some(sketch.type_name.as_bytes()));
+        }
+    }
+}
+
+#[test]
+fn sketch_windows_disables_the_creation_only() {
+    let mut server = Options::new()
+        .module_arguments(&["sketch-windows", "no"])
+        .start();
+    let disabled = error("ERR sketches with a window are disabled (sketch-windows)");
+    let name = server.setting("sketch-windows");
+    let shown = server.call(&format!("CONFIG GET {name}"));
+    let shown = shown.items().and_then(|items| items.get(1)?.text());
+    assert_eq!(shown, Some(&b"no"[..]));
+    for sketch in SKETCHES {
+        let create = sketch.create.replace("KEY", sketch.type_name);
+        let windowed = format!("{create} WINDOW 1000");
+        assert_eq!(server.call(&windowed), disabled);
+        assert_eq!(
+            server.call(&format!("{create} WINDOW 0")),
+            error(BAD_LENGTH)
+        );
+        assert!(server.call(&format!("CONFIG SET {name} yes")).is_ok());
+        assert!(server.call(&windowed).is_ok());
+        assert!(server.call(&format!("CONFIG SET {name} no")).is_ok());
+        // Other commands, RESTORE and replication are not affected.
+        sketch.add(&mut server.resp2(), sketch.type_name, 5);
+        let Reply::Bulk(payload) = server.call(&format!("DUMP {}", sketch.type_name)) else {
+            panic!("no payload");
+        };
+        let reply = server
+            .resp2()
+            .send(&[b"RESTORE", &b"copy"[..], b"0", &payload, b"REPLACE"]);
+        assert!(reply.is_ok(), "{reply}");
+    }
+    let primary = Server::start();
+    server.replicate(&primary);
+    for sketch in SKETCHES {
+        sketch.create(&mut primary.resp2(), sketch.type_name, "WINDOW 1000");
+    }
+    let mut primary = primary;
+    primary.wait_for_replica(&server);
+    for sketch in SKETCHES {
+        let reply = server.call(&format!("TYPE {}", sketch.type_name));
+        assert_eq!(reply.text(), Some(sketch.type_name.as_bytes()));
+    }
+    assert!(matches!(
+        server.call(&format!("CONFIG SET {name} maybe")),
+        Reply::Error(_)
+    ));
+}

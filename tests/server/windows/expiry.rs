@@ -1,0 +1,208 @@
+//! What counts at which time, compared with exact events.
+
+use super::{SKETCHES, set_ms, start, totals};
+use crate::support::resp::{Connection, Reply};
+use crate::workload::Random;
+
+const MS: u64 = 60_000;
+
+/// The events of a sketch: time and item.
+#[derive(Default)]
+struct Events(Vec<(u64, u64)>);
+
+impl Events {
+    /// The events that count at `now`, for panes of `pane` milliseconds; the newest pane is at least `newest`.
+    fn live(&self, now: u64, newest: u64, panes: u64) -> Vec<u64> {
+        let pane = MS.div_ceil(panes);
+        let current = (now / pane).max(newest);
+        let is_live = |at: u64| at + panes >= current;
+        let live = self.0.iter().filter(|&&(at, _)| is_live(at));
+        live.map(|&(_, item)| item).collect()
+    }
+}
+
+fn integers(reply: &Reply) -> Vec<i64> {
+    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
+    items.iter().filter_map(Reply::integer).collect()
+}
+
+fn double(reply: &Reply) -> f64 {
+    let text = String::from_utf8_lossy(reply.text().expect("a number")).into_owned();
+    text.parse().expect("a number")
+}
+
+/// Compares the reads of the three sketches with the live events. Few distinct items, so that all counts are exact.
+fn check(connection: &mut Connection, live: &[u64], when: &str) {
+    let items: Vec<u64> = (0..10).collect();
+    let names: Vec<String> = items.iter().map(u64::to_string).collect();
+    let counts: Vec<i64> = items
+        .iter()
+        .map(|item| live.iter().filter(|&other| other == item).count() as i64)
+        .collect();
+    let reply = connection.call(&format!("CMS.QUERY cms {}", names.join(" ")));
+    assert_eq!(integers(&reply), counts, "{when}");
+    let reply = connection.call("CMS.INFO cms");
+    let total = reply.field("count").and_then(Reply::integer);
+    assert_eq!(total, Some(live.len() as i64), "{when}");
+    let reply = connection.call(&format!("TOPK.COUNT topk {}", names.join(" ")));
+    assert_eq!(integers(&reply), counts, "{when}");
+    let reply = connection.call("TOPK.LIST topk WITHCOUNT");
+    let listed = reply.items().expect("a list");
+    for pair in listed.chunks(2) {
+        let item = String::from_utf8_lossy(pair[0].text().expect("an item")).into_owned();
+        let index: usize = item.parse().expect("a number");
+        assert_eq!(pair[1].integer(), Some(counts[index]), "{when}: {reply}");
+    }
+    assert_eq!(
+        listed.len() / 2,
+        counts.iter().filter(|&&count| count > 0).count(),
+        "{when}"
+    );
+    let (min, max) = (live.iter().min(), live.iter().max());
+    for (command, expected) in [("TDIGEST.MIN digest", min), ("TDIGEST.MAX digest", max)] {
+        let value = double(&connection.call(command));
+        match expected {
+            None => assert!(value.is_nan(), "{when}"),
+            Some(&expected) => assert_eq!(value, expected as f64, "{when}"),
+        }
+    }
+    let reply = connection.call("TDIGEST.INFO digest");
+    let observations = reply.field("Observations").and_then(Reply::integer);
+    assert_eq!(observations, Some(live.len() as i64), "{when}");
+    for key in ["cms", "topk", "digest"] {
+        let total: i64 = totals(connection, key).iter().sum();
+        assert_eq!(total, live.len() as i64, "{when}: {key}");
+    }
+}
+
+/// Random times: the clock stands still, goes on, goes back, and jumps by years.
+#[test]
+fn reads_count_exactly_the_live_panes() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for panes in [1u64, 3, 12, 60] {
+        let mut random = Random::new(panes);
+        let pane = MS.div_ceil(panes);
+        let mut now = 1_700_000_000_000;
+        set_ms(&server, now);
+        server.call("FLUSHALL");
+        let window = format!("WINDOW {MS} PANES {panes}");
+        for command in [
+            "CMS.INITBYDIM cms 5000 3",
+            "TOPK.RESERVE topk 10 500 4 1",
+            "TDIGEST.CREATE digest",
+        ] {
+            assert!(connection.call(&format!("{command} {window}")).is_ok());
+        }
+        let (mut events, mut newest) = (Events::default(), now / pane);
+        for step in 0..400 {
+            match random.below(12) {
+                0..4 => {}
+                4..8 => now += random.below(pane),
+                8 | 9 => now += random.below(2 * MS),
+                10 => now -= random.below(2 * MS),
+                _ if random.one_in(4) => now += 3 * 365 * 86_400_000,
+                _ => now += MS,
+            }
+            set_ms(&server, now);
+            let when = format!("panes {panes}, step {step}, time {now}");
+            if random.one_in(3) {
+                check(&mut connection, &events.live(now, newest, panes), &when);
+            }
+            if random.one_in(2) {
+                let item = random.below(10);
+                newest = newest.max(now / pane);
+                events.0.push((newest, item));
+                for command in [
+                    "CMS.INCRBY cms N 1",
+                    "TOPK.ADD topk N",
+                    "TDIGEST.ADD digest N",
+                ] {
+                    let reply = connection.call(&command.replace(" N", &format!(" {item}")));
+                    assert!(!matches!(reply, Reply::Error(_)), "{when}: {reply}");
+                }
+                check(&mut connection, &events.live(now, newest, panes), &when);
+            }
+            if random.one_in(20) {
+                for key in ["cms", "topk", "digest"] {
+                    let copied = connection.call(&format!("COPY {key} copy REPLACE"));
+                    assert_eq!(copied, Reply::Integer(1));
+                    connection.call(&format!("RENAME copy {key}"));
+                }
+                assert!(connection.call("DEBUG RELOAD").is_ok());
+                check(&mut connection, &events.live(now, newest, panes), &when);
+            }
+        }
+    }
+}
+
+/// The two sides of the guarantee, to the millisecond.
+#[test]
+fn an_item_counts_for_the_window_and_at_most_one_pane_more() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    // The start and the last millisecond of a pane of 100 ms.
+    for added in [1_000_000, 1_000_099] {
+        for sketch in SKETCHES {
+            server.call("FLUSHALL");
+            set_ms(&server, added);
+            sketch.create(&mut connection, "k", "WINDOW 1000 PANES 10");
+            sketch.add(&mut connection, "k", 7);
+            for (at, counts) in [
+                (added + 1000, 1),
+                (1_001_099, 1),
+                (1_001_100, 0),
+                (added + 1101, 0),
+            ] {
+                set_ms(&server, at);
+                let total: i64 = totals(&mut connection, "k").iter().sum();
+                assert_eq!(
+                    total, counts,
+                    "{} added at {added}, read at {at}",
+                    sketch.type_name
+                );
+            }
+        }
+    }
+}
+
+/// Memory of expired panes is freed by writes. Repeated windows take no more memory than the first.
+#[test]
+fn expired_panes_take_no_memory_after_writes() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for sketch in SKETCHES {
+        server.call("FLUSHALL");
+        let mut now = 1_000_000;
+        set_ms(&server, now);
+        sketch.create(&mut connection, "k", "WINDOW 1200 PANES 12");
+        let usage = |connection: &mut Connection| {
+            let reply = connection.call("MEMORY USAGE k SAMPLES 0");
+            reply.integer().expect("bytes")
+        };
+        let mut largest = [0; 3];
+        for largest in &mut largest {
+            for _ in 0..13 {
+                now += 100;
+                set_ms(&server, now);
+                (0..300).for_each(|item| sketch.add(&mut connection, "k", item % 100));
+                *largest = usage(&mut connection).max(*largest);
+            }
+        }
+        assert!(
+            largest[2] <= largest[1] * 11 / 10,
+            "{}: {largest:?}",
+            sketch.type_name
+        );
+        now += 1_000_000;
+        set_ms(&server, now);
+        sketch.reads(&mut connection, "k");
+        (0..20).for_each(|item| sketch.add(&mut connection, "k", item));
+        let after = usage(&mut connection);
+        assert!(
+            after * 2 < largest[2],
+            "{}: {after} of {largest:?}",
+            sketch.type_name
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Limits of memory at the first write into a pane, which allocates the memory of the pane.
+
+use super::{set_ms, start, totals};
+use crate::families::{FAMILIES, Family};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use std::cell::Cell;
+
+/// A sketch whose panes take a lot of memory, and how it refuses a write.
+struct Case {
+    type_name: &'static str,
+    /// Creates the key k; the option WINDOW can be appended.
+    create: String,
+    /// Adds to a pane, which then takes its memory.
+    add: String,
+    /// The number of items or samples of `add`.
+    items: i64,
+    /// The error of the command, or of its item, if no limit of the key is exceeded.
+    no_memory: &'static str,
+    /// The reply has one element per item.
+    by_item: bool,
+}
+
+/// Each pane takes about `bytes` bytes.
+fn cases(bytes: u64) -> [Case; 3] {
+    let samples: Vec<_> = (0..bytes / 8).map(|sample| sample.to_string()).collect();
+    [
+        Case {
+            type_name: "cmswindow",
+            create: format!("CMS.INITBYDIM k {} 1", bytes / 4),
+            add: "CMS.INCRBY k a 1".to_owned(),
+            items: 1,
+            no_memory: "CMS: Insufficient memory for a pane",
+            by_item: true,
+        },
+        Case {
+            type_name: "tk-window",
+            create: format!("TOPK.RESERVE k 5 {} 1 0.9", bytes / 8),
+            add: "TOPK.ADD k a".to_owned(),
+            items: 1,
+            no_memory: "ERR Insufficient memory",
+            by_item: true,
+        },
+        Case {
+            type_name: "td-window",
+            create: "TDIGEST.CREATE k COMPRESSION 100000".to_owned(),
+            add: format!("TDIGEST.ADD k {}", samples.join(" ")),
+            items: samples.len() as i64,
+            no_memory: "ERR T-Digest: allocation failed",
+            by_item: false,
+        },
+    ]
+}
+
+impl Case {
+    fn family(&self) -> &'static Family {
+        let mut families = FAMILIES.iter();
+        let found = families.find(|family| family.type_name == self.type_name);
+        found.expect("a family")
+    }
+
+    /// Adds to the newest pane and returns the error if this was refused.
+    fn add(&self, connection: &mut Connection) -> Option<String> {
+        let reply = connection.call(&self.add);
+        let reply = match reply.items() {
+            Some([item]) if self.by_item => item.clone(),
+            _ => reply,
+        };
+        match reply {
+            Reply::Error(text) => Some(String::from_utf8_lossy(&text).into_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// The first write into a second pane is refused with the expected error, and counted; only the pane has begun. Without
+/// the limit, it succeeds.
+fn check(
+    server: &Server,
+    case: &Case,
+    limit: impl Fn(&Server, bool),
+    expected: impl Fn(&Case) -> String,
+) {
+    let name = case.type_name;
+    let mut connection = server.resp2();
+    connection.call("FLUSHALL SYNC");
+    set_ms(server, 1_000_000);
+    let reply = connection.call(&format!("{} WINDOW 4000 PANES 4", case.create));
+    assert!(reply.is_ok(), "{name}: {reply}");
+    assert_eq!(case.add(&mut connection), None, "{name}");
+    let refusals = case.family().info(server, "refusals");
+    limit(server, true);
+    set_ms(server, 1_003_000);
+    let bytes = case.family().info(server, "bytes");
+    assert_eq!(case.add(&mut connection), Some(expected(case)), "{name}");
+    let counted = case.family().info(server, "refusals") - refusals;
+    assert_eq!(counted, case.items, "{name}");
+    let refused = case.family().info(server, "bytes");
+    assert!(
+        refused <= bytes,
+        "{name}: {bytes} bytes before, {refused} after"
+    );
+    let items = case.items;
+    assert_eq!(totals(&mut connection, "k"), [0, items, 0, 0, 0], "{name}");
+    limit(server, false);
+    assert_eq!(case.add(&mut connection), None, "{name}");
+    assert_eq!(
+        totals(&mut connection, "k"),
+        [0, items, 0, 0, items],
+        "{name}"
+    );
+}
+
+#[test]
+fn a_pane_beyond_the_limit_of_the_key_is_refused() {
+    let server = start(&[]);
+    let name = server.setting("sketch-max-key-bytes");
+    for case in cases(100_000) {
+        let max = Cell::new(0);
+        let limit = |server: &Server, is_limited: bool| {
+            max.set(case.family().info(server, "bytes") + 10_000);
+            let bytes = if is_limited { max.get() } else { 0 };
+            let reply = server
+                .resp2()
+                .send(&["CONFIG", "SET", &name, &bytes.to_string()]);
+            assert!(reply.is_ok(), "{reply}");
+        };
+        let text = "ERR the key would hold more bytes than sketch-max-key-bytes allows";
+        check(&server, &case, limit, |_| format!("{text} ({})", max.get()));
+    }
+}
+
+/// Requests below 1 MiB are not checked. Here a command for a t-digest would need so many arguments that the server would
+/// refuse it; `maxmemory::samples_are_refused_when_the_buffer_cannot_grow` tests the same code.
+#[test]
+fn a_pane_beyond_maxmemory_is_refused_with_the_error_of_its_family() {
+    let server = start(&[]);
+    for case in &cases(4 << 20)[..2] {
+        let limit = |server: &Server, is_limited: bool| {
+            let bytes = match is_limited {
+                true => server.info_number("used_memory") + (2 << 20),
+                false => 0,
+            };
+            let reply = server.call(&format!("CONFIG SET maxmemory {bytes}"));
+            assert!(reply.is_ok(), "{reply}");
+        };
+        check(&server, case, limit, |case| case.no_memory.to_owned());
+    }
+}

@@ -1,0 +1,189 @@
+//! CMS.MERGE by pane, and TDIGEST.MERGE from sketches with a window.
+
+use super::{set_ms, start, totals};
+use crate::families::dump;
+use crate::support::resp::{Connection, Reply};
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+fn ok(connection: &mut Connection, command: &str) {
+    let reply = connection.call(command);
+    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+}
+
+fn counts(connection: &mut Connection, command: &str) -> Vec<i64> {
+    let reply = connection.call(command);
+    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
+    items.iter().filter_map(Reply::integer).collect()
+}
+
+#[test]
+fn a_merge_of_windows_adds_panes_with_equal_numbers() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for key in ["a", "b", "c"] {
+        set_ms(&server, 1_000_000);
+        ok(
+            &mut connection,
+            &format!("CMS.INITBYDIM {key} 100 3 WINDOW 300 PANES 3"),
+        );
+    }
+    for (at, key, by) in [
+        (1_000_000, "a", 1),
+        (1_000_000, "b", 10),
+        (1_000_100, "a", 2),
+        (1_000_200, "b", 20),
+    ] {
+        set_ms(&server, at);
+        ok(&mut connection, &format!("CMS.INCRBY {key} x {by}"));
+    }
+    ok(&mut connection, "CMS.MERGE c 2 a b WEIGHTS 3 1");
+    assert_eq!(counts(&mut connection, "CMS.QUERY c x"), [39]);
+    assert_eq!(totals(&mut connection, "c"), [0, 13, 6, 20]);
+    // What a source forgets, the result forgets at the same time.
+    set_ms(&server, 1_000_400);
+    assert_eq!(counts(&mut connection, "CMS.QUERY c x"), [26]);
+    // An expired pane of a source does not count; the destination replaces its counts.
+    ok(&mut connection, "CMS.MERGE c 1 b");
+    assert_eq!(totals(&mut connection, "c"), [0, 20, 0, 0]);
+    let before = dump(&mut connection, "c");
+    ok(&mut connection, "CMS.MERGE c 1 c");
+    assert_eq!(dump(&mut connection, "c"), before);
+    ok(&mut connection, "CMS.MERGE c 2 c c WEIGHTS 5 -4");
+    assert_eq!(dump(&mut connection, "c"), before);
+    let reply = connection.call("CMS.MERGE c 2 c b WEIGHTS 1 -2");
+    assert_eq!(reply, error("CMS: MERGE overflow"));
+    assert_eq!(dump(&mut connection, "c"), before);
+}
+
+#[test]
+fn sketches_with_different_windows_cannot_be_merged() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for (key, options) in [
+        ("a", "100 3 WINDOW 300 PANES 3"),
+        ("panes", "100 3 WINDOW 300 PANES 4"),
+        ("length", "100 3 WINDOW 301 PANES 3"),
+        ("none", "100 3"),
+        ("width", "99 3 WINDOW 300 PANES 3"),
+        ("cells", "100 3 CELL_SIZE 8 WINDOW 300 PANES 3"),
+    ] {
+        ok(&mut connection, &format!("CMS.INITBYDIM {key} {options}"));
+    }
+    ok(&mut connection, "SET string x");
+    for (command, text) in [
+        ("CMS.MERGE a 1 panes", "CMS: window/panes is not equal"),
+        ("CMS.MERGE a 1 length", "CMS: window/panes is not equal"),
+        ("CMS.MERGE a 1 none", "CMS: window/panes is not equal"),
+        ("CMS.MERGE none 1 a", "CMS: window/panes is not equal"),
+        ("CMS.MERGE none 2 none a", "CMS: window/panes is not equal"),
+        ("CMS.MERGE a 1 width", "CMS: width/depth is not equal"),
+        ("CMS.MERGE a 1 cells", "CMS: cell size is not equal"),
+        ("CMS.MERGE a 2 a missing", "CMS: key does not exist"),
+        (
+            "CMS.MERGE a 1 string",
+            "WRONGTYPE Operation against a key holding the wrong kind of value",
+        ),
+    ] {
+        assert_eq!(connection.call(command), error(text), "{command}");
+    }
+}
+
+#[test]
+fn a_windowed_count_cannot_be_decremented() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    ok(
+        &mut connection,
+        "CMS.INITBYDIM k 100 3 CELL_SIZE 1 WINDOW 300",
+    );
+    ok(&mut connection, "CMS.INCRBY k a 5");
+    let before = dump(&mut connection, "k");
+    for command in [
+        "CMS.INCRBY k a -1",
+        "CMS.INCRBY k b 1 a -1",
+        "CMS.INCRBY k a -9223372036854775808",
+    ] {
+        let text = "CMS: a sketch with a window cannot be decremented";
+        assert_eq!(connection.call(command), error(text), "{command}");
+    }
+    assert_eq!(dump(&mut connection, "k"), before);
+    // A cell of one byte is full over all panes.
+    let reply = connection.call("CMS.INCRBY k a 251 b 1");
+    assert_eq!(
+        reply.items().expect("an array")[0],
+        error("CMS: INCRBY overflow")
+    );
+    assert_eq!(counts(&mut connection, "CMS.QUERY k a b"), [5, 1]);
+}
+
+/// The result depends on the clock of the primary. It is replicated as data.
+#[test]
+fn a_merge_of_windowed_digests_is_equal_on_replicas() {
+    let mut primary = start(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut replica = start(&[]);
+    replica.set_clock("+86400000");
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    set_ms(&primary, 1_000_000);
+    for command in [
+        "TDIGEST.CREATE window WINDOW 1000 PANES 10",
+        "TDIGEST.CREATE plain COMPRESSION 200",
+        "TDIGEST.ADD window 1 2 3",
+        "TDIGEST.ADD plain 1000",
+    ] {
+        ok(&mut connection, command);
+    }
+    set_ms(&primary, 1_000_900);
+    ok(&mut connection, "TDIGEST.ADD window 4 5 6");
+    ok(&mut connection, "TDIGEST.MERGE result 2 window plain");
+    ok(&mut connection, "PEXPIRE result 100000000");
+    let min_and_count = |connection: &mut Connection| {
+        let min = connection.call("TDIGEST.MIN result");
+        let min = String::from_utf8_lossy(min.text().expect("a number")).into_owned();
+        let info = connection.call("TDIGEST.INFO result");
+        (
+            min,
+            info.field("Observations")
+                .and_then(Reply::integer)
+                .expect("a number"),
+        )
+    };
+    assert_eq!(min_and_count(&mut connection), ("1".to_owned(), 7));
+    primary.wait_for_replica(&replica);
+    set_ms(&primary, 1_001_200);
+    // A source whose oldest panes have expired; the destination contributes its samples and keeps its time to live.
+    ok(&mut connection, "TDIGEST.MERGE result 2 window window");
+    assert_eq!(min_and_count(&mut connection), ("1".to_owned(), 13));
+    ok(&mut connection, "TDIGEST.MERGE result 1 window OVERRIDE");
+    assert_eq!(min_and_count(&mut connection), ("4".to_owned(), 3));
+    primary.wait_for_replica(&replica);
+    let mut other = replica.resp2();
+    let view = |connection: &mut Connection| {
+        let info = connection.call("TDIGEST.INFO result");
+        (
+            dump(connection, "result"),
+            info,
+            connection.call("PEXPIRETIME result"),
+        )
+    };
+    let expected = view(&mut connection);
+    assert!(expected.2.integer().is_some_and(|at| at > 0));
+    assert_eq!(view(&mut other), expected);
+    set_ms(&primary, 99_000_000);
+    primary.kill_and_restart();
+    assert_eq!(view(&mut primary.resp2()), expected);
+    // All panes of the source have expired.
+    let mut connection = primary.resp2();
+    ok(&mut connection, "TDIGEST.MERGE result 1 window OVERRIDE");
+    assert_eq!(min_and_count(&mut connection), ("nan".to_owned(), 0));
+    for command in [
+        "TDIGEST.MERGE window 1 plain",
+        "TDIGEST.MERGE window 1 plain OVERRIDE",
+    ] {
+        let text = "ERR T-Digest: cannot merge into a digest with a window";
+        assert_eq!(connection.call(command), error(text), "{command}");
+    }
+}
