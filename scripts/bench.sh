@@ -3,7 +3,7 @@
 # tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
 #
 #   scripts/bench.sh              all parts
-#   scripts/bench.sh server BF    one part (server, growth, references, instructions, sketches);
+#   scripts/bench.sh server BF    one part (server, growth, references, windows, instructions, sketches);
 #                                 the part receives the remaining arguments
 #
 # Environment:
@@ -14,13 +14,25 @@ cd "$(dirname "$0")/.."
 scripts/install.sh build server
 cargo build --release --lib
 
+# The windows benchmark measures the sketches with the allocator of the server, because the times of large allocations and
+# frees depend on it.
+jemalloc=$(ldconfig -p | awk '$1 == "libjemalloc.so.2" { print $NF; exit }')
+windows() {
+    LD_PRELOAD=$jemalloc cargo bench --bench windows -- "$@"
+}
+
 if [ $# -gt 0 ]; then
     part=$1
     shift
     case $part in
         instructions) exec scripts/instructions.sh "$@" ;;
+        windows)
+            windows "$@"
+            exit
+            ;;
         *) exec cargo bench --bench "$part" -- "$@" ;;
     esac
 fi
 cargo bench --bench server --bench growth --bench references --bench sketches
+windows
 scripts/instructions.sh

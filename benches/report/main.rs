@@ -25,6 +25,7 @@ struct Results {
     references: Value,
     growth: Value,
     instructions: Value,
+    windows: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
     peers: [Value; 2],
     memory: Value,
@@ -73,6 +74,7 @@ fn main() {
         references: measured("references.json"),
         growth: measured("growth.json"),
         instructions: measured("instructions.json"),
+        windows: measured("windows.json"),
         peers: [
             "redisbloom-on-redis-8.0.2.json",
             "valkey-bloom-on-valkey-8.1.1.json",

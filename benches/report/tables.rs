@@ -12,6 +12,7 @@ pub fn all(results: &Results) -> Vec<(&'static str, String)> {
         ("cases", cases(&results.server["cases"])),
         ("instructions", instructions(&results.instructions)),
         ("pauses", pauses(&results.server["pauses"])),
+        ("windows", windows(&results.windows["figures"])),
         ("references", references(&results.references["filters"])),
         ("digests", digests(&results.references["digests"])),
     ]
@@ -278,6 +279,35 @@ fn pauses(pauses: &Value) -> String {
             text(&pause["name"]),
             end(us.iter().min()),
             end(us.iter().max())
+        );
+    }
+    table
+}
+
+fn windows(figures: &Value) -> String {
+    let mut table = String::from("| figure | measured | target |\n|---|---:|---:|\n");
+    let shown = |value: f64, unit: &str| match unit {
+        "" => format!("{value:.3}"),
+        "µs" if value >= 10.0 => format!("{value:.0} µs"),
+        unit => format!("{value:.2} {unit}"),
+    };
+    for figure in items(figures) {
+        let unit = text(&figure["unit"]);
+        let target = figure["target"]
+            .as_f64()
+            .map_or("none".to_owned(), |target| {
+                let bound = if unit.is_empty() {
+                    "at least"
+                } else {
+                    "at most"
+                };
+                format!("{bound} {}", shown(target, unit))
+            });
+        let measured = shown(number(&figure["value"]), unit);
+        let _ = writeln!(
+            table,
+            "| {} | {measured} | {target} |",
+            text(&figure["name"])
         );
     }
     table
