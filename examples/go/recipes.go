@@ -160,6 +160,26 @@ func isAllowed(conn redis.Conn, name string, minute int) (bool, error) {
 	return err == nil && counts[0] <= limitPerMinute, err
 }
 
+// createRequests creates the sketch of the requests of the last hour.
+func createRequests(conn redis.Conn) error {
+	_, err := conn.Do("CMS.INITBYPROB", "requests:hour", 0.0001, 0.01, "WINDOW", 3600000, "PANES", 12)
+	return err
+}
+
+// countRequest counts a request of an API key and returns the requests of this key in the last hour.
+func countRequest(conn redis.Conn, apiKey string) (int, error) {
+	counts, err := redis.Ints(conn.Do("CMS.INCRBY", "requests:hour", apiKey, 1))
+	if err != nil {
+		return 0, err
+	}
+	return counts[0], nil
+}
+
+// requestsOf returns the requests of API keys in the last hour.
+func requestsOf(conn redis.Conn, apiKeys []string) ([]int, error) {
+	return redis.Ints(conn.Do("CMS.QUERY", redis.Args{"requests:hour"}.AddFlat(apiKeys)...))
+}
+
 func main() {
 	port := os.Getenv("ROUGHLY_PORT")
 	if port == "" {
@@ -175,7 +195,7 @@ func main() {
 	today := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	do("DEL", "orders:seen", crawledKey(today), "pages:2026-11-22T10", "latency:{checkout}:pod-1",
 		"latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22", "{products}:ids",
-		"requests:client-1:1")
+		"requests:client-1:1", "requests:hour")
 
 	do("BF.RESERVE", "orders:seen", 0.001, 20000)
 	orders, err := newMessages(conn, []string{"order-1", "order-2", "order-1"})
@@ -244,6 +264,15 @@ func main() {
 		}
 	}
 	fmt.Printf("requests allowed: %d of 150\n", allowed)
+
+	check(createRequests(conn))
+	for _, apiKey := range []string{"key-1", "key-2", "key-1"} {
+		_, err := countRequest(conn, apiKey)
+		check(err)
+	}
+	counts, err := requestsOf(conn, []string{"key-1", "key-2"})
+	check(err)
+	fmt.Printf("requests of the last hour: %d %d\n", counts[0], counts[1])
 }
 
 func check(err error) {

@@ -123,6 +123,21 @@ public class Recipes {
         }
     }
 
+    /** Requests of the last hour: creates the sketch, counts a request of an API key, and returns counts. */
+    static void createRequests(UnifiedJedis jedis) {
+        // Jedis has no parameter for WINDOW.
+        jedis.sendCommand(() -> "CMS.INITBYPROB".getBytes(StandardCharsets.UTF_8),
+                "requests:hour", "0.0001", "0.01", "WINDOW", "3600000", "PANES", "12");
+    }
+
+    static long countRequest(UnifiedJedis jedis, String apiKey) {
+        return jedis.cmsIncrBy("requests:hour", apiKey, 1);
+    }
+
+    static List<Long> requestsOf(UnifiedJedis jedis, String... apiKeys) {
+        return jedis.cmsQuery("requests:hour", apiKeys);
+    }
+
     public static void main(String[] arguments) throws GeneralSecurityException {
         int port = Integer.parseInt(System.getenv().getOrDefault("ROUGHLY_PORT", "6379"));
         try (JedisPooled jedis = new JedisPooled("127.0.0.1", port)) {
@@ -134,7 +149,7 @@ public class Recipes {
         LocalDate today = LocalDate.of(2026, 11, 22);
         jedis.del("orders:seen", "crawled:" + today, "pages:2026-11-22T10", "latency:{checkout}:pod-1",
                 "latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22",
-                "{products}:ids", "requests:client-1:1");
+                "{products}:ids", "requests:client-1:1", "requests:hour");
 
         jedis.bfReserve("orders:seen", 0.001, 20_000);
         List<String> orders = newMessages(jedis, List.of("order-1", "order-2", "order-1"));
@@ -180,5 +195,10 @@ public class Recipes {
 
         long allowed = IntStream.range(0, 150).filter(request -> isAllowed(jedis, "client-1", 1)).count();
         System.out.println("requests allowed: " + allowed + " of 150");
+
+        createRequests(jedis);
+        List.of("key-1", "key-2", "key-1").forEach(apiKey -> countRequest(jedis, apiKey));
+        List<Long> counts = requestsOf(jedis, "key-1", "key-2");
+        System.out.println("requests of the last hour: " + counts.get(0) + " " + counts.get(1));
     }
 }

@@ -86,6 +86,21 @@ async function isAllowed(client, name, minute) {
   return count <= LIMIT;
 }
 
+// Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
+async function createRequests(client) {
+  const window = ['WINDOW', '3600000', 'PANES', '12'];
+  await client.sendCommand(['CMS.INITBYPROB', 'requests:hour', '0.0001', '0.01', ...window]);
+}
+
+async function countRequest(client, apiKey) {
+  const [count] = await client.cms.incrBy('requests:hour', { item: apiKey, incrementBy: 1 });
+  return count;
+}
+
+async function requestsOf(client, apiKeys) {
+  return client.cms.query('requests:hour', apiKeys);
+}
+
 const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
 const client = await createClient({ url }).connect();
 const today = new Date('2026-11-22T00:00:00Z');
@@ -100,6 +115,7 @@ await client.del([
   'shown:2026-11-22',
   '{products}:ids',
   'requests:client-1:1',
+  'requests:hour',
 ]);
 
 await client.bf.reserve('orders:seen', 0.001, 20_000);
@@ -146,4 +162,10 @@ for (let request = 0; request < 150; request++) {
   if (await isAllowed(client, 'client-1', 1)) allowed++;
 }
 console.log(`requests allowed: ${allowed} of 150`);
+
+await createRequests(client);
+for (const apiKey of ['key-1', 'key-2', 'key-1']) {
+  await countRequest(client, apiKey);
+}
+console.log(`requests of the last hour: ${(await requestsOf(client, ['key-1', 'key-2'])).join(' ')}`);
 client.destroy();

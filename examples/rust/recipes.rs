@@ -125,6 +125,24 @@ fn is_allowed(c: &mut Connection, name: &str, minute: u64) -> RedisResult<bool> 
     Ok(count <= LIMIT)
 }
 
+/// Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
+fn create_requests(c: &mut Connection) -> RedisResult<()> {
+    let mut create = cmd("CMS.INITBYPROB");
+    create.arg("requests:hour").arg(0.0001).arg(0.01);
+    create.arg("WINDOW").arg(3_600_000);
+    create.arg("PANES").arg(12).exec(c)
+}
+
+fn count_request(c: &mut Connection, api_key: &str) -> RedisResult<u64> {
+    let mut count = cmd("CMS.INCRBY");
+    let [count]: [u64; 1] = count.arg("requests:hour").arg(api_key).arg(1).query(c)?;
+    Ok(count)
+}
+
+fn requests_of(c: &mut Connection, api_keys: &[&str]) -> RedisResult<Vec<u64>> {
+    cmd("CMS.QUERY").arg("requests:hour").arg(api_keys).query(c)
+}
+
 fn main() -> RedisResult<()> {
     let port = std::env::var("ROUGHLY_PORT").unwrap_or_else(|_| "6379".to_owned());
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/?protocol=resp3"))?;
@@ -156,6 +174,7 @@ fn main() -> RedisResult<()> {
         "shown:2026-11-22",
         "{products}:ids",
         "requests:client-1:1",
+        "requests:hour",
     ];
     cmd("DEL").arg(&keys).exec(c)?;
 
@@ -246,5 +265,12 @@ fn main() -> RedisResult<()> {
         allowed += u32::from(is_allowed(c, "client-1", 1)?);
     }
     println!("requests allowed: {allowed} of 150");
+
+    create_requests(c)?;
+    for api_key in ["key-1", "key-2", "key-1"] {
+        count_request(c, api_key)?;
+    }
+    let counts = requests_of(c, &["key-1", "key-2"])?;
+    println!("requests of the last hour: {} {}", counts[0], counts[1]);
     Ok(())
 }

@@ -20,6 +20,7 @@ FAMILIES = [
     ("cms", "Count-min sketch"),
     ("topk", "Top-k"),
     ("tdigest", "t-digest"),
+    ("sketch", "All families"),
 ]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 # The kinds of executed blocks (tests/server/documents.rs) and how the site shows them.
