@@ -84,7 +84,7 @@ impl WindowedSubject for CountMinWindow {
             for item in ITEMS {
                 let before = self.query(item, 0);
                 let result = self.increment(item, by, Budget::new(&allows));
-                assert_eq!(self.query(item, 0), result.clone().unwrap_or(before));
+                assert_eq!(self.query(item, 0), result.unwrap_or(before));
                 assert_eq!(answers.next(), Some(result));
             }
         }

@@ -1,6 +1,6 @@
 //! Top-k with a sliding window: the k most frequent items of the last panes (spec: window.md).
 //!
-//! Each pane has its own table of buckets ([`super::table`]). Once a newer pane exists, a table never changes again, so
+//! Each pane has its own table of buckets (`table.rs`). Once a newer pane exists, a table never changes again, so
 //! the count of an item in the window is the sum of exact, constant estimates and its count in the newest pane.
 //!
 //! A table cannot list its items. The *candidates* are the items that were among the k most frequent items of a live

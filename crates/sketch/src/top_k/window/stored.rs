@@ -123,7 +123,7 @@ impl Stored for TopKWindow {
     /// heap and the list that hold candidates. For each live pane, the oldest first: its total; 1 if it has a table,
     /// otherwise 0. For each such element of the heap, then of the list, in ascending order of position: its position in
     /// the heap array, its count, the number of its candidate (32 bits each). For each candidate: the age of the pane
-    /// that keeps it or 0 (32 bits; see [`TopKWindow::age_of`]), the length of the item, the item. Numbers without a
+    /// that keeps it or 0 (32 bits; see `age_of`), the length of the item, the item. Numbers without a
     /// size have 64 bits. All numbers are little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let elements = [self.heap.iter().count(), self.list.iter().count()];
