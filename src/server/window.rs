@@ -122,7 +122,7 @@ pub struct WindowAccess {
     /// Describes the window at this time, in milliseconds since the Unix epoch. `None` if the key holds no value of
     /// the type.
     pub describe: fn(AnyReadKey, u64) -> Result<Option<Description>, OutOfMemory>,
-    /// Makes a pane the newest, see [`Call::advance_to_pane`].
+    /// Makes a pane the newest, and replicates and signals the change. Returns whether anything changed.
     pub advance: fn(&mut Call<'_>, AnyWriteKey, u64) -> Result<bool, Error>,
 }
 
