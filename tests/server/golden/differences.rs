@@ -165,7 +165,7 @@ pub const DIFFERENCES: &[Difference] = &[
             "COMMAND INFO topk.list",
             "COMMAND INFO topk.query",
         ],
-        change: Part("*[] *[*[$flags", "*[$dont_cache] *[*[$flags"),
+        change: Part("[]", "[$dont_cache]"),
         effect: ReplyOnly,
     },
     Difference {
