@@ -102,7 +102,11 @@ fn load_chunk<T: Chunked>(
     let new = match key.get() {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
-            let value = T::from_header(chunk, Budget::new(&|bytes| call.allows_bytes(bytes)));
+            let allows = |bytes| match T::PANES {
+                None => call.allows_bytes(bytes),
+                Some(_) => call.allows_with_copy(bytes),
+            };
+            let value = T::from_header(chunk, Budget::new(&allows));
             Some(key.create(value.map_err(|_| BAD_DATA)?)?)
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),

@@ -37,6 +37,15 @@ impl Call<'_> {
         self.allows_total(self.budget.taken.get().saturating_add(bytes))
     }
 
+    /// As [`Call::allows_bytes`], but as many bytes must stay free as the command takes. For a value with many arrays that
+    /// a client describes in a few bytes: the server enlarges the payload of its DUMP array by array.
+    #[must_use]
+    pub fn allows_with_copy(&self, bytes: u64) -> bool {
+        let total = self.budget.taken.get().saturating_add(bytes);
+        let spare = if self.must_obey() { 0 } else { total };
+        self.allows_with_spare(total, spare)
+    }
+
     /// As [`Call::allows_bytes`], but `bytes` is the total of the command: for commands that also free memory.
     #[must_use]
     pub fn allows_total(&self, bytes: u64) -> bool {
