@@ -24,6 +24,9 @@ const fn on_copy(row: Row) -> Row {
     row.before(&["COPY td copy"]).key("td")
 }
 
+/// The arguments of one command with more samples would count as memory of the client.
+const ADD_10_000: &str = "TDIGEST.ADD KEY 0..10000";
+
 pub const FAMILY: Family = Family {
     name: "tdigest",
     has_window: false,
@@ -285,7 +288,46 @@ pub const WINDOW: Family = Family {
     idle: &["SKETCH.ADVANCE KEY 1"],
     build_large: &[
         window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
-        "TDIGEST.ADD KEY 0..400000",
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
+        ADD_10_000,
     ],
     reserve_large: window!("TDIGEST.CREATE KEY COMPRESSION 100000"),
 
