@@ -1,4 +1,4 @@
-//! Runs the fuzz drivers (fuzz/src) on 150,000 damaged stored forms and random sequences of operations. No case may
+//! Runs the fuzz drivers (fuzz/src) on 180,000 damaged stored forms and random sequences of operations. No case may
 //! panic or hang.
 //!
 //! The random generator has fixed seeds, so every run executes the same cases.

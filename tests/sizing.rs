@@ -12,6 +12,9 @@ use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use roughly_sketch::window::Window;
+use roughly_sketch::window_filter::{
+    Kind, MultisetParameters, SetParameters, WindowFilter, WindowMultiset, WindowSet,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -419,6 +422,74 @@ fn window_figures_match_the_windows() {
     }
 }
 
+/// The page shows the first sub-filter of this filter.
+fn assert_shows_filter<K: Kind>(shown: &Shown, filter: &WindowFilter<K>, window: Window) {
+    let what = &shown.command;
+    let first = filter.sub_filters(0).next().expect("a sub-filter");
+    for (id, expected) in [
+        ("bytes", filter.slot_bytes() as f64),
+        ("buckets", filter.num_buckets() as f64),
+        ("limit", filter.limit() as f64),
+        ("error-full", first.error_rate),
+        ("pane", window.pane_ms() as f64),
+    ] {
+        assert_close(expected, shown.figure(id), what);
+    }
+    // The error rate is proportional to the number of live items.
+    assert!(shown.points.len() >= 2, "{shown:?}");
+    for &(items, error) in &shown.points {
+        let part = items / filter.limit() as f64;
+        assert_close(first.error_rate * part, error, what);
+    }
+}
+
+#[test]
+fn figures_of_filters_with_a_window_match_the_filters() {
+    for case in &WINDOWS {
+        for (capacity, error, expansion) in [
+            (1, 0.5, 2),
+            (1_000, 0.01, 0),
+            (1_000_000, 0.001, 1),
+            (1 << 20, 0.000_000_1, 4),
+        ] {
+            let shown = open_page(&format!(
+                "family=bloom&capacity={capacity}&error={error}&expansion={expansion}&{}",
+                case.fields()
+            ));
+            assert!(shown.command.ends_with(case.option), "{shown:?}");
+            let parameters = SetParameters {
+                capacity,
+                error_rate: f64::min(error, 0.25),
+                expansion,
+            };
+            let filter = WindowSet::new(case.window(), &parameters, UNLIMITED).expect("a filter");
+            assert_shows_filter(&shown, &filter, case.window());
+        }
+        for (capacity, bucket_size, expansion) in [
+            (1, 1, 1),
+            (1_000, 2, 0),
+            (1_000_000, 4, 1),
+            (200_000, 3, 2),
+            (120_000, 255, 1),
+        ] {
+            let shown = open_page(&format!(
+                "family=cuckoo&capacity={capacity}&bucket={bucket_size}&expansion={expansion}&{}",
+                case.fields()
+            ));
+            assert!(shown.command.ends_with(case.option), "{shown:?}");
+            let parameters = MultisetParameters {
+                capacity: capacity.max(2 * u64::from(bucket_size)),
+                bucket_size,
+                max_iterations: 20,
+                expansion,
+            };
+            let filter =
+                WindowMultiset::new(case.window(), &parameters, UNLIMITED).expect("a filter");
+            assert_shows_filter(&shown, &filter, case.window());
+        }
+    }
+}
+
 /// Sends a command for `items` items, at most 1,000 per request. A request has the arguments `command`, then those of
 /// each item.
 fn fill(
@@ -544,6 +615,57 @@ fn filled_cuckoo_filters_use_the_memory_on_the_page() {
         }
         if (items, bucket_size) == (1_000_000, 2) {
             assert_eq!(filters, 2.0);
+        }
+    }
+}
+
+/// A filter with a window takes its memory when it is created, for any number of panes with items.
+#[test]
+fn filled_filters_with_a_window_use_the_memory_on_the_page() {
+    for (family, options, add, info) in [
+        (
+            "bloom",
+            "error=0.01&expansion=2&panes=4",
+            &["BF.MADD", "key"][..],
+            "BF.INFO key",
+        ),
+        (
+            "bloom",
+            "error=0.00001&expansion=0&panes=1000",
+            &["BF.MADD", "key"],
+            "BF.INFO key",
+        ),
+        (
+            "cuckoo",
+            "bucket=4&expansion=1&panes=12",
+            &["CF.INSERT", "key", "ITEMS"],
+            "CF.INFO key",
+        ),
+        (
+            "cuckoo",
+            "bucket=2&expansion=0&panes=60",
+            &["CF.INSERT", "key", "ITEMS"],
+            "CF.INFO key",
+        ),
+        (
+            "cuckoo",
+            "bucket=255&expansion=1&panes=1",
+            &["CF.INSERT", "key", "ITEMS"],
+            "CF.INFO key",
+        ),
+    ] {
+        for capacity in [600, 20_000, 500_000] {
+            let shown = open_page(&format!(
+                "family={family}&capacity={capacity}&window=86400000&{options}"
+            ));
+            let (_server, mut connection) = create(&shown);
+            assert_same_memory(memory_usage(&mut connection), &shown);
+            fill(&mut connection, add, capacity, |item| {
+                vec![item.to_string()]
+            });
+            let filters = field(&mut connection, info, "Number of filters");
+            assert_eq!(filters, 1, "{}", shown.command);
+            assert_same_memory(memory_usage(&mut connection), &shown);
         }
     }
 }
@@ -734,6 +856,11 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
         ("bloom", "capacity=1000000&expansion=1", 1.5),
         ("bloom", "capacity=1000&expansion=2", 0.002),
         ("bloom", "capacity=1073741824&expansion=2", 1024.0),
+        (
+            "bloom",
+            "capacity=1000000&expansion=2&window=86400000&panes=24",
+            2.6,
+        ),
         ("cms", "probability=0.01&cell=4&total=1000", 10.0),
         ("cms", "probability=0.001&cell=8&total=1000", 0.01),
         ("cms", "probability=0.9&cell=1&total=1000", 0.3),
@@ -768,9 +895,15 @@ fn the_error_rate_for_a_memory_limit_is_the_lowest_that_fits() {
 
 #[test]
 fn the_number_of_items_for_a_memory_limit_is_the_largest_that_fits() {
-    for (bucket, expansion, mib) in [(4, 1, 10.0), (2, 1, 3.1), (1, 0, 0.01), (255, 2, 100.0)] {
+    for (bucket, expansion, mib, window) in [
+        (4, 1, 10.0, ""),
+        (2, 1, 3.1, ""),
+        (1, 0, 0.01, ""),
+        (255, 2, 100.0, ""),
+        (4, 1, 10.0, "&window=86400000&panes=24"),
+    ] {
         let limit = mib * f64::from(1 << 20);
-        let values = format!("bucket={bucket}&expansion={expansion}");
+        let values = format!("bucket={bucket}&expansion={expansion}{window}");
         let found = open_page(&format!("family=cuckoo&find=limit&mib={mib}&{values}"));
         let items = found.figure("items");
         assert!(found.figure("memory") <= limit, "{found:?}");
@@ -812,6 +945,8 @@ fn a_memory_limit_that_is_too_low_is_refused_with_the_lowest_possible() {
     for values in [
         "family=bloom&capacity=1000000&expansion=2",
         "family=cuckoo&bucket=255&expansion=1",
+        "family=bloom&capacity=1000000&expansion=2&window=86400000",
+        "family=cuckoo&bucket=4&expansion=1&window=86400000",
         "family=cms&probability=0.000001&cell=8",
     ] {
         let refused = open_page(&format!("{values}&find=limit&mib=0.0001"));

@@ -14,6 +14,7 @@ mod record;
 
 mod plots;
 mod tables;
+mod window_filters;
 
 use serde_json::Value;
 use std::fs;
@@ -26,6 +27,7 @@ struct Results {
     growth: Value,
     instructions: Value,
     windows: Value,
+    window_filters: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
     peers: [Value; 2],
     memory: Value,
@@ -75,6 +77,7 @@ fn main() {
         growth: measured("growth.json"),
         instructions: measured("instructions.json"),
         windows: measured("windows.json"),
+        window_filters: measured("window_filters.json"),
         peers: [
             "redisbloom-on-redis-8.0.2.json",
             "valkey-bloom-on-valkey-8.1.1.json",
@@ -85,7 +88,9 @@ fn main() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let file = docs.join("performance.md");
     let mut document = fs::read_to_string(&file).expect("docs/performance.md");
-    for (name, text) in tables::all(&results) {
+    let tables = tables::all(&results);
+    let of_filters = window_filters::all(&results.window_filters);
+    for (name, text) in tables.into_iter().chain(of_filters) {
         document = replace(&document, name, &text);
     }
     fs::write(&file, document).expect("docs/performance.md");

@@ -18,20 +18,20 @@ pub fn all(results: &Results) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn items(of: &Value) -> impl Iterator<Item = &Value> {
+pub fn items(of: &Value) -> impl Iterator<Item = &Value> {
     of.as_array().expect("an array").iter()
 }
 
-fn text(value: &Value) -> &str {
+pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("unknown")
 }
 
-fn number(value: &Value) -> f64 {
+pub fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
 /// Digits in groups of three.
-fn grouped(number: f64) -> String {
+pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits),

@@ -118,7 +118,7 @@ const CASES: &[Case] = &[
 ];
 
 /// CPU time of the server so far, in seconds.
-fn cpu_seconds(server: &Server) -> f64 {
+pub fn cpu_seconds(server: &Server) -> f64 {
     let seconds = |field| -> f64 {
         let text = server.info(field);
         text.and_then(|text| text.parse().ok()).expect("a number")

@@ -1,8 +1,8 @@
 //! Sketches with a window, without a server: the longest operations, accuracy, memory.
 
 use crate::Figure;
+use crate::memory::bytes;
 use crate::stream::{Numbers, item};
-use roughly_sketch::blocks::{BlockVisitor, Blocks};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
@@ -324,22 +324,6 @@ fn rank_error() -> Vec<Figure> {
         }
     }
     figures
-}
-
-/// Bytes of all blocks, and of the structure itself.
-#[derive(Default)]
-struct Bytes(usize);
-
-impl BlockVisitor for Bytes {
-    fn visit<T>(&mut self, vec: &Vec<T>) {
-        self.0 += vec.capacity() * size_of::<T>();
-    }
-}
-
-fn bytes<T: Blocks>(sketch: &T) -> f64 {
-    let mut bytes = Bytes(size_of::<T>());
-    sketch.for_each_block(&mut bytes);
-    bytes.0 as f64
 }
 
 /// The memory of a sketch in which every pane is full, divided by that of (panes + 2) sketches without a window.

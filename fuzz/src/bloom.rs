@@ -1,5 +1,7 @@
 //! Bloom filters: stored forms, and sequences of operations compared with a set.
 
+pub mod window;
+
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};

@@ -1,5 +1,7 @@
 //! Cuckoo filters: stored forms, and sequences of operations compared with a multiset.
 
+pub mod window;
+
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};

@@ -24,6 +24,7 @@ use roughly_sketch::count_min::{CountMin, CountMinWindow};
 use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use roughly_sketch::top_k::{TopK, TopKWindow};
+use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
 use stored::Subject;
 
 /// Maximum size of one allocation in bytes. Small, because the time of many operations is linear in it.
@@ -66,12 +67,14 @@ impl Family {
 }
 
 /// All families.
-pub const FAMILIES: [Family; 8] = [
+pub const FAMILIES: [Family; 10] = [
     Family::new::<Chain>("bloom", bloom::commands),
     Family::new::<CuckooFilter>("cuckoo", cuckoo::commands),
     Family::new::<CountMin>("count_min", count_min::commands),
     Family::new::<TopK>("top_k", top_k::commands),
     Family::new::<TDigest>("t_digest", t_digest::commands),
+    Family::new::<WindowSet>("bloom_window", bloom::window::commands),
+    Family::new::<WindowMultiset>("cuckoo_window", cuckoo::window::commands),
     Family::new::<CountMinWindow>("count_min_window", count_min::window::commands),
     Family::new::<TopKWindow>("top_k_window", top_k::window::commands),
     Family::new::<TDigestWindow>("t_digest_window", t_digest::window::commands),

@@ -3,7 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
-use crate::server::key::{ReadKey, Slot, WriteKey, for_either};
+use crate::server::key::{Either, ReadKey, Slot, WriteKey, for_either};
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Windowed;
@@ -32,14 +32,8 @@ pub trait Chunked: DataType {
     }
 }
 
-/// SCANDUMP key iterator
-pub fn scandump<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<T>(1);
-    reply_chunk(call, &key)
-}
-
-/// SCANDUMP of a type without windows, and of its counterpart with windows.
-pub fn scandump_either<P: Chunked, W: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
+/// SCANDUMP key iterator, for a type without windows and its counterpart with windows.
+pub fn scandump<P: Chunked, W: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
     for_either!(call.read_either::<P, W>(1), key => reply_chunk(call, &key))
 }
 
@@ -61,30 +55,27 @@ fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), 
     Ok(())
 }
 
-/// LOADCHUNK key iterator chunk
-pub fn loadchunk<T: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
+/// LOADCHUNK key iterator chunk, for a type without windows and its counterpart with windows. The header decides which type
+/// a new key has.
+pub fn loadchunk<P: Chunked, W: Chunked + Windowed>(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = load_iterator(call)?;
-    let key = call.write::<T>(1);
-    load_chunk(call, key, iterator)
+    for_either!(open_for_load::<P, W>(call, iterator), key => load_chunk(call, key, iterator))
 }
 
-/// LOADCHUNK of a type without windows, and of its counterpart with windows. The header decides which type a new key
-/// has.
-pub fn loadchunk_either<P: Chunked, W: Chunked + Windowed>(
-    call: &mut Call<'_>,
-) -> Result<(), Error> {
-    let iterator = load_iterator(call)?;
+/// Opens the key of a LOADCHUNK for a type without windows, or for its counterpart with windows. The header decides which
+/// type a new key has.
+pub fn open_for_load<P: DataType, W: DataType + Windowed>(
+    call: &Call<'_>,
+    iterator: i64,
+) -> Either<WriteKey<P>, WriteKey<W>> {
     let key = call.write_any(1);
     let is_windowed = match key.is_missing() {
         true => iterator == 1 && call.arg(3).bytes().starts_with(&W::HEADER_MARK),
         false => key.holds(W::registration()),
     };
-    if is_windowed {
-        let key = key.typed::<W>(call);
-        load_chunk(call, key, iterator)
-    } else {
-        let key = key.typed::<P>(call);
-        load_chunk(call, key, iterator)
+    match is_windowed {
+        true => Either::Windowed(key.typed(call)),
+        false => Either::Plain(key.typed(call)),
     }
 }
 

@@ -1,9 +1,6 @@
 //! The MERGE commands: their arguments `destination numkeys source [source …]`, and their sources.
 
-use crate::family::chunks::Chunked;
 use crate::server::call::{Call, Error};
-use crate::server::key::ReadKey;
-use roughly_sketch::memory::with_capacity;
 use roughly_sketch::merge::MAX_BYTES;
 use std::ffi::CStr;
 
@@ -24,19 +21,6 @@ pub fn numkeys(call: &Call<'_>, errors: &NumkeysErrors) -> Result<usize, Error> 
         return Err(errors.not_positive.into());
     }
     Ok(usize::try_from(numkeys).unwrap_or(usize::MAX))
-}
-
-/// The values at the keys, in a list of this capacity.
-pub fn values<'a, T: Chunked>(
-    keys: &'a [ReadKey<T>],
-    capacity: usize,
-    no_memory: &'static CStr,
-) -> Result<Vec<&'a T>, Error> {
-    let mut values = with_capacity(capacity).map_err(|_| no_memory)?;
-    for key in keys {
-        values.push(key.get().or_missing(T::NOT_FOUND)?);
-    }
-    Ok(values)
 }
 
 /// Bytes that a merge may read. Commands from a primary or an AOF are not limited.

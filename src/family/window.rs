@@ -1,68 +1,138 @@
 //! The option `WINDOW ms [PANES n]` of the commands that create a key (spec: window.md, "Creation").
 
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::Entry;
+use crate::server::options::{MissingValue, Options};
 use roughly_sketch::window::{Window, WindowError};
+use std::ffi::CStr;
 
-/// The end of a command that creates a key: `[WINDOW ms [PANES n]]`.
+const BAD_LENGTH: &CStr = c"ERR WINDOW must be between 1 and 315360000000 milliseconds";
+const BAD_PANES: &CStr = c"ERR PANES must be between 1 and 1000, and at most WINDOW";
+
+/// The numbers of an option `WINDOW ms [PANES n]`.
 #[derive(Debug, Clone, Copy)]
-pub struct WindowOption {
-    /// The number of arguments before the option.
-    pub len: usize,
-    /// The arguments of the numbers.
-    ms: usize,
-    panes: Option<usize>,
+pub struct WindowOption<'a> {
+    ms: Argument<'a>,
+    panes: Option<Argument<'a>>,
 }
 
-impl WindowOption {
-    /// The option at the end of the command, if it begins after one of these numbers of arguments.
+impl<'a> WindowOption<'a> {
+    /// The number of arguments before the option, which ends the command if it is specified, and the option. It can begin
+    /// after one of these numbers of arguments.
     ///
     /// # Errors
     /// [`Error::WrongArity`] if a number is missing, `ERR syntax error` if a keyword is.
-    pub fn at_end(call: &Call<'_>, lens: &[usize]) -> Result<Option<Self>, Error> {
+    pub fn at_end(call: &Call<'a>, lens: &[usize]) -> Result<(usize, Option<Self>), Error> {
         let is_start = |&len: &usize| len < call.len() && call.arg(len).is("WINDOW");
         let Some(len) = lens.iter().copied().find(is_start) else {
-            return Ok(None);
+            return Ok((call.len(), None));
         };
         let panes = match call.len() - len {
             2 => None,
-            4 if call.arg(len + 2).is("PANES") => Some(len + 3),
+            4 if call.arg(len + 2).is("PANES") => Some(call.arg(len + 3)),
             4 => return Err(c"ERR syntax error".into()),
             _ => return Err(Error::WrongArity),
         };
-        Ok(Some(Self {
-            len,
-            ms: len + 1,
-            panes,
-        }))
+        let ms = call.arg(len + 1);
+        Ok((len, Some(Self { ms, panes })))
     }
 
-    /// The window. Must be called when all other arguments were checked.
+    /// The option at this argument, `None` if another argument is there.
     ///
     /// # Errors
-    /// If a number is out of range, or `sketch-windows` disables windows.
-    pub fn window(self, call: &Call<'_>) -> Result<Window, Error> {
-        const BAD_PANES: &std::ffi::CStr =
-            c"ERR PANES must be between 1 and 1000, and at most WINDOW";
+    /// [`Error::WrongArity`] if a number is missing.
+    pub fn at(call: &Call<'a>, index: usize) -> Result<Option<Self>, Error> {
+        let value_of = |keyword, index: usize| {
+            if index >= call.len() || !call.arg(index).is(keyword) {
+                return Ok(None);
+            }
+            let mut values = call.args_from(index + 1);
+            values.next().map(Some).ok_or(Error::WrongArity)
+        };
+        let Some(ms) = value_of("WINDOW", index)? else {
+            return Ok(None);
+        };
+        let panes = value_of("PANES", index + 2)?;
+        Ok(Some(Self { ms, panes }))
+    }
+
+    /// The option among options at any position. Without `WINDOW`, `PANES` is no option.
+    ///
+    /// # Errors
+    /// [`MissingValue`] if a number is missing.
+    pub fn in_options(options: &mut Options<'_, 'a>) -> Result<Option<Self>, MissingValue> {
+        let Some(ms) = options.value("WINDOW")? else {
+            return Ok(None);
+        };
+        let panes = options.value("PANES")?;
+        Ok(Some(Self { ms, panes }))
+    }
+
+    /// The number of arguments.
+    #[must_use]
+    pub fn num_arguments(&self) -> usize {
+        match self.panes {
+            None => 2,
+            Some(_) => 4,
+        }
+    }
+
+    /// The window. Must be called when the arguments before the option were checked.
+    ///
+    /// # Errors
+    /// If a number is out of range.
+    pub fn window(self) -> Result<Window, Error> {
         // An invalid number becomes 0, which is out of range.
-        let number = |argument| {
-            let number = call.arg(argument).integer();
+        let number = |argument: Argument<'_>| {
+            let number = argument.integer();
             number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
         };
         let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
-        let window = Window::new(ms, panes).map_err(|error| match error {
-            WindowError::InvalidLength => {
-                c"ERR WINDOW must be between 1 and 315360000000 milliseconds"
-            }
-            WindowError::InvalidPanes => BAD_PANES,
-        })?;
-        if !call.allows_windows() {
-            return Err(c"ERR sketches with a window are disabled (sketch-windows)".into());
-        }
+        Window::new(ms, panes).map_err(|error| match error {
+            WindowError::InvalidLength => BAD_LENGTH.into(),
+            WindowError::InvalidPanes => BAD_PANES.into(),
+        })
+    }
+
+    /// The window of a new key. Must be called when all other arguments were checked.
+    ///
+    /// # Errors
+    /// Those of [`WindowOption::window`] and [`check_allowed`].
+    pub fn window_of_new(self, call: &Call<'_>) -> Result<Window, Error> {
+        let window = self.window()?;
+        check_allowed(call)?;
         Ok(window)
     }
+}
+
+/// Handles arguments that are no options. RedisBloom accepts them, and it has no windows, so they are refused only if there
+/// is a window.
+///
+/// # Errors
+/// Those of [`Options::refuse_others`].
+pub fn check_others(
+    options: &Options<'_, '_>,
+    window: Option<WindowOption<'_>>,
+) -> Result<(), Error> {
+    if window.is_some() {
+        return options.refuse_others();
+    }
+    options.warn_of_ignored();
+    Ok(())
+}
+
+/// Checks that the command may create a sketch with a window.
+///
+/// # Errors
+/// If `sketch-windows` disables windows.
+pub fn check_allowed(call: &Call<'_>) -> Result<(), Error> {
+    if call.allows_windows() {
+        return Ok(());
+    }
+    Err(c"ERR sketches with a window are disabled (sketch-windows)".into())
 }
 
 /// Advances a new value to the current pane, and puts it into its key. Must be called after the creation was

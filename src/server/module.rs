@@ -72,7 +72,7 @@ pub struct Family {
     pub commands: &'static [Command],
     /// Its settings.
     pub settings: &'static [Setting],
-    /// The counters of its first type besides those of all types.
+    /// The counters of its types besides those of all types.
     pub counters: &'static [ExtraCounter],
 }
 
@@ -285,10 +285,9 @@ impl Module {
         if info.section(c"stats") {
             for family in self.families {
                 let category = family.category.to_string_lossy();
-                let counters = std::iter::once(family.counters).chain(std::iter::repeat(&[][..]));
-                for (data_type, counters) in family.data_types.iter().zip(counters) {
+                for data_type in family.data_types {
                     let suffix = data_type.info_suffix;
-                    for (name, value) in data_type.registration().stats.fields(counters) {
+                    for (name, value) in data_type.registration().stats.fields(family.counters) {
                         info.number(&format!("{category}{suffix}_{name}"), value);
                     }
                 }

@@ -4,7 +4,7 @@
 //! log names the first of them, because the sender may expect it to have an effect.
 
 use super::argument::Argument;
-use super::call::Call;
+use super::call::{Call, Error};
 use super::log;
 
 /// Bytes of an ignored argument that the log shows.
@@ -58,17 +58,33 @@ impl<'call, 'a> Options<'call, 'a> {
         arguments.next().map(Some).ok_or(MissingValue)
     }
 
-    /// Logs a warning, at most once a second, if an argument is neither an option that was looked up nor the
-    /// value of one.
-    pub fn warn_of_ignored(&self) {
+    /// The arguments that are neither an option that was looked up nor the value of one.
+    fn ignored(&self) -> impl Iterator<Item = Argument<'a>> {
         let is_ignored = |(index, argument): &(usize, Argument<'_>)| {
             let is_flag = self.flags.iter().any(|flag| argument.is(flag));
             let is_value = |keyword: &usize| (*keyword..=keyword + 1).contains(index);
             !is_flag && !self.keywords.iter().any(is_value)
         };
         let arguments = (self.first..).zip(self.call.args_from(self.first));
-        let mut ignored = arguments.filter(is_ignored);
-        let Some((_, argument)) = ignored.next() else {
+        arguments.filter(is_ignored).map(|(_, argument)| argument)
+    }
+
+    /// Refuses arguments that are neither an option that was looked up nor the value of one.
+    ///
+    /// # Errors
+    /// `ERR syntax error` if there is such an argument.
+    pub fn refuse_others(&self) -> Result<(), Error> {
+        match self.ignored().next() {
+            None => Ok(()),
+            Some(_) => Err(c"ERR syntax error".into()),
+        }
+    }
+
+    /// Logs a warning, at most once a second, if an argument is neither an option that was looked up nor the
+    /// value of one.
+    pub fn warn_of_ignored(&self) {
+        let mut ignored = self.ignored();
+        let Some(argument) = ignored.next() else {
             return;
         };
         let command = self.call.arg(0).bytes().to_ascii_uppercase();

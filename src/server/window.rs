@@ -46,8 +46,12 @@ const ADVANCE_EVENT: &CStr = c"sketch.advance";
 pub struct Panes<T> {
     /// The number of the pane at a time.
     at: fn(&T, u64) -> u64,
-    /// Advances a value to the pane at a time, and records the change of its blocks. Returns the pane if it is a new one.
-    advance_to: fn(&mut T, u64, &mut BlockChanges<MemoryUsage>) -> Option<u64>,
+    /// The number of the newest pane.
+    newest: fn(&T) -> u64,
+    /// Advances a value to a pane and records the change of its blocks. Returns whether the pane is a new one.
+    advance: fn(&mut T, u64, &mut BlockChanges<MemoryUsage>) -> bool,
+    /// Frees a part of the memory that expired panes have left, and records the change. Returns whether there was any.
+    release: fn(&mut T, &mut BlockChanges<MemoryUsage>) -> bool,
 }
 
 impl<T: Windowed> Panes<T> {
@@ -56,11 +60,9 @@ impl<T: Windowed> Panes<T> {
     pub const fn of_sketch() -> Self {
         Self {
             at: |value, unix_ms| value.timeline().window().pane_at(unix_ms),
-            advance_to: |value, unix_ms, changes| {
-                let pane = value.timeline().window().pane_at(unix_ms);
-                let advanced = value.advance_recorded(pane, changes);
-                advanced.then_some(value.timeline().newest())
-            },
+            newest: |value| value.timeline().newest(),
+            advance: |value, pane, changes| value.advance_recorded(pane, changes),
+            release: |value, changes| value.release_recorded(changes),
         }
     }
 }
@@ -85,14 +87,21 @@ impl Call<'_> {
         let Some(panes) = T::PANES else {
             return;
         };
-        if self.must_obey() {
+        let mut changes = BlockChanges::default();
+        if (panes.release)(&mut counted.value, &mut changes) {
+            counted.count_changes(&changes);
+        }
+        let value = &mut counted.value;
+        let pane = (panes.at)(value, self.unix_ms());
+        // In most commands the pane is not new. The test whether the command must be obeyed is a call into the server.
+        if pane <= (panes.newest)(value) || self.must_obey() {
             return;
         }
-        let (unix_ms, mut changes) = (self.unix_ms(), BlockChanges::default());
-        if let Some(pane) = (panes.advance_to)(&mut counted.value, unix_ms, &mut changes) {
+        let mut changes = BlockChanges::default();
+        if (panes.advance)(value, pane, &mut changes) {
+            let pane = (panes.newest)(value).to_string();
             counted.count_changes(&changes);
-            let (key, pane) = (self.arg(1).bytes(), pane.to_string());
-            self.replicate(ADVANCE, &[key, pane.as_bytes()]);
+            self.replicate(ADVANCE, &[self.arg(1).bytes(), pane.as_bytes()]);
             self.pending_advance = true;
         }
     }

@@ -219,25 +219,33 @@ fn databases_patterns_and_types_select_keys() {
     ]);
     assert_eq!(run.status.code(), Some(0));
     // Those of the types with a window, too.
-    assert_eq!(run.count("found"), 6);
+    assert_eq!(run.count("found"), 8);
     assert!(
         run.output.contains("BF key \"bf:a\" in database 3\n"),
         "{run:?}"
     );
     let mut new = destination.resp2();
     assert_eq!(size(&mut new), 0);
-    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 6)]);
+    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 8)]);
     let (from, to) = (from + "/3", to + "/5");
     let count = FAMILIES.len() as u64;
     copy(&["--match", "*:b", &from, &to]).assert(0, &[("copied", count)]);
-    assert_eq!(names(&mut new), ["bf:a", "cms-window:a", "cms:a"]);
+    assert_eq!(
+        names(&mut new),
+        ["bf-window:a", "bf:a", "cms-window:a", "cms:a"]
+    );
     select(&mut new, 3);
-    assert_eq!(names(&mut new), ["bf:a", "cms-window:a", "cms:a"]);
+    assert_eq!(
+        names(&mut new),
+        ["bf-window:a", "bf:a", "cms-window:a", "cms:a"]
+    );
     select(&mut new, 5);
     assert_eq!(
         names(&mut new),
         [
+            "bf-window:b",
             "bf:b",
+            "cf-window:b",
             "cf:b",
             "cms-window:b",
             "cms:b",

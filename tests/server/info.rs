@@ -244,25 +244,36 @@ fn info_counts_growths_of_families_that_grow() {
     let server = Server::start();
     let mut connection = server.resp2();
     for (prefix, create, add) in [
-        ("bf", "BF.RESERVE k:bf 0.01 100", "BF.MADD k:bf"),
-        ("cf", "CF.RESERVE k:cf 100", "CF.INSERT k:cf ITEMS"),
+        ("bf", "BF.RESERVE KEY 0.01 100", "BF.MADD KEY"),
+        ("cf", "CF.RESERVE KEY 100", "CF.INSERT KEY ITEMS"),
     ] {
-        let family = Family::of(prefix);
-        assert!(connection.call(create).is_ok());
-        assert_eq!(family.info(&server, "growths"), 0);
-        connection.call(&format!("{add} {}", numbers(0, 2000)));
-        let info = connection.call(&format!("{prefix}.INFO k:{prefix}"));
-        let filters = info.field("Number of filters").and_then(Reply::integer);
-        let filters = filters.expect("a number");
-        assert!(filters > 3);
-        assert_eq!(family.info(&server, "growths"), filters - 1);
+        for has_window in [false, true] {
+            let mut families = FAMILIES.iter();
+            let family =
+                families.find(|family| (family.prefix, family.has_window) == (prefix, has_window));
+            let family = family.expect("a family");
+            let window = match has_window {
+                true => " WINDOW 315360000000 PANES 4",
+                false => "",
+            };
+            let create = create.replace("KEY", family.name);
+            assert!(connection.call(&format!("{create}{window}")).is_ok());
+            assert_eq!(family.info(&server, "growths"), 0);
+            let add = add.replace("KEY", family.name);
+            connection.call(&format!("{add} {}", numbers(0, 2000)));
+            let info = connection.call(&format!("{prefix}.INFO {}", family.name));
+            let filters = info.field("Number of filters").and_then(Reply::integer);
+            let filters = filters.expect("a number");
+            assert!(filters > 3);
+            assert_eq!(family.info(&server, "growths"), filters - 1);
+        }
     }
     for family in FAMILIES {
         let field = server.info(&format!("{}growths", family.info_prefix));
-        assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.name));
+        assert_eq!(field.is_some(), ["bf", "cf"].contains(&family.prefix));
         for field in ["items_deleted", "compactions"] {
             let field = server.info(&format!("{}{field}", family.info_prefix));
-            assert_eq!(field.is_some(), family.name == "cf");
+            assert_eq!(field.is_some(), family.prefix == "cf");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! All settings of the module: defaults, CONFIG GET, SET and REWRITE, load arguments.
 
-use crate::families::{FAMILIES, Setting, setting};
+use crate::families::{Setting, setting, without_window};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -10,7 +10,7 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
         setting("sketch-max-key-bytes", "0", "1000000", "-1"),
         setting("sketch-windows", "yes", "no", "maybe"),
     ];
-    let families = FAMILIES.iter().flat_map(|family| family.settings);
+    let families = without_window().flat_map(|family| family.settings);
     families.chain(OWN)
 }
 

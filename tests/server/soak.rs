@@ -4,7 +4,7 @@
 //!
 //! Runs for a few seconds in the tests, or as long as `make soak MINUTES=30` specifies (`ROUGHLY_SOAK_SECONDS`).
 
-use crate::families::{FAMILIES, Setting};
+use crate::families::{FAMILIES, Setting, without_window};
 use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -59,11 +59,13 @@ const EXPECTED_ERRORS: &[&str] = &[
     "Maximum expansions reached",
     "Filter is full",
     "no such key",
+    // A command that adds items creates a key without a window.
+    "the sketch has no window",
 ];
 
 /// Settings of the families; some servers require the prefix `bf.`.
 fn settings() -> Vec<Setting> {
-    let settings = FAMILIES.iter().flat_map(|family| family.settings);
+    let settings = without_window().flat_map(|family| family.settings);
     settings.copied().collect()
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
+mod bloom;
 mod creation;
+mod cuckoo;
 mod expiry;
+mod filter;
 mod limits;
 mod merges;
 mod replicas;
@@ -24,7 +27,29 @@ struct Sketch {
     reads: &'static [&'static str],
 }
 
-const SKETCHES: [Sketch; 3] = [
+const SKETCHES: [Sketch; 5] = [
+    Sketch {
+        type_name: "bf-window",
+        create: "BF.RESERVE KEY 0.001 20",
+        add: "BF.ADD KEY ITEM",
+        reads: &[
+            "BF.MEXISTS KEY 1 2 3 4 5 6 7 8 9",
+            "BF.CARD KEY",
+            "BF.INFO KEY",
+            "BF.DEBUG KEY",
+        ],
+    },
+    Sketch {
+        type_name: "cf-window",
+        create: "CF.RESERVE KEY 500",
+        add: "CF.ADD KEY ITEM",
+        reads: &[
+            "CF.INFO KEY",
+            "CF.DEBUG KEY",
+            "CF.MEXISTS KEY 1 2 3 4 5 6 7 8 9",
+            "CF.COUNT KEY 1",
+        ],
+    },
     Sketch {
         type_name: "cmswindow",
         create: "CMS.INITBYDIM KEY 2000 5",
@@ -97,4 +122,27 @@ fn totals(connection: &mut Connection, key: &str) -> Vec<i64> {
 
 fn dumps(connection: &mut Connection, keys: &[String]) -> Vec<Reply> {
     keys.iter().map(|key| dump(connection, key)).collect()
+}
+
+/// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
+fn logged_commands(server: &Server) -> Vec<String> {
+    let directory = server.dir().join("appendonlydir");
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let mut logs = files.map(|file| file.expect("a file").path());
+    let log = logs.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
+    let text = std::fs::read_to_string(log.expect("a log")).expect("text");
+    let mut lines = text.lines();
+    let mut commands = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(count) = line.strip_prefix('*') else {
+            continue;
+        };
+        let count: usize = count.parse().expect("a number");
+        let arguments = (0..count).filter_map(|_| lines.nth(1));
+        let command = arguments.collect::<Vec<_>>().join(" ");
+        if !command.starts_with("SELECT") {
+            commands.push(command);
+        }
+    }
+    commands
 }

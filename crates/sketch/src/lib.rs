@@ -7,7 +7,11 @@
 //! | [`count_min`] | [`count_min::CountMin`]: a count-min sketch | `CMSk-TYPE` |
 //! | [`top_k`] | [`top_k::TopK`]: the most frequent items (HeavyKeeper) | `TopK-TYPE` |
 //! | [`t_digest`] | [`t_digest::TDigest`]: quantiles (t-digest) | `TDIS-TYPE` |
-//! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a sliding window | `td-window` |
+//! | [`window_filter`] | [`window_filter::WindowSet`]: the set of items that were added in a [`window`] | `bf-window` |
+//! | [`window_filter`] | [`window_filter::WindowMultiset`]: counts and deletes the items of a window | `cf-window` |
+//! | [`count_min`] | [`count_min::CountMinWindow`]: a count-min sketch of a window | `cmswindow` |
+//! | [`top_k`] | [`top_k::TopKWindow`]: the most frequent items of a window | `tk-window` |
+//! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |
 //!
 //! The module Roughly wraps these types for Redis and Valkey. The crate itself has no server, no I/O and no clock, so a
 //! program can read a value that a server stores, and query it locally with the results that the server would return.
@@ -74,6 +78,7 @@ pub mod stored;
 pub mod t_digest;
 pub mod top_k;
 pub mod window;
+pub mod window_filter;
 pub mod work_limit;
 
 #[cfg(test)]

@@ -251,6 +251,12 @@ pub trait Windowed: Stored {
         advanced
     }
 
+    /// Frees a part of the memory that is no longer used, if [`Windowed::advance`] leaves that to later calls. `changes`
+    /// records the blocks that change. Returns false if there is nothing to free. Cost: constant.
+    fn release_recorded(&mut self, _changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        false
+    }
+
     /// The sum of all increments in a pane, for sketches that count; the number of samples or items for others. 0 for
     /// a pane that is not live.
     fn pane_total(&self, pane: u64) -> u64;

@@ -1,22 +1,24 @@
 //! BF.ADD, BF.MADD and BF.INSERT.
 
-use super::create::{self, InsertOptions};
+use super::create::{self, Creation, InsertOptions};
+use super::sketch::{Additions, Sketch};
 use super::{NOT_FOUND, config};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::{Entry, for_either};
 use crate::server::outcome::Outcome;
-use roughly_sketch::bloom::batch::Additions;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window_filter::{Addition, WindowSet};
 use std::ffi::CStr;
 
 const FULL: &CStr = c"ERR non scaling filter is full";
 const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
 /// Replies with the result of an item.
-fn reply_item(call: &mut Call<'_>, added: Result<bool, bloom::Error>) {
+fn reply_item(call: &mut Call<'_>, added: Result<Addition, bloom::Error>) {
     match added {
-        Ok(new) => call.reply_boolean(new),
+        Ok(addition) => call.reply_boolean(addition == Addition::New),
         Err(bloom::Error::Full) => call.reply_error(FULL),
         Err(bloom::Error::Shape) => call.reply_error(PROBLEM),
         Err(bloom::Error::OutOfMemory(_)) => call.reply_memory_error(PROBLEM),
@@ -25,64 +27,82 @@ fn reply_item(call: &mut Call<'_>, added: Result<bool, bloom::Error>) {
 
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write::<Chain>(1);
-    let mut entry = create::find_or_create(call, key, &config::defaults())?;
-    let chain = entry.value();
-    let filters = chain.filters().len();
-    let hash = chain.hash(call.arg(2).bytes());
-    let added = chain.add(hash, Budget::new(&|bytes| call.allows_growth(bytes)));
+    let key = call.write_either::<Chain, WindowSet>(1);
+    let entry = create::find_or_create(call, key, &Creation::plain(config::defaults()))?;
+    for_either!(entry, entry => add_to(call, entry));
+    Ok(())
+}
+
+fn add_to<T: Sketch>(call: &mut Call<'_>, mut entry: Entry<T>) {
+    let filter = entry.value();
+    let sub_filters = filter.num_sub_filters();
+    let allows = |bytes| call.allows_growth(bytes);
+    let added = filter.add_item(call.arg(2).bytes(), Budget::new(&allows));
     let mut outcome = Outcome::of_one_item();
-    outcome.growths = chain.filters().len() - filters;
+    outcome.growths = filter.num_sub_filters() - sub_filters;
     match added {
-        Ok(true) => outcome.add(call, 2..3),
-        Ok(false) => {}
+        Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
+        Ok(Addition::Unchanged) => {}
         Err(_) => outcome.count_refusal(),
     }
     outcome.finish(call, entry, c"bf.add");
     reply_item(call, added);
-    Ok(())
 }
 
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write::<Chain>(1);
-    let mut entry = create::find_or_create(call, key, &config::defaults())?;
-    let outcome = add_all(call, entry.value(), 2);
-    outcome.finish(call, entry, c"bf.madd");
+    let key = call.write_either::<Chain, WindowSet>(1);
+    let entry = create::find_or_create(call, key, &Creation::plain(config::defaults()))?;
+    let outcome = Outcome::new(ADD_ITEMS, 2);
+    for_either!(entry, entry => add_all(call, entry, 2, outcome, c"bf.madd"));
     Ok(())
 }
 
-/// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item [item …]
+/// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let InsertOptions {
-        parameters,
+        creation,
         create,
         first_item,
     } = create::insert_options(call)?;
-    let mut key = call.write::<Chain>(1);
+    let mut key = call.write_either::<Chain, WindowSet>(1);
     if !create {
-        key.get().or_missing(NOT_FOUND)?;
+        for_either!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
     }
-    let mut entry = create::find_or_create(call, key, &parameters)?;
-    let outcome = add_all(call, entry.value(), first_item);
-    outcome.finish(call, entry, c"bf.insert");
+    let entry = create::find_or_create(call, key, &creation)?;
+    let mut outcome = Outcome::new(ADD_ITEMS, first_item);
+    if creation.window.is_some() {
+        // A filter without a window can be replicated to RedisBloom, which does not accept the option.
+        outcome = outcome.without_options();
+    }
+    for_either!(entry, entry => add_all(call, entry, first_item, outcome, c"bf.insert"));
     Ok(())
 }
 
+/// The command that is replicated for some of the items of a command.
+const ADD_ITEMS: &CStr = c"BF.MADD";
+
 /// Adds the items from argument `first` on, and replies with an array of the results.
-fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<'a> {
+fn add_all<'a, T: Sketch>(
+    call: &mut Call<'a>,
+    mut entry: Entry<T>,
+    first: usize,
+    mut outcome: Outcome<'a>,
+    event: &CStr,
+) {
+    let filter = entry.value();
     let items = call.len() - first;
-    let filters = chain.filters().len();
+    let sub_filters = filter.num_sub_filters();
     // A full non-scaling filter refuses items, and the array ends at the first refused item. An array of unknown
     // length is used only if this can happen, because it costs the server more.
-    let may_end_early = !chain.is_scaling() && (items as u64) > chain.remaining_capacity();
+    let may_end_early =
+        filter.growth_factor().is_none() && (items as u64) > filter.remaining_capacity();
     if may_end_early {
         call.reply_open_array();
     } else {
         call.reply_array(items);
     }
-    let mut outcome = Outcome::new(c"BF.MADD", first);
-    let mut additions = Additions::new(call.args_from(first).map(Argument::bytes), chain);
+    let mut additions = filter.additions(call.args_from(first).map(Argument::bytes));
     for item in first.. {
         let Some(added) = additions.add_next(Budget::new(&|bytes| call.allows_growth(bytes)))
         else {
@@ -90,8 +110,8 @@ fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<
         };
         reply_item(call, added);
         match added {
-            Ok(true) => outcome.add(call, item..item + 1),
-            Ok(false) => {}
+            Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
+            Ok(Addition::Unchanged) => {}
             Err(error) => {
                 outcome.refuse(call, item);
                 if error == bloom::Error::Full {
@@ -100,9 +120,10 @@ fn add_all<'a>(call: &mut Call<'a>, chain: &mut Chain, first: usize) -> Outcome<
             }
         }
     }
+    drop(additions);
     if may_end_early {
         call.end_array();
     }
-    outcome.growths = chain.filters().len() - filters;
-    outcome
+    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.finish(call, entry, event);
 }

@@ -4,12 +4,14 @@ use super::{add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, handler, merge_handler};
 use roughly_sketch::bloom::Chain;
+use roughly_sketch::window_filter::WindowSet;
 
 const EXPANSION: Arg = Arg::integer(c"expansion").token(c"EXPANSION").optional();
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
 
 const READ: Command = Command {
     flags: c"readonly fast",
+    tips: DONT_CACHE,
     ..Command::READ
 };
 
@@ -26,6 +28,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
+            Arg::WINDOW,
         ],
         ..Command::CREATE
     },
@@ -60,6 +63,7 @@ pub const COMMANDS: &[Command] = &[
             EXPANSION,
             Arg::flag(c"nocreate", c"NOCREATE"),
             NONSCALING,
+            Arg::WINDOW,
             Arg::ITEMS.token(c"ITEMS"),
         ],
         ..Command::WRITE
@@ -103,7 +107,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(info::info),
         acl: c"read fast",
         arity: -2,
-        tips: DONT_CACHE,
         summary: c"Returns the capacity, memory, and number of items of a Bloom filter",
         complexity: c"O(f), f the number of sub-filters of the key",
         args: &[
@@ -121,20 +124,19 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"bf.debug",
         handler: handler(info::debug),
-        tips: DONT_CACHE,
         summary: c"Returns details of each sub-filter of a Bloom filter",
         complexity: c"O(f), f the number of sub-filters of the key",
         ..READ
     },
     Command {
         name: c"bf.scandump",
-        handler: handler(chunks::scandump::<Chain>),
+        handler: handler(chunks::scandump::<Chain, WindowSet>),
         summary: c"Returns one chunk of a Bloom filter for BF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"bf.loadchunk",
-        handler: handler(chunks::loadchunk::<Chain>),
+        handler: handler(chunks::loadchunk::<Chain, WindowSet>),
         summary: c"Restores one chunk of a Bloom filter from BF.SCANDUMP",
         ..Command::LOADCHUNK
     },

@@ -1,64 +1,62 @@
 //! BF.CARD, BF.INFO and BF.DEBUG.
 
 use super::NOT_FOUND;
+use super::sketch::Sketch;
 use crate::server::call::{Call, Error};
+use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::bloom::Chain;
+use roughly_sketch::window_filter::WindowSet;
 use std::ffi::CStr;
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<Chain>(1);
-    let items = key.get().optional()?.map_or(0, Chain::items);
+    for_either!(call.read_either::<Chain, WindowSet>(1), key => card_of(call, key))
+}
+
+fn card_of<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
+    let filter = key.get().optional()?;
+    let items = filter.map_or(0, |filter| filter.items_at(call.current_pane(filter)));
     drop(key);
     call.reply_count(items);
     Ok(())
 }
 
-/// The size as RedisBloom computes it: the bit arrays and RedisBloom's structures. The tests of client libraries assert
-/// it.
-fn reported_size(chain: &Chain) -> u64 {
-    32 + 64 * chain.filters().len() as u64 + chain.bit_bytes()
+/// The size as RedisBloom computes it: the arrays and RedisBloom's structures. The tests of client libraries assert it.
+fn reported_size(filter: &impl Sketch) -> u64 {
+    32 + 64 * filter.num_sub_filters() as u64 + filter.array_bytes()
 }
 
-/// A field of BF.INFO: the argument that selects it, its name in the reply, and its value (`None` for null).
-struct Field {
-    argument: &'static str,
-    name: &'static CStr,
-    value: fn(&Chain) -> Option<u64>,
+/// A field of BF.INFO.
+#[derive(Clone, Copy)]
+enum Field {
+    Capacity,
+    Size,
+    Filters,
+    Items,
+    Expansion,
 }
 
-const FIELDS: [Field; 5] = [
-    Field {
-        argument: "CAPACITY",
-        name: c"Capacity",
-        value: |chain| Some(chain.capacity()),
-    },
-    Field {
-        argument: "SIZE",
-        name: c"Size",
-        value: |chain| Some(reported_size(chain)),
-    },
-    Field {
-        argument: "FILTERS",
-        name: c"Number of filters",
-        value: |chain| Some(chain.filters().len() as u64),
-    },
-    Field {
-        argument: "ITEMS",
-        name: c"Number of items inserted",
-        value: |chain| Some(chain.items()),
-    },
-    Field {
-        argument: "EXPANSION",
-        name: c"Expansion rate",
-        value: |chain| chain.is_scaling().then_some(u64::from(chain.expansion())),
-    },
+/// The fields: the argument that selects one, and its name in the reply.
+const FIELDS: [(Field, &str, &CStr); 5] = [
+    (Field::Capacity, "CAPACITY", c"Capacity"),
+    (Field::Size, "SIZE", c"Size"),
+    (Field::Filters, "FILTERS", c"Number of filters"),
+    (Field::Items, "ITEMS", c"Number of items inserted"),
+    (Field::Expansion, "EXPANSION", c"Expansion rate"),
 ];
 
-fn reply_value(call: &mut Call<'_>, value: Option<u64>) {
-    match value {
-        Some(value) => call.reply_count(value),
-        None => call.reply_null(),
+impl Field {
+    fn reply_of(self, call: &mut Call<'_>, filter: &impl Sketch) {
+        call.reply_count(match self {
+            Self::Capacity => filter.capacity(),
+            Self::Size => reported_size(filter),
+            Self::Filters => filter.num_sub_filters() as u64,
+            Self::Items => filter.items_at(call.current_pane(filter)),
+            Self::Expansion => match filter.growth_factor() {
+                Some(factor) => factor.into(),
+                None => return call.reply_null(),
+            },
+        });
     }
 }
 
@@ -67,48 +65,55 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(Error::WrongArity);
     }
-    let key = call.read::<Chain>(1);
-    let chain = key.get().or_missing(NOT_FOUND)?;
+    for_either!(call.read_either::<Chain, WindowSet>(1), key => info_of(call, &key))
+}
+
+fn info_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
+    let filter = key.get().or_missing(NOT_FOUND)?;
     if call.len() == 2 {
         call.reply_map(FIELDS.len());
-        for field in &FIELDS {
-            call.reply_simple(field.name);
-            reply_value(call, (field.value)(chain));
+        for (field, _, name) in FIELDS {
+            call.reply_simple(name);
+            field.reply_of(call, filter);
         }
         return Ok(());
     }
     let argument = call.arg(2);
-    let field = FIELDS
-        .iter()
-        .find(|field| argument.is(field.argument))
+    let (field, _, name) = FIELDS
+        .into_iter()
+        .find(|(_, selector, _)| argument.is(selector))
         .ok_or(c"Invalid information value")?;
     if call.is_resp3() {
         call.reply_map(1);
-        call.reply_simple(field.name);
+        call.reply_simple(name);
     } else {
         call.reply_array(1);
     }
-    reply_value(call, (field.value)(chain));
+    field.reply_of(call, filter);
     Ok(())
 }
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read::<Chain>(1);
-    let chain = key.get().or_missing(NOT_FOUND)?;
-    call.reply_array(chain.filters().len() + 1);
-    call.reply_bulk(format!("size:{}", chain.items()).as_bytes());
-    for filter in chain.filters() {
-        let shape = filter.shape();
+    for_either!(call.read_either::<Chain, WindowSet>(1), key => debug_of(call, &key))
+}
+
+fn debug_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
+    let filter = key.get().or_missing(NOT_FOUND)?;
+    let current = call.current_pane(filter);
+    let sub_filters = filter.sub_filters_at(current);
+    call.reply_array(sub_filters.len() + 1);
+    call.reply_bulk(format!("size:{}", filter.items_at(current)).as_bytes());
+    for sub_filter in sub_filters {
         let line = format!(
             "bytes:{} bits:{} hashes:{} hashwidth:{} capacity:{} size:{} ratio:{}",
-            filter.bits().len(),
-            shape.bits,
-            shape.hashes,
-            chain.hash_width(),
-            shape.capacity,
-            filter.items(),
-            six_digits(shape.error_rate),
+            sub_filter.bytes,
+            sub_filter.bits,
+            sub_filter.hashes,
+            filter.hash_width(),
+            sub_filter.capacity,
+            sub_filter.items,
+            six_digits(sub_filter.error_rate),
         );
         call.reply_bulk(line.as_bytes());
     }

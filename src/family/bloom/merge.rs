@@ -3,11 +3,13 @@
 use super::{NOT_FOUND, create, stats};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
+use crate::server::key::Either;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::window_filter::WindowSet;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
@@ -17,11 +19,16 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
 };
 const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
 
+const HAS_WINDOW: &CStr = c"ERR filters with a window cannot be merged";
+
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let exists = call.write::<Chain>(1).get().optional()?.is_some();
+    let exists = match call.write_either::<Chain, WindowSet>(1) {
+        Either::Plain(mut key) => key.get().optional()?.is_some(),
+        Either::Windowed(_) => return Err(HAS_WINDOW.into()),
+    };
     let new = if exists {
         None
     } else {
@@ -52,9 +59,13 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     let mut others = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
     let keys = call.merge::<Chain>(1, sources);
     let mut keys = keys.map_err(|_| create::NO_MEMORY)?;
+    let has_window = keys.first_of::<WindowSet>();
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
-    for source in sources {
+    for (number, source) in sources.enumerate() {
+        if Some(number) == has_window {
+            return Err(HAS_WINDOW.into());
+        }
         others.extend(source.or_missing(NOT_FOUND)?);
     }
     let filters = destination.filters().len();
@@ -73,9 +84,15 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys = call.read_all::<Chain>(sources);
+    let keys = call.read_all::<Chain, WindowSet>(sources);
     let keys = keys.map_err(|_| create::NO_MEMORY)?;
-    let chains = merge::values(&keys, keys.len(), create::NO_MEMORY)?;
+    let mut chains = with_capacity(keys.len()).map_err(|_| create::NO_MEMORY)?;
+    for key in &keys {
+        chains.push(match key {
+            Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
+            Either::Windowed(_) => return Err(HAS_WINDOW.into()),
+        });
+    }
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
     };

@@ -1,4 +1,4 @@
-//! Bloom filters: `BF.*` and the type `MBbloom--` (spec: bloom.md).
+//! Bloom filters: `BF.*` and the types `MBbloom--` and, with a window, `bf-window` (spec: bloom.md, window.md).
 
 mod add;
 mod commands;
@@ -7,20 +7,26 @@ mod create;
 mod info;
 mod merge;
 mod query;
+mod sketch;
 
 use crate::family::chunks::Chunked;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::{ExtraCounter, Stats};
+use crate::server::window::Panes;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::window_filter::WindowSet;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"bloom",
     since: c"1.0.0",
-    data_types: &[module::data_type::<Chain>()],
+    data_types: &[
+        module::data_type::<Chain>(),
+        module::windowed_type::<WindowSet>(),
+    ],
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
     counters: &[ExtraCounter::Growths],
@@ -40,7 +46,21 @@ impl DataType for Chain {
     fn defaults() {}
 }
 
-/// The family's counters.
+static WINDOW_REGISTRATION: Registration = Registration::new(WindowSet::TYPE_NAME);
+
+impl DataType for WindowSet {
+    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
+    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
+
+    fn registration() -> &'static Registration {
+        &WINDOW_REGISTRATION
+    }
+
+    fn defaults() {}
+}
+
+/// The counters of filters without a window.
 pub fn stats() -> &'static Stats {
     &Chain::registration().stats
 }
@@ -48,6 +68,12 @@ pub fn stats() -> &'static Stats {
 const NOT_FOUND: &CStr = c"ERR not found";
 
 impl Chunked for Chain {
+    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
+    const NO_MEMORY: &'static CStr = create::NO_MEMORY;
+}
+
+impl Chunked for WindowSet {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
     const NO_MEMORY: &'static CStr = create::NO_MEMORY;

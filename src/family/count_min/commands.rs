@@ -92,7 +92,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.scandump",
-        handler: handler(chunks::scandump_either::<CountMin, CountMinWindow>),
+        handler: handler(chunks::scandump::<CountMin, CountMinWindow>),
         summary:
             c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
         since: Some(c"0.1.0"),
@@ -100,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.loadchunk",
-        handler: handler(chunks::loadchunk_either::<CountMin, CountMinWindow>),
+        handler: handler(chunks::loadchunk::<CountMin, CountMinWindow>),
         summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK

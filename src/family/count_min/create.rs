@@ -56,8 +56,7 @@ fn create(
     event: &CStr,
     read: fn(&Call<'_>) -> Result<Dimensions, Error>,
 ) -> Result<(), Error> {
-    let option = WindowOption::at_end(call, &ARGUMENTS)?;
-    let len = option.map_or(call.len(), |option| option.len);
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
@@ -68,7 +67,9 @@ fn create(
     let dimensions = read(call)?;
     let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions.map_err(error_text)?;
-    let window = option.map(|option| option.window(call)).transpose()?;
+    let window = option
+        .map(|option| option.window_of_new(call))
+        .transpose()?;
     let allows = |bytes| call.allows_bytes(bytes);
     let budget = Budget::new(&allows);
     match window {

@@ -1,13 +1,15 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
 use super::create::{self, InsertOptions, insert_options};
-use super::{NOT_FOUND, config, stats};
+use super::{CuckooSketch, Insertion, NO_MEMORY, NOT_FOUND, config};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::key::{Entry, WriteKey, for_either};
 use crate::server::outcome::Outcome;
 use crate::server::stats::MemoryRefusal;
-use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooError, CuckooFilter};
+use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooFilter};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window_filter::WindowMultiset;
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -28,31 +30,9 @@ enum IfExists {
     Skip,
 }
 
-/// The result of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Insertion {
-    Added,
-    Exists,
-    /// The filter is full and does not grow.
-    Full,
-    /// The memory for growth was refused.
-    OutOfMemory,
-}
-
-impl Insertion {
-    fn new(inserted: Result<bool, CuckooError>) -> Self {
-        match inserted {
-            Ok(true) => Self::Added,
-            Ok(false) => Self::Exists,
-            Err(CuckooError::Full) => Self::Full,
-            Err(CuckooError::OutOfMemory(_) | CuckooError::Parameters(_)) => Self::OutOfMemory,
-        }
-    }
-}
-
 /// Whether the filter has the maximum number of sub-filters. The limit does not apply to commands from a primary or
 /// an AOF, because the sender may have had another limit.
-fn is_at_limit(call: &Call<'_>, filter: &CuckooFilter) -> bool {
+fn is_at_limit(call: &Call<'_>, filter: &impl CuckooSketch) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
@@ -67,8 +47,18 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let key = call.write::<CuckooFilter>(1);
-    let mut entry = create::find_or_create(call, key, &config::defaults())?;
+    let key = call.write_either::<CuckooFilter, WindowMultiset>(1);
+    let entry = create::find_or_create(call, key, &config::defaults())?;
+    for_either!(entry, entry => add_to(call, entry, if_exists, event));
+    Ok(())
+}
+
+fn add_to<T: CuckooSketch>(
+    call: &mut Call<'_>,
+    mut entry: Entry<T>,
+    if_exists: IfExists,
+    event: &CStr,
+) {
     let filter = entry.value();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
@@ -78,10 +68,10 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     } else {
         let item = call.arg(2).bytes();
         let allows = |bytes| call.allows_growth(bytes);
-        let insertion = Insertion::new(match if_exists {
-            IfExists::Add => filter.insert(item, Budget::new(&allows)).map(|()| true),
+        let insertion = match if_exists {
+            IfExists::Add => filter.insert(item, Budget::new(&allows)),
             IfExists::Skip => filter.insert_unique(item, Budget::new(&allows)),
-        });
+        };
         match insertion {
             Insertion::Added => outcome.add(call, 2..3),
             Insertion::Exists => {}
@@ -95,10 +85,9 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
         Some(Insertion::Full) => call.reply_error(c"Filter is full"),
-        Some(Insertion::OutOfMemory) => call.reply_memory_error(c"ERR Insufficient memory"),
+        Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
         None => call.reply_error(TOO_MANY),
     }
-    Ok(())
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
@@ -112,19 +101,26 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
-    let InsertOptions {
-        reserve,
-        create,
-        accepted_everywhere,
-        first_item,
-    } = insert_options(call)?;
-    let mut key = call.write::<CuckooFilter>(1);
-    if !create {
-        key.get().or_missing(NOT_FOUND)?;
+    let options = insert_options(call)?;
+    let mut key = call.write_either::<CuckooFilter, WindowMultiset>(1);
+    if !options.create {
+        for_either!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
     }
-    let mut entry = create::find_or_create(call, key, &reserve)?;
+    let entry = create::find_or_create(call, key, &options.reserve)?;
+    for_either!(entry, entry => insert_into(call, entry, &options, if_exists, name));
+    Ok(())
+}
+
+fn insert_into<T: CuckooSketch>(
+    call: &mut Call<'_>,
+    mut entry: Entry<T>,
+    options: &InsertOptions,
+    if_exists: IfExists,
+    name: &'static CStr,
+) {
+    let first_item = options.first_item;
     let mut outcome = Outcome::new(name, first_item).keyword(c"ITEMS");
-    if !accepted_everywhere {
+    if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
     let filter = entry.value();
@@ -137,13 +133,12 @@ fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> 
         outcome.growths = filter.num_sub_filters() - sub_filters;
     }
     outcome.finish(call, entry, name);
-    Ok(())
 }
 
 /// Inserts the items from argument `first` on, and replies with an array of the results.
-fn insert_each<'a>(
+fn insert_each<'a, T: CuckooSketch>(
     call: &mut Call<'a>,
-    filter: &mut CuckooFilter,
+    filter: &mut T,
     first: usize,
     if_exists: IfExists,
     outcome: &mut Outcome<'a>,
@@ -158,9 +153,9 @@ fn insert_each<'a>(
     while start < call.len() {
         let mut insertions = [Insertion::Added; BLOCK_ITEMS];
         let mut places = insertions.iter_mut();
-        let mut note = |inserted| {
+        let note = |insertion| {
             if let Some(place) = places.next() {
-                *place = Insertion::new(inserted);
+                *place = insertion;
             }
         };
         let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
@@ -176,9 +171,7 @@ fn insert_each<'a>(
             left.is_some() && call.allows_growth(bytes)
         };
         match if_exists {
-            IfExists::Add => filter.insert_each(items, Budget::new(&allows), |done| {
-                note(done.map(|()| true))
-            }),
+            IfExists::Add => filter.insert_each(items, Budget::new(&allows), note),
             IfExists::Skip => filter.insert_unique_each(items, Budget::new(&allows), note),
         }
         for (item, &insertion) in (start..).zip(&insertions[..len]) {
@@ -208,12 +201,16 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
 
 /// CF.DEL key item
 pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
+    for_either!(call.write_either::<CuckooFilter, WindowMultiset>(1), key => delete_from(call, key))
+}
+
+fn delete_from<T: CuckooSketch>(call: &mut Call<'_>, key: WriteKey<T>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
-    let deleted = change(call, c"Not found", c"cf.del", |filter, budget| {
+    let deleted = change(call, key, c"Not found", c"cf.del", |filter, budget| {
         filter.delete(item, budget)
     })?;
     if deleted {
-        stats().count_deletions(1);
+        T::registration().stats.count_deletions(1);
     }
     call.reply_boolean(deleted);
     Ok(())
@@ -225,19 +222,25 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let missing = c"Cuckoo filter was not found";
-    change(call, missing, c"cf.compact", CuckooFilter::compact)?;
+    for_either!(call.write_either::<CuckooFilter, WindowMultiset>(1), key => {
+        change(call, key, missing, c"cf.compact", CuckooSketch::compact)?;
+    });
     call.reply_ok();
     Ok(())
 }
 
-/// Runs `change`, which may remove sub-filters and returns whether it changed the filter.
-fn change(
+/// Runs `change` on the filter, advanced to the current pane. It may remove sub-filters, and returns whether it changed
+/// the filter.
+fn change<T: CuckooSketch>(
     call: &mut Call<'_>,
+    mut key: WriteKey<T>,
     missing: &'static CStr,
     event: &CStr,
-    change: impl FnOnce(&mut CuckooFilter, Budget<'_>) -> bool,
+    change: impl FnOnce(&mut T, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
-    let mut key = call.write::<CuckooFilter>(1);
+    if T::PANES.is_some() {
+        key.advance(call);
+    }
     let filter = key.get().found().ok_or(missing)?;
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
     let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
@@ -247,7 +250,7 @@ fn change(
     }
     // A compaction resets the filter's count of deletions; a deletion increments it.
     if changed && is_compacted {
-        stats().count_compaction();
+        T::registration().stats.count_compaction();
     }
     drop(key);
     if changed {

@@ -1,12 +1,13 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use super::{EXISTS, NOT_FOUND};
+use super::{CuckooSketch, EXISTS, NO_MEMORY, NOT_FOUND};
+use crate::family::chunks::open_for_load;
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
+use crate::server::key::{ReadKey, Slot, WriteKey, for_either};
 use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
 use roughly_sketch::format::chunks::CHUNK_BYTES;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::stored::Stored;
+use roughly_sketch::window_filter::WindowMultiset;
 use std::ffi::CStr;
 
 const BAD_POSITION: &CStr = c"Invalid position";
@@ -15,12 +16,24 @@ const BAD_POSITION: &CStr = c"Invalid position";
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    let key = call.read::<CuckooFilter>(1);
+    for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
+        reply_chunk(call, &key, iterator)
+    })
+}
+
+fn reply_chunk<T: CuckooSketch>(
+    call: &mut Call<'_>,
+    key: &ReadKey<T>,
+    iterator: i64,
+) -> Result<(), Error> {
     let filter = key.get().or_missing(NOT_FOUND)?;
-    let header = filter.header_bytes();
+    let header;
     let chunk = match iterator {
-        _ if filter.items() == 0 => None,
-        0 => Some((1, &header[..])),
+        _ if filter.has_no_chunks() => None,
+        0 => {
+            header = filter.header().map_err(|_| NO_MEMORY)?;
+            Some((1, &header[..]))
+        }
         _ => filter.chunk(iterator, CHUNK_BYTES),
     };
     call.reply_array(2);
@@ -36,17 +49,30 @@ pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
+    for_either!(open_for_load::<CuckooFilter, WindowMultiset>(call, iterator), key => {
+        load_chunk(call, key, iterator)
+    })
+}
+
+fn load_chunk<T: CuckooSketch>(
+    call: &mut Call<'_>,
+    mut key: WriteKey<T>,
+    iterator: i64,
+) -> Result<(), Error> {
     let chunk = call.arg(3).bytes();
-    let mut key = call.write::<CuckooFilter>(1);
     let new = match (iterator, key.get()) {
         (_, Slot::WrongType) => return Err(Error::WrongType),
         (1, Slot::Found(_)) => return Err(EXISTS.into()),
         (1, Slot::Missing) => {
-            if chunk.len() != HEADER_BYTES {
+            let is_plain = T::PANES.is_none();
+            if is_plain && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }
-            let filter =
-                CuckooFilter::from_header(chunk, Budget::new(&|bytes| call.allows_bytes(bytes)));
+            let allows = |bytes| match is_plain {
+                true => call.allows_bytes(bytes),
+                false => call.allows_with_copy(bytes),
+            };
+            let filter = T::from_header(chunk, Budget::new(&allows));
             Some(key.create(filter.map_err(|_| c"Couldn't create filter!")?)?)
         }
         (_, Slot::Missing) => return Err(NOT_FOUND.into()),

@@ -6,6 +6,7 @@ use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
 const READ: Command = Command {
     flags: c"readonly fast",
     arity: 3,
+    tips: DONT_CACHE,
     complexity: c"O(f), f the number of sub-filters of the key",
     args: &[Arg::KEY, Arg::ITEM],
     ..Command::READ
@@ -48,6 +49,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"expansion")
                 .token(c"EXPANSION")
                 .optional(),
+            Arg::WINDOW,
         ],
         ..Command::CREATE
     },
@@ -121,7 +123,6 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(info::info),
         acl: c"read fast",
         arity: 2,
-        tips: DONT_CACHE,
         summary: c"Returns the size, parameters, and number of items of a cuckoo filter",
         args: &[Arg::KEY],
         ..READ

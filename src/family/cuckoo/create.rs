@@ -1,13 +1,17 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
-use super::{EXISTS, stats};
+use super::{CuckooSketch, EXISTS, NOT_FOUND};
+use crate::family::window::{WindowOption, check_allowed, check_others, store_new};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Slot, WriteKey};
+use crate::server::datatype::DataType;
+use crate::server::key::{Either, Entry, Slot, WriteKey};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Window;
+use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
@@ -53,33 +57,47 @@ impl Range {
     }
 }
 
-/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]
+/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 3 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let options = reserve_options(call)?;
-    let mut key = call.write::<CuckooFilter>(1);
+    let (options, window) = reserve_options(call)?;
+    let Either::Plain(mut key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
+        return Err(EXISTS.into());
+    };
     match key.get() {
         Slot::Missing => {}
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(EXISTS.into()),
     }
-    let mut entry = key.create(new_filter(call, &options)?)?;
-    replicate(call, entry.value(), options.capacity);
-    entry.store();
+    match window {
+        None => {
+            let mut entry = key.create(new_filter(call, &options)?)?;
+            replicate(call, entry.value(), options.capacity, None);
+            entry.store();
+        }
+        Some(window) => {
+            check_allowed(call)?;
+            let filter = new_window(call, &options, window)?;
+            let mut entry = key.typed::<WindowMultiset>(call).create(filter)?;
+            replicate(call, entry.value(), options.capacity, Some(window));
+            store_new(call, entry);
+        }
+    }
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
 }
 
-fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
+fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), Error> {
     let mut options = Options::new(call, 3);
     let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
     // All options are looked up before any is parsed, so that a missing value is reported before an invalid one.
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
+    let window = WindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
     if let Some(value) = max_iterations {
@@ -95,58 +113,106 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     if !(smallest..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
-    options.warn_of_ignored();
-    Ok(ReserveOptions {
+    check_others(&options, window)?;
+    let window = window.map(WindowOption::window).transpose()?;
+    let options = ReserveOptions {
         capacity: capacity.unsigned_abs(),
         parameters,
-    })
+    };
+    Ok((options, window))
 }
+
+const INVALID: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter, Error> {
     let allows = |bytes| call.allows_bytes(bytes);
     let filter = CuckooFilter::new(options.capacity, options.parameters, Budget::new(&allows));
     filter.map_err(|error| match error {
-        CuckooError::OutOfMemory(_) => {
-            stats().count_refusals(1);
-            c"ERR Insufficient memory to create filter".into()
-        }
-        CuckooError::Parameters(_) | CuckooError::Full => c"ERR could not create filter".into(),
+        CuckooError::OutOfMemory(_) => no_memory::<CuckooFilter>(),
+        CuckooError::Parameters(_) | CuckooError::Full => INVALID.into(),
     })
 }
 
-/// The filter at the key; a missing one is created, and its creation replicated.
+fn new_window(
+    call: &Call<'_>,
+    options: &ReserveOptions,
+    window: Window,
+) -> Result<WindowMultiset, Error> {
+    let parameters = MultisetParameters {
+        capacity: options.capacity,
+        bucket_size: options.parameters.bucket_size,
+        max_iterations: options.parameters.max_iterations,
+        expansion: options.parameters.expansion.into(),
+    };
+    let allows = |bytes| call.allows_bytes(bytes);
+    let filter = WindowMultiset::new(window, &parameters, Budget::new(&allows));
+    filter.map_err(|error| match error {
+        window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
+        window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
+    })
+}
+
+/// Counts a refusal for `T`, and returns its error.
+fn no_memory<T: DataType>() -> Error {
+    T::registration().stats.count_refusals(1);
+    c"ERR Insufficient memory to create filter".into()
+}
+
+/// A filter to which a command adds items.
+pub type EitherEntry = Either<Entry<CuckooFilter>, Entry<WindowMultiset>>;
+
+/// The filter at the key, advanced to the current pane. A missing one is created without a window, and its creation is
+/// replicated.
 pub fn find_or_create(
     call: &mut Call<'_>,
-    key: WriteKey<CuckooFilter>,
+    key: Either<WriteKey<CuckooFilter>, WriteKey<WindowMultiset>>,
     options: &ReserveOptions,
-) -> Result<Entry<CuckooFilter>, Error> {
-    let mut entry = key.find_or_create(call, || new_filter(call, options))?;
-    if entry.is_new() {
-        replicate(call, entry.value(), options.capacity);
+) -> Result<EitherEntry, Error> {
+    match key {
+        Either::Plain(key) => {
+            let mut entry = key.find_or_create(call, || new_filter(call, options))?;
+            if entry.is_new() {
+                replicate(call, entry.value(), options.capacity, None);
+            }
+            Ok(Either::Plain(entry))
+        }
+        Either::Windowed(key) => {
+            let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+            entry.advance(call);
+            Ok(Either::Windowed(entry))
+        }
     }
-    Ok(entry)
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(call: &mut Call<'_>, filter: &CuckooFilter, capacity: u64) {
-    let Parameters {
-        bucket_size,
-        max_iterations,
-        expansion,
-    } = filter.parameters();
-    let options = [
-        capacity.to_string(),
-        "BUCKETSIZE".to_owned(),
-        bucket_size.to_string(),
-        "MAXITERATIONS".to_owned(),
-        max_iterations.to_string(),
-        "EXPANSION".to_owned(),
-        expansion.to_string(),
+fn replicate(
+    call: &mut Call<'_>,
+    filter: &impl CuckooSketch,
+    capacity: u64,
+    window: Option<Window>,
+) {
+    let key = call.arg(1).bytes();
+    let capacity = capacity.to_string();
+    let [bucket_size, max_iterations, expansion] = [
+        filter.bucket_size().into(),
+        filter.max_iterations().into(),
+        filter.expansion(),
+    ]
+    .map(|number: u32| number.to_string());
+    let mut arguments = vec![
+        key,
+        capacity.as_bytes(),
+        b"BUCKETSIZE",
+        bucket_size.as_bytes(),
+        b"MAXITERATIONS",
+        max_iterations.as_bytes(),
+        b"EXPANSION",
+        expansion.as_bytes(),
     ];
-    let options = options.iter().map(String::as_bytes);
-    let arguments: Vec<_> = std::iter::once(call.arg(1).bytes())
-        .chain(options)
-        .collect();
+    let numbers = window.map(|window| [window.ms(), window.panes()].map(|n| n.to_string()));
+    if let Some([ms, panes]) = &numbers {
+        arguments.extend([&b"WINDOW"[..], ms.as_bytes(), b"PANES", panes.as_bytes()]);
+    }
     call.replicate(c"CF.RESERVE", &arguments);
 }
 

@@ -1,4 +1,4 @@
-//! Cuckoo filters: `CF.*` and the type `MBbloomCF` (spec: cuckoo.md).
+//! Cuckoo filters: `CF.*` and the types `MBbloomCF` and, with a window, `cf-window` (spec: cuckoo.md, window.md).
 
 mod add;
 mod chunks;
@@ -7,19 +7,26 @@ mod config;
 mod create;
 mod info;
 mod query;
+mod sketch;
 
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::stats::{ExtraCounter, Stats};
+use crate::server::stats::ExtraCounter;
+use crate::server::window::Panes;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::stored::Stored;
+use roughly_sketch::window_filter::WindowMultiset;
+use sketch::{CuckooSketch, Insertion};
 use std::ffi::CStr;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
     since: c"1.0.0",
-    data_types: &[module::data_type::<CuckooFilter>()],
+    data_types: &[
+        module::data_type::<CuckooFilter>(),
+        module::windowed_type::<WindowMultiset>(),
+    ],
     commands: commands::COMMANDS,
     settings: config::SETTINGS,
     counters: &[
@@ -45,10 +52,21 @@ impl DataType for CuckooFilter {
     }
 }
 
-/// The family's counters.
-pub fn stats() -> &'static Stats {
-    &CuckooFilter::registration().stats
+static WINDOW_REGISTRATION: Registration = Registration::new(WindowMultiset::TYPE_NAME);
+
+impl DataType for WindowMultiset {
+    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
+    const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
+    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
+
+    fn registration() -> &'static Registration {
+        &WINDOW_REGISTRATION
+    }
+
+    fn defaults() {}
 }
 
 const NOT_FOUND: &CStr = c"ERR not found";
 const EXISTS: &CStr = c"ERR item exists";
+/// Not enough memory for an item or a reply.
+const NO_MEMORY: &CStr = c"ERR Insufficient memory";

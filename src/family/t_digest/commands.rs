@@ -139,7 +139,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.scandump",
-        handler: handler(chunks::scandump_either::<TDigest, TDigestWindow>),
+        handler: handler(chunks::scandump::<TDigest, TDigestWindow>),
         summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last compression",
         since: Some(c"0.1.0"),
@@ -147,7 +147,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.loadchunk",
-        handler: handler(chunks::loadchunk_either::<TDigest, TDigestWindow>),
+        handler: handler(chunks::loadchunk::<TDigest, TDigestWindow>),
         keys: &[KeySpec::INSERT],
         summary: c"Restores a t-digest from TDIGEST.SCANDUMP",
         complexity: c"O(n), n the number of centroids",

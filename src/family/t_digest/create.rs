@@ -19,8 +19,7 @@ const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression paramet
 
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
-    let option = WindowOption::at_end(call, &ARGUMENTS)?;
-    let len = option.map_or(call.len(), |option| option.len);
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
@@ -42,7 +41,9 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     } else {
         return Err(WRONG_KEYWORD.into());
     };
-    let window = option.map(|option| option.window(call)).transpose()?;
+    let window = option
+        .map(|option| option.window_of_new(call))
+        .transpose()?;
     let allows = |bytes| call.allows_bytes(bytes);
     let budget = Budget::new(&allows);
     match window {

@@ -6,11 +6,13 @@ use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::{Either, EitherReadKey, Slot};
 use crate::server::options::Options;
-use roughly_sketch::memory::{Budget, try_push, with_capacity};
+use roughly_sketch::memory::{Budget, with_capacity};
+use roughly_sketch::merge::Distinct;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
 use std::ops::Range;
+use std::ptr;
 
 const NUMKEYS: NumkeysErrors = NumkeysErrors {
     not_integer: c"ERR T-Digest: error parsing numkeys",
@@ -75,17 +77,16 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
     let indexes = options.sources.chain(destination);
-    let keys = call.read_all_either::<TDigest, TDigestWindow>(indexes);
+    let keys = call.read_all::<TDigest, TDigestWindow>(indexes);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
     let allows = |bytes| call.allows_bytes(bytes);
-    let live = live_digests(call, sources, Budget::new(&allows))?;
-    let mut next_live = live.iter();
+    let live = LiveDigests::of(call, sources, Budget::new(&allows))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
-    for key in sources {
+    for (key, number) in sources.iter().zip(&live.numbers) {
         operands.push(match key {
             Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
-            Either::Windowed(_) => next_live.next().ok_or(NOT_FOUND)?,
+            Either::Windowed(_) => live.digests[*number].as_ref().ok_or(NOT_FOUND)?,
         });
     }
     let content = match destination.first() {
@@ -114,31 +115,49 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         }
         _ => Error::from(NO_MEMORY),
     })?;
-    Ok((merged, !live.is_empty()))
+    Ok((merged, live.digests.iter().any(Option::is_some)))
 }
 
-/// The live panes of each source with a window, as a digest without a window. All sources must be digests.
-fn live_digests(
-    call: &Call<'_>,
-    sources: &[EitherReadKey<TDigest, TDigestWindow>],
-    budget: Budget<'_>,
-) -> Result<Vec<TDigest>, Error> {
-    let mut live = Vec::new();
-    for key in sources {
-        match key {
-            Either::Plain(key) => {
-                key.get().or_missing(NOT_FOUND)?;
-            }
-            Either::Windowed(key) => {
-                let digest = key.get().or_missing(NOT_FOUND)?;
-                let merged = digest.digest_at(call.current_pane(digest), budget);
-                key.recount();
-                let pushed = merged.and_then(|merged| try_push(&mut live, merged));
-                pushed.map_err(|_| NO_MEMORY)?;
-            }
+/// The live panes of the sources with a window. A source that is specified several times is read once.
+struct LiveDigests {
+    /// For each distinct source its live panes, as a digest without a window; `None` if it has no window.
+    digests: Vec<Option<TDigest>>,
+    /// For each source, its index among the distinct ones.
+    numbers: Vec<usize>,
+}
+
+impl LiveDigests {
+    /// Reads the sources, all of which must be digests.
+    fn of(
+        call: &Call<'_>,
+        sources: &[EitherReadKey<TDigest, TDigestWindow>],
+        budget: Budget<'_>,
+    ) -> Result<Self, Error> {
+        let mut addresses = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
+        for key in sources {
+            addresses.push(match key {
+                Either::Plain(key) => ptr::from_ref(key.get().or_missing(NOT_FOUND)?).addr(),
+                Either::Windowed(key) => ptr::from_ref(key.get().or_missing(NOT_FOUND)?).addr(),
+            });
         }
+        let distinct = Distinct::of(addresses.iter()).map_err(|_| NO_MEMORY)?;
+        let mut digests = with_capacity(distinct.firsts.len()).map_err(|_| NO_MEMORY)?;
+        for first in distinct.firsts {
+            digests.push(match &sources[first] {
+                Either::Plain(_) => None,
+                Either::Windowed(key) => {
+                    let digest = key.get().or_missing(NOT_FOUND)?;
+                    let live = digest.digest_at(call.current_pane(digest), budget);
+                    key.recount();
+                    Some(live.map_err(|_| NO_MEMORY)?)
+                }
+            });
+        }
+        Ok(Self {
+            digests,
+            numbers: distinct.numbers,
+        })
     }
-    Ok(live)
 }
 
 /// The arguments after the destination.

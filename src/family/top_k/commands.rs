@@ -94,7 +94,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.scandump",
-        handler: handler(chunks::scandump_either::<TopK, TopKWindow>),
+        handler: handler(chunks::scandump::<TopK, TopKWindow>),
         summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
         complexity: c"O(n), n the size of the chunk; the first chunk has all items, each other chunk at most 16 MiB",
         since: Some(c"0.1.0"),
@@ -102,7 +102,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.loadchunk",
-        handler: handler(chunks::loadchunk_either::<TopK, TopKWindow>),
+        handler: handler(chunks::loadchunk::<TopK, TopKWindow>),
         summary: c"Restores one chunk of a top-k sketch from TOPK.SCANDUMP",
         since: Some(c"0.1.0"),
         ..Command::LOADCHUNK

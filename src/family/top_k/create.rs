@@ -13,8 +13,7 @@ const ARGUMENTS: [usize; 2] = [3, 6];
 
 /// TOPK.RESERVE key k [width depth decay] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    let option = WindowOption::at_end(call, &ARGUMENTS)?;
-    let len = option.map_or(call.len(), |option| option.len);
+    let (len, option) = WindowOption::at_end(call, &ARGUMENTS)?;
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
@@ -46,7 +45,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Some(option) => {
             // The parameters are checked before the window.
             TopK::check(k, width, depth, decay).map_err(error_text)?;
-            let window = option.window(call)?;
+            let window = option.window_of_new(call)?;
             let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
             let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
             call.replicate_verbatim();

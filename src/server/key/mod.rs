@@ -205,22 +205,6 @@ impl Call<'_> {
         }
     }
 
-    /// Opens the keys in these arguments for reading.
-    ///
-    /// # Errors
-    /// [`TryReserveError`] if there is no memory for a list of the keys.
-    ///
-    /// # Panics
-    /// If a [`WriteKey`] is open.
-    pub fn read_all<T: DataType>(
-        &self,
-        indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<ReadKey<T>>, TryReserveError> {
-        Reader::check();
-        let opened = OpenedKey::all(self, indexes)?.into_iter();
-        try_collect(opened.map(|opened| ReadKey(opened, Reader::begin())))
-    }
-
     /// Opens the key in argument `index` for writing. A command that also reads other keys reads them first, or uses
     /// [`Call::merge`].
     ///
@@ -233,15 +217,15 @@ impl Call<'_> {
         WriteKey::new(self, opened, Writer::begin())
     }
 
-    /// As [`Call::read_all`], for a command of a type with and without windows. A missing key and one of another type
-    /// are [`Either::Plain`].
+    /// Opens the keys in these arguments for reading, for a command of a type with and without windows. A missing key and
+    /// one of another type are [`Either::Plain`].
     ///
     /// # Errors
     /// [`TryReserveError`] if there is no memory for a list of the keys.
     ///
     /// # Panics
     /// If a [`WriteKey`] is open.
-    pub fn read_all_either<P: DataType, W: DataType>(
+    pub fn read_all<P: DataType, W: DataType>(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
     ) -> Result<Vec<EitherReadKey<P, W>>, TryReserveError> {

@@ -29,6 +29,12 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
+    /// The same key, for values of another type.
+    #[must_use]
+    pub fn typed<V: DataType>(self, call: &Call<'_>) -> WriteKey<V> {
+        WriteKey::new(call, self.opened.typed(), self.writer)
+    }
+
     /// What the key holds.
     #[inline]
     pub fn get(&mut self) -> Slot<&mut T> {

@@ -2,8 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
-    write,
+    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
+    windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -128,12 +128,7 @@ pub const FAMILY: Family = Family {
         "BF.DEBUG K",
         "BF.SCANDUMP K 1",
     ],
-    numbers: Some(NumberSet {
-        create: &["BF.RESERVE KEY 1e-9 1000"],
-        add: "BF.ADD KEY N",
-        test: "BF.EXISTS KEY N",
-        count: ("BF.CARD KEY", ""),
-    }),
+    numbers: Some(NUMBERS),
     uses: &[
         "BF.ADD K w1",
         "BF.MADD K a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2 3 4 5 6 7 8 9",
@@ -207,6 +202,239 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
     },
 };
+
+const FIXED_WINDOW: &[&str] = &[window!("BF.RESERVE KEY 0.01 100 EXPANSION 1")];
+
+/// Creates a filter of 20 sub-filters.
+const SUB_FILTERS: &[&str] = &[
+    window!("BF.RESERVE new 0.0001 1000 EXPANSION 1"),
+    "BF.MADD new 0..20000",
+];
+
+/// Creates a filter of 128 MiB with panes of a second, and adds items to two of them.
+const SHORT_WINDOW: &[&str] = &[
+    "BF.RESERVE new 0.001 48000000 WINDOW 12000 PANES 12",
+    "BF.MADD new 0..200000",
+    "SKETCH.ADVANCE new pane:new+6",
+    "BF.MADD new 200000..400000",
+];
+/// The same, when all items have expired.
+const EXPIRED: &[&str] = &[
+    SHORT_WINDOW[0],
+    SHORT_WINDOW[1],
+    "SKETCH.ADVANCE new pane:new+20",
+];
+
+/// A row for a copy of the large filter with a window.
+const fn on_window(command: &'static str, note: &'static str) -> Row {
+    row(command, note).before(&["COPY bf:w new"]).key("bf:w")
+}
+
+pub const WINDOW: Family = Family {
+    name: "bf-window",
+    has_window: true,
+    type_name: "bf-window",
+    encoding_version: 1,
+    info_prefix: "bf_bloom_window_",
+
+    build: &[
+        window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
+        "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
+    ],
+    reads: &[
+        "BF.INFO KEY",
+        "BF.DEBUG KEY",
+        "BF.MEXISTS KEY a b z nothing 1 2 3",
+        "BF.CARD KEY",
+        "BF.SCANDUMP KEY 0",
+        "BF.SCANDUMP KEY 1",
+        "SKETCH.WINDOW KEY",
+    ],
+    idle: &[
+        "BF.ADD KEY a",
+        "BF.MADD KEY a b c",
+        "BF.INSERT KEY ITEMS a b",
+        "SKETCH.ADVANCE KEY 1",
+    ],
+    build_large: &[
+        window!("BF.RESERVE KEY 0.001 3000000"),
+        // An evicted key is not created again without a window.
+        "BF.INSERT KEY NOCREATE ITEMS a",
+    ],
+    reserve_huge: Some((window!("BF.RESERVE KEY 0.001 65000000"), 8)),
+    reserve_large: window!("BF.RESERVE KEY 0.001 16000000"),
+    fill: Fill::Numbers("BF.MADD KEY"),
+
+    creations: &[
+        window!("BF.RESERVE KEY 0.01 10000"),
+        window!("BF.RESERVE KEY 0.01 100 NONSCALING EXPANSION 0"),
+        "BF.INSERT KEY WINDOW 315360000000 PANES 4 CAPACITY 5000 ITEMS a b",
+        "BF.INSERT KEY ERROR 0.002 NONSCALING WINDOW 315360000000 PANES 1 ITEMS a b",
+    ],
+    growths: &[
+        growth(FIXED_WINDOW, "BF.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(FIXED_WINDOW, "BF.MADD KEY ITEMS", 150, Refusal::Element),
+        growth(
+            FIXED_WINDOW,
+            "BF.INSERT KEY ITEMS ITEMS",
+            150,
+            Refusal::Element,
+        ),
+        growth(
+            &[],
+            "BF.INSERT KEY WINDOW 315360000000 PANES 4 ITEMS ITEMS",
+            20_000,
+            Refusal::Element,
+        ),
+    ],
+    merge: None,
+    recorded: None,
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: window_memory_cases,
+        change: None,
+    },
+
+    random: RandomCommands {
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        write: |random, key, _| match random.below(8) {
+            0..3 => with_item(&format!("BF.ADD {key}"), random),
+            3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
+            6 => {
+                let insert = format!("BF.INSERT {key} ERROR 0.003 CAPACITY 40 ITEMS");
+                with_items(&insert, random, |_| None)
+            }
+            _ => {
+                let window = window!("");
+                let insert = format!("BF.INSERT {key} NONSCALING{window} ITEMS");
+                with_items(&insert, random, |_| None)
+            }
+        },
+    },
+    // Panes of a fifth of a second, which begin and expire during the test.
+    soak: &[
+        "BF.RESERVE K 0.001 100 EXPANSION 4 WINDOW 1000 PANES 5",
+        "BF.RESERVE K 0.01 300 NONSCALING WINDOW 400 PANES 20",
+        "BF.INSERT K WINDOW 1000 PANES 5 CAPACITY 50 ERROR 0.01 ITEMS I I I",
+        "BF.ADD K I",
+        "BF.MADD K I I I I I I I I",
+        "BF.MADD K I I I I I I I I",
+        "BF.EXISTS K I",
+        "BF.MEXISTS K I I I I",
+        "BF.CARD K",
+        "BF.INFO K",
+        "BF.DEBUG K",
+        "BF.SCANDUMP K 1",
+        "SKETCH.WINDOW K",
+        "SKETCH.ADVANCE K X",
+    ],
+    numbers: Some(NumberSet {
+        create: &[window!("BF.RESERVE KEY 1e-9 1000")],
+        ..NUMBERS
+    }),
+    sizes: &[
+        "BF.RESERVE K 0.01 * WINDOW 1000",
+        "BF.RESERVE K 1e-300 * WINDOW 1000",
+        "BF.RESERVE K 1e-12 * WINDOW 1000 PANES 1000",
+        "BF.RESERVE K * 100 WINDOW 1000",
+        "BF.RESERVE K 0.01 100 EXPANSION * WINDOW 1000",
+        "BF.RESERVE K 0.01 100 WINDOW *",
+        "BF.RESERVE K 0.01 100 WINDOW 315360000000 PANES *",
+        "BF.INSERT K WINDOW 1000 CAPACITY * ITEMS a",
+        "BF.INSERT K WINDOW 1000 ERROR * ITEMS a",
+        "BF.INSERT K WINDOW * ITEMS a",
+        "BF.INSERT K WINDOW 1000 PANES * ITEMS a",
+        "BF.INSERT K WINDOW 1000 EXPANSION * CAPACITY 1 ITEMS a b c",
+        "BF.SCANDUMP K *",
+        "BF.LOADCHUNK K * abcdefgh",
+        "SKETCH.ADVANCE K *",
+    ],
+    worst_cases: WorstCases {
+        keys: &[
+            (
+                "bf:w",
+                "a window of 96 panes, 128 MiB, 10 million live items",
+            ),
+            ("bf:many", "20 sub-filters with a window"),
+            ("bf:short", "a window of 12 panes, 128 MiB"),
+        ],
+        setup: &[
+            "BF.RESERVE bf:w 0.001 48000000 WINDOW 315360000000 PANES 96",
+            "BF.MADD bf:w 0..10000000",
+        ],
+        filled: &[],
+        rows: &[
+            row(
+                "BF.RESERVE new 0.001 400000000 WINDOW 315360000000",
+                "a window, 1 GiB",
+            ),
+            on_window("BF.ADD new new", ""),
+            on_window("BF.MADD new 90000000..90001000", "1,000 items"),
+            row(
+                "BF.MADD new 90000000..90001000",
+                "1,000 items, which add a sub-filter",
+            )
+            .before(SUB_FILTERS)
+            .key("bf:many"),
+            row("BF.MEXISTS new 0..1000", "1,000 items")
+                .before(SUB_FILTERS)
+                .key("bf:many"),
+            row("BF.DEBUG new", "").before(SUB_FILTERS).key("bf:many"),
+            row("BF.MEXISTS bf:w 90000000..90001000", "1,000 items"),
+            row("BF.INFO bf:w", ""),
+            row("BF.SCANDUMP bf:w 1", "16 MiB"),
+            row("SKETCH.WINDOW bf:w", ""),
+            row("SKETCH.ADVANCE new pane:new+6", "half of the panes expire")
+                .before(SHORT_WINDOW)
+                .key("bf:short"),
+            row("SKETCH.ADVANCE new pane:new+20", "all panes expire")
+                .before(SHORT_WINDOW)
+                .key("bf:short"),
+            row(
+                "BF.MADD new 0..1000",
+                "1,000 items, after all panes have expired",
+            )
+            .before(EXPIRED)
+            .key("bf:short"),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!(window!("BF.RESERVE {} 0.01 {}"), key, 500 + n % 5000),
+                format!("BF.MADD {key} {}", numbers(n, 100)),
+            ]
+        },
+        write: |key, n| format!("BF.MADD {key} {}", numbers(n, 20)),
+    },
+    ..FAMILY
+};
+
+const NUMBERS: NumberSet = NumberSet {
+    create: &["BF.RESERVE KEY 1e-9 1000"],
+    add: "BF.ADD KEY N",
+    test: "BF.EXISTS KEY N",
+    count: ("BF.CARD KEY", ""),
+};
+
+fn window_memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![
+        equal(&[window!("BF.RESERVE KEY 0.01 100")]),
+        equal(&["BF.INSERT KEY WINDOW 315360000000 PANES 1000 ITEMS a"]),
+        equal(&[
+            window!("BF.RESERVE KEY 0.01 100 NONSCALING"),
+            "BF.MADD KEY 0..99",
+        ]),
+        equal(&[window!("BF.RESERVE KEY 0.01 10"), "BF.MADD KEY 0..5000"]),
+    ];
+    for filters in 2..10 {
+        let items = format!("BF.MADD KEY 0..{}", filters * 100 - 50);
+        let create = window!("BF.RESERVE KEY 0.0001 100 EXPANSION 1");
+        cases.push(equal(&[create, &items]));
+    }
+    cases
+}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = vec![

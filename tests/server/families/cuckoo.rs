@@ -2,8 +2,8 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
-    write,
+    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
+    windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -241,6 +241,233 @@ pub const FAMILY: Family = Family {
         write: |key, n| format!("CF.INSERT {key} ITEMS {}", numbers(n, 10)),
     },
 };
+
+/// A key in the growth tests.
+const CREATE_WINDOW: &[&str] = &[window!("CF.RESERVE KEY 1024 EXPANSION 1")];
+
+/// A filter of 128 MiB with 12 full panes of one second, in each of which 10,000 items are added. Its newest pane is 13 s
+/// ahead of the clock, so that no pane expires during the measured command.
+const FULL_WINDOW: &[&str] = &[
+    "CF.RESERVE new 66100000 WINDOW 12000 PANES 12",
+    "repeat:13 SKETCH.ADVANCE new pane:new+1; CF.INSERT new ITEMS 0..10000",
+];
+/// The same, when half of its panes have expired.
+const HALF_EXPIRED: &[&str] = &[
+    FULL_WINDOW[0],
+    FULL_WINDOW[1],
+    "SKETCH.ADVANCE new pane:new+6",
+];
+const SMALL_WINDOW: &[&str] = &["CF.RESERVE copy 4096 WINDOW 12000 PANES 12"];
+/// A filter with many sub-filters, which all expire at once.
+const MANY_SUB_FILTERS: &[&str] = &[
+    SMALL_WINDOW[0],
+    "SKETCH.ADVANCE copy pane:copy+1",
+    "CF.INSERT copy ITEMS equal*8000",
+];
+
+/// A row for a key with a window.
+const fn on_window(
+    command: &'static str,
+    note: &'static str,
+    before: &'static [&'static str],
+) -> Row {
+    row(command, note).before(before).key("cf:w")
+}
+
+pub const WINDOW: Family = Family {
+    name: "cf-window",
+    has_window: true,
+    type_name: "cf-window",
+    encoding_version: 1,
+    info_prefix: "bf_cuckoo_window_",
+
+    build: &[
+        window!("CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2"),
+        "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
+        "CF.DEL KEY e",
+        "CF.COMPACT KEY",
+        "CF.DEL KEY f",
+        "CF.COMPACT KEY",
+    ],
+    reads: &[
+        "CF.INFO KEY",
+        "CF.DEBUG KEY",
+        "CF.MEXISTS KEY a b z nothing 1 2 3",
+        "CF.COUNT KEY a",
+        "CF.SCANDUMP KEY 0",
+        "CF.SCANDUMP KEY 1",
+        "SKETCH.WINDOW KEY",
+    ],
+    idle: &[
+        "CF.ADDNX KEY a",
+        "CF.INSERTNX KEY ITEMS a b",
+        "CF.DEL KEY nothing",
+        "CF.COMPACT KEY",
+        "SKETCH.ADVANCE KEY 1",
+    ],
+    build_large: &[
+        window!("CF.RESERVE KEY 2500000"),
+        // An evicted key is not created again without a window.
+        "CF.INSERT KEY NOCREATE ITEMS a",
+    ],
+    reserve_huge: Some((window!("CF.RESERVE KEY 67108864"), 8)),
+    reserve_large: window!("CF.RESERVE KEY 20000000"),
+
+    creations: &[
+        window!("CF.RESERVE KEY 5000"),
+        window!("CF.RESERVE KEY 5000 BUCKETSIZE 1 EXPANSION 0"),
+    ],
+    growths: &[
+        growth(CREATE_WINDOW, "CF.ADD KEY ITEMS", 1, Refusal::Command),
+        growth(CREATE_WINDOW, "CF.ADDNX KEY ITEMS", 1, Refusal::Command),
+        growth(
+            CREATE_WINDOW,
+            "CF.INSERT KEY ITEMS ITEMS",
+            300,
+            Refusal::MinusOne,
+        ),
+        growth(
+            CREATE_WINDOW,
+            "CF.INSERTNX KEY ITEMS ITEMS",
+            300,
+            Refusal::MinusOne,
+        ),
+    ],
+    stored_kinds: &["integer", "double", "bytes"],
+    has_no_chunks_when_empty: false,
+    recorded: None,
+    memory: Memory {
+        after_build: Usage::Equal,
+        after_reads: Usage::Equal,
+        cases: window_memory_cases,
+        change: Some("CF.INSERT KEY ITEMS 9000..9100"),
+    },
+
+    random: RandomCommands {
+        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        ..FAMILY.random
+    },
+    // Panes of a fifth of a second, which begin and expire during the test.
+    soak: &[
+        "CF.RESERVE K 100 BUCKETSIZE 4 EXPANSION 2 WINDOW 1000 PANES 5",
+        "CF.RESERVE K 1000 WINDOW 1000 PANES 5",
+        "CF.RESERVE K 64 EXPANSION 1 WINDOW 400 PANES 20",
+        "CF.RESERVE K 64 EXPANSION 0 WINDOW 400 PANES 20",
+        "CF.INSERT K NOCREATE ITEMS I I I I I I",
+        "CF.INSERT K NOCREATE ITEMS I I I I I I",
+        "CF.INSERTNX K NOCREATE ITEMS I I I",
+        "CF.INSERTNX K NOCREATE ITEMS I",
+        "CF.DEL K I",
+        "CF.DEL K I",
+        "CF.COMPACT K",
+        "CF.EXISTS K I",
+        "CF.MEXISTS K I I I I",
+        "CF.COUNT K I",
+        "CF.INFO K",
+        "CF.SCANDUMP K 1",
+        "SKETCH.WINDOW K",
+        "SKETCH.ADVANCE K X",
+    ],
+    numbers: Some(NumberSet {
+        create: &[window!("CF.RESERVE KEY 1000 EXPANSION 2")],
+        add: "CF.ADD KEY N",
+        test: "CF.EXISTS KEY N",
+        count: ("CF.INFO KEY", "Number of items inserted"),
+    }),
+    sizes: &[
+        "CF.RESERVE K * WINDOW 1000",
+        "CF.RESERVE K 100 BUCKETSIZE * WINDOW 1000 PANES 1000",
+        "CF.RESERVE K 100 MAXITERATIONS * WINDOW 1000",
+        "CF.RESERVE K 4 EXPANSION * WINDOW 1000",
+        "CF.RESERVE K * BUCKETSIZE 255 EXPANSION 32768 WINDOW 1000",
+        "CF.RESERVE K 100 WINDOW *",
+        "CF.RESERVE K 100 WINDOW 315360000000 PANES *",
+        "CF.INSERT K CAPACITY * ITEMS a",
+        "CF.INSERTNX K CAPACITY * ITEMS a",
+        "CF.SCANDUMP K *",
+        "CF.LOADCHUNK K * abcdefgh",
+        "SKETCH.ADVANCE K *",
+    ],
+    worst_cases: WorstCases {
+        keys: &[("cf:w", "a window of 12 panes, 128 MiB")],
+        setup: &[],
+        filled: &[],
+        rows: &[
+            row("CF.RESERVE new 500000000 WINDOW 12000", "a window, 1 GB"),
+            on_window("CF.MEXISTS new 0..1000", "1,000 items", HALF_EXPIRED),
+            on_window(
+                "CF.ADD new a",
+                "the first addition after half of the panes expired",
+                HALF_EXPIRED,
+            ),
+            on_window(
+                "CF.INSERT new ITEMS 0..1000",
+                "1,000 items, the first additions after half of the panes expired",
+                HALF_EXPIRED,
+            ),
+            row(
+                "CF.INSERT copy ITEMS equal*1000",
+                "a window, 1,000 equal items, which add 249 sub-filters",
+            )
+            .before(SMALL_WINDOW)
+            .leaves(&[("Number of filters", 250)]),
+            on_window("CF.DEL new 1", "", HALF_EXPIRED),
+            on_window(
+                "CF.COMPACT new",
+                "after half of the panes expired",
+                HALF_EXPIRED,
+            ),
+            on_window("CF.INFO new", "", HALF_EXPIRED),
+            on_window("SKETCH.WINDOW new", "", FULL_WINDOW),
+            on_window(
+                "SKETCH.ADVANCE new pane:new+20",
+                "all panes expire",
+                FULL_WINDOW,
+            ),
+            row(
+                "SKETCH.ADVANCE copy pane:copy+20",
+                "a window of 2,000 sub-filters, all of which expire",
+            )
+            .before(MANY_SUB_FILTERS),
+        ],
+    },
+    defrag: Defrag {
+        create: |key, n| {
+            vec![
+                format!(
+                    window!("CF.RESERVE {} {} BUCKETSIZE 2"),
+                    key,
+                    1024 << (n / 4 % 2)
+                ),
+                format!("CF.INSERT {key} ITEMS {}", numbers(n, 100)),
+            ]
+        },
+        write: |key, n| format!("CF.INSERT {key} ITEMS {}", numbers(n, 10)),
+    },
+    ..FAMILY
+};
+
+fn window_memory_cases() -> Vec<MemoryCase> {
+    let mut cases = vec![equal(&[window!("CF.RESERVE KEY 1000 BUCKETSIZE 5")])];
+    for items in [10, 50, 100, 300, 1000] {
+        let items = format!("CF.INSERT KEY ITEMS 0..{items}");
+        cases.extend([
+            equal(&[window!("CF.RESERVE KEY 16 EXPANSION 1"), &items]),
+            equal(&[
+                window!("CF.RESERVE KEY 16 EXPANSION 2 BUCKETSIZE 3"),
+                &items,
+            ]),
+            // Most sub-filters are removed.
+            equal(&[
+                window!("CF.RESERVE KEY 16"),
+                &items,
+                "each:CF.DEL KEY 0..900",
+                "CF.COMPACT KEY",
+            ]),
+        ]);
+    }
+    cases
+}
 
 fn memory_cases() -> Vec<MemoryCase> {
     let mut cases = vec![

@@ -31,6 +31,8 @@ pub static FAMILIES: &[Family] = &[
     count_min::FAMILY,
     top_k::FAMILY,
     t_digest::FAMILY,
+    bloom::WINDOW,
+    cuckoo::WINDOW,
     count_min::WINDOW,
     top_k::WINDOW,
     t_digest::WINDOW,

@@ -35,16 +35,21 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             let reply = connection.call(&format!("{create} {window}"));
             assert_eq!(reply, error(text), "{create} {window}");
         }
-        let arity = |end: &str| {
-            let reply = connection.call(&format!("{create} {end}"));
-            let is_refused = reply
-                .to_string()
-                .starts_with("-ERR wrong number of arguments");
-            assert!(is_refused, "{create} {end}: {reply}");
+        const ARITY: &str = "-ERR wrong number of arguments";
+        let surplus = match sketch.type_name {
+            // Its options are at any position.
+            "bf-window" => "-ERR syntax error",
+            _ => ARITY,
         };
-        ["WINDOW", "WINDOW 1000 PANES", "WINDOW 1000 PANES 5 6"]
-            .into_iter()
-            .for_each(arity);
+        for (end, text) in [
+            ("WINDOW", ARITY),
+            ("WINDOW 1000 PANES", ARITY),
+            ("WINDOW 1000 PANES 5 6", surplus),
+        ] {
+            let reply = connection.call(&format!("{create} {end}"));
+            let is_refused = reply.to_string().starts_with(text);
+            assert!(is_refused, "{create} {end}: {reply}");
+        }
         assert_eq!(server.call("DBSIZE"), Reply::Integer(0));
     }
 }
@@ -62,11 +67,30 @@ fn the_arguments_before_the_window_are_checked_first() {
             "CMS.INITBYPROB k 2 0.1 WINDOW 0",
             "CMS: invalid overestimation value",
         ),
+        ("BF.RESERVE k 0.1 x WINDOW 0", "ERR bad capacity"),
+        (
+            "BF.RESERVE k 0.1 9 WINDOW 0 EXPANSION x",
+            "ERR bad expansion",
+        ),
+        ("BF.INSERT k CAPACITY 0 WINDOW 0 ITEMS a", "Bad capacity"),
+        ("BF.INSERT k WINDOW 0 CAPACITY 0 ITEMS a", BAD_LENGTH),
+        (
+            "BF.INSERT k PANES 4 WINDOW 9 ITEMS a",
+            "Unknown argument received",
+        ),
         ("TOPK.RESERVE k 0 WINDOW 0", "TopK: invalid k"),
         ("TOPK.RESERVE k 5 8 0 0.9 WINDOW 0", "TopK: invalid depth"),
         (
             "TDIGEST.CREATE k COMPRESSION x WINDOW 0",
             "ERR T-Digest: error parsing compression parameter",
+        ),
+        (
+            "CF.RESERVE k 100 WINDOW 0 EXPANSION -1",
+            "EXPANSION: value must be in the range [0, 32768]",
+        ),
+        (
+            "CF.RESERVE k 1 WINDOW 0",
+            "Capacity must be in the range [2 * BUCKETSIZE, 1073741824]",
         ),
     ] {
         assert_eq!(server.call(command), error(text), "{command}");

@@ -31,7 +31,7 @@ fn double(reply: &Reply) -> f64 {
     text.parse().expect("a number")
 }
 
-/// Compares the reads of the three sketches with the live events. Few distinct items, so that all counts are exact.
+/// Compares the reads of the sketches with the live events. Few distinct items, so that all counts are exact.
 fn check(connection: &mut Connection, live: &[u64], when: &str) {
     let items: Vec<u64> = (0..10).collect();
     let names: Vec<String> = items.iter().map(u64::to_string).collect();
@@ -39,6 +39,17 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
         .iter()
         .map(|item| live.iter().filter(|&other| other == item).count() as i64)
         .collect();
+    let reply = connection.call(&format!("BF.MEXISTS set {}", names.join(" ")));
+    let exists: Vec<i64> = counts.iter().map(|&count| count.min(1)).collect();
+    assert_eq!(integers(&reply), exists, "{when}");
+    let distinct: i64 = exists.iter().sum();
+    assert_eq!(
+        connection.call("BF.CARD set"),
+        Reply::Integer(distinct),
+        "{when}"
+    );
+    let total: i64 = totals(connection, "set").iter().sum();
+    assert_eq!(total, distinct, "{when}");
     let reply = connection.call(&format!("CMS.QUERY cms {}", names.join(" ")));
     assert_eq!(integers(&reply), counts, "{when}");
     let reply = connection.call("CMS.INFO cms");
@@ -69,7 +80,21 @@ fn check(connection: &mut Connection, live: &[u64], when: &str) {
     let reply = connection.call("TDIGEST.INFO digest");
     let observations = reply.field("Observations").and_then(Reply::integer);
     assert_eq!(observations, Some(live.len() as i64), "{when}");
-    for key in ["cms", "topk", "digest"] {
+    for (item, &count) in names.iter().zip(&counts) {
+        let reply = connection.call(&format!("CF.COUNT cf {item}"));
+        assert_eq!(reply, Reply::Integer(count), "{when}: {item}");
+    }
+    let reply = connection.call(&format!("CF.MEXISTS cf {}", names.join(" ")));
+    let exist: Vec<i64> = counts.iter().map(|&count| i64::from(count > 0)).collect();
+    assert_eq!(integers(&reply), exist, "{when}");
+    let reply = connection.call("CF.INFO cf");
+    let inserted = reply.field("Number of items inserted");
+    assert_eq!(
+        inserted.and_then(Reply::integer),
+        Some(live.len() as i64),
+        "{when}"
+    );
+    for key in ["cf", "cms", "topk", "digest"] {
         let total: i64 = totals(connection, key).iter().sum();
         assert_eq!(total, live.len() as i64, "{when}: {key}");
     }
@@ -88,6 +113,8 @@ fn reads_count_exactly_the_live_panes() {
         server.call("FLUSHALL");
         let window = format!("WINDOW {MS} PANES {panes}");
         for command in [
+            "BF.RESERVE set 1e-9 100",
+            "CF.RESERVE cf 5000",
             "CMS.INITBYDIM cms 5000 3",
             "TOPK.RESERVE topk 10 500 4 1",
             "TDIGEST.CREATE digest",
@@ -114,6 +141,8 @@ fn reads_count_exactly_the_live_panes() {
                 newest = newest.max(now / pane);
                 events.0.push((newest, item));
                 for command in [
+                    "BF.ADD set N",
+                    "CF.ADD cf N",
                     "CMS.INCRBY cms N 1",
                     "TOPK.ADD topk N",
                     "TDIGEST.ADD digest N",
@@ -124,7 +153,7 @@ fn reads_count_exactly_the_live_panes() {
                 check(&mut connection, &events.live(now, newest, panes), &when);
             }
             if random.one_in(20) {
-                for key in ["cms", "topk", "digest"] {
+                for key in ["set", "cf", "cms", "topk", "digest"] {
                     let copied = connection.call(&format!("COPY {key} copy REPLACE"));
                     assert_eq!(copied, Reply::Integer(1));
                     connection.call(&format!("RENAME copy {key}"));

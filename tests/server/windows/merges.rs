@@ -187,3 +187,54 @@ fn a_merge_of_windowed_digests_is_equal_on_replicas() {
         assert_eq!(connection.call(command), error(text), "{command}");
     }
 }
+
+/// A source with many panes is merged once, however often it is specified.
+#[test]
+fn a_merge_of_a_source_that_is_specified_often_ends_in_time() {
+    const TIMES: usize = 100_000;
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, 1_000_000);
+    ok(
+        &mut connection,
+        "TDIGEST.CREATE window WINDOW 1000 PANES 1000",
+    );
+    for pane in 0..1000 {
+        set_ms(&server, 1_000_000 + pane);
+        ok(&mut connection, "TDIGEST.ADD window 1 2 3");
+    }
+    let mut command = vec![
+        "TDIGEST.MERGE".to_owned(),
+        "result".to_owned(),
+        TIMES.to_string(),
+    ];
+    command.resize(command.len() + TIMES, "window".to_owned());
+    assert!(connection.send(&command).is_ok());
+    let info = connection.call("TDIGEST.INFO result");
+    let samples = info.field("Observations").and_then(Reply::integer);
+    assert_eq!(samples, Some(3000 * TIMES as i64));
+    let microseconds = microseconds_of(&mut connection, "TDIGEST.MERGE");
+    let plain = {
+        ok(&mut connection, "TDIGEST.MERGE plain 1 window");
+        for argument in &mut command[3..] {
+            *argument = "plain".to_owned();
+        }
+        connection.call("CONFIG RESETSTAT");
+        assert!(connection.send(&command).is_ok());
+        microseconds_of(&mut connection, "TDIGEST.MERGE")
+    };
+    assert!(
+        microseconds < 3 * plain + 100_000,
+        "{microseconds} microseconds, {plain} without a window"
+    );
+}
+
+/// The time of all calls of a command in microseconds, since the statistics were reset.
+fn microseconds_of(connection: &mut Connection, command: &str) -> i64 {
+    let stats = connection.call("INFO commandstats");
+    let stats = String::from_utf8_lossy(stats.text().expect("text")).into_owned();
+    let name = format!("cmdstat_{}:", command.to_lowercase());
+    let line = stats.lines().find(|line| line.starts_with(&name));
+    let usec = line.and_then(|line| line.split("usec=").nth(1)?.split(',').next());
+    usec.expect("a time").parse().expect("a number")
+}

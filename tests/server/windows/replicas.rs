@@ -1,6 +1,7 @@
 //! Replicas, the AOF and RDB files have the state of the primary, whatever the clock of the server that loads it.
 
-use super::{SKETCHES, Sketch, dumps, set_ms, start, totals};
+use super::{SKETCHES, Sketch, dumps, logged_commands, set_ms, start, totals};
+use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::Random;
@@ -46,11 +47,11 @@ fn write(server: &Server, connection: &mut Connection, random: &mut Random, writ
                 connection.call(&format!("DEL {key}"));
             }
             1 => {
-                let clear = ["DEL", "DEL", "TDIGEST.RESET"];
-                let number = SKETCHES
-                    .iter()
-                    .position(|one| one.type_name == sketch.type_name);
-                connection.call(&format!("{} {key}", clear[number.unwrap_or(0)]));
+                let clear = match sketch.type_name {
+                    "td-window" => "TDIGEST.RESET",
+                    _ => "DEL",
+                };
+                connection.call(&format!("{clear} {key}"));
             }
             2 => {
                 // Several writes in one transaction.
@@ -211,25 +212,60 @@ fn an_advance_is_replicated_before_its_write() {
     }
 }
 
-/// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
-fn logged_commands(server: &Server) -> Vec<String> {
-    let directory = server.dir().join("appendonlydir");
-    let files = std::fs::read_dir(directory).expect("a directory");
-    let mut logs = files.map(|file| file.expect("a file").path());
-    let log = logs.find(|path| path.to_string_lossy().ends_with(".incr.aof"));
-    let text = std::fs::read_to_string(log.expect("a log")).expect("text");
-    let mut lines = text.lines();
-    let mut commands = Vec::new();
-    while let Some(line) = lines.next() {
-        let Some(count) = line.strip_prefix('*') else {
-            continue;
-        };
-        let count: usize = count.parse().expect("a number");
-        let arguments = (0..count).filter_map(|_| lines.nth(1));
-        let command = arguments.collect::<Vec<_>>().join(" ");
-        if !command.starts_with("SELECT") {
-            commands.push(command);
+/// All commands on filters of several shapes, while the clock moves. The replicas have other clocks.
+#[test]
+fn replicas_are_equal_after_random_commands_on_filters() {
+    for prefix in ["bf", "cf"] {
+        check_random_commands(prefix);
+    }
+}
+
+fn check_random_commands(prefix: &str) {
+    let mut primary = start(&[]);
+    let mut replicas = [start(&[]), start(&[])];
+    for (replica, clock) in replicas.iter_mut().zip(["+7000", "-7000"]) {
+        replica.set_clock(clock);
+        replica.replicate(&primary);
+    }
+    let random_commands = &Family::of(prefix).random;
+    let keys: Vec<String> = (0..6).map(|number| format!("{prefix}:{number}")).collect();
+    let mut connection = primary.resp2();
+    let mut random = Random::new(23);
+    let mut now = 1_700_000_000_000;
+    for round in 0..4 {
+        set_ms(&primary, now);
+        for (number, key) in keys.iter().enumerate() {
+            connection.call(&format!("DEL {key}"));
+            let mut create = (random_commands.create)(&mut random, key);
+            let window = ["1 PANES 1", "3000 PANES 3", "30000 PANES 30"][number % 3];
+            let window = format!("WINDOW {window}");
+            create.extend(window.split(' ').map(|argument| argument.into()));
+            let reply = connection.send(&create);
+            assert!(reply.is_ok(), "{key}: {reply}");
+        }
+        for _ in 0..1500 {
+            now = match random.below(20) {
+                0 => now - random.below(5_000),
+                1 => now + random.below(40_000),
+                2..8 => now + random.below(700),
+                _ => now,
+            };
+            set_ms(&primary, now);
+            let key = &keys[random.below(keys.len() as u64) as usize];
+            connection.send(&(random_commands.write)(&mut random, key, key));
+        }
+        let expected = dumps(&mut connection, &keys);
+        let digest = format!("DEBUG DIGEST-VALUE {}", keys.join(" "));
+        let digests = connection.call(&digest);
+        for replica in &replicas {
+            primary.wait_for_replica(replica);
+            let mut other = replica.resp2();
+            assert_eq!(
+                dumps(&mut other, &keys),
+                expected,
+                "{prefix}, round {round}"
+            );
+            assert_eq!(other.call(&digest), digests, "{prefix}, round {round}");
         }
     }
-    commands
 }

@@ -274,12 +274,7 @@ impl Stored for TDigest {
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         // The capacity of the nodes doubles while they are read.
         budget.request(2 * header.len() as u64)?;
-        let mut fields = PackedFields(Fields::new(header));
-        let digest = Self::load(&mut fields, Self::ENCODING_VERSION, &())?;
-        if !fields.0.rest().is_empty() {
-            return Err(FormatError::Invalid("bytes after the end"));
-        }
-        Ok(digest)
+        load_packed(Fields::new(header))
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
@@ -330,6 +325,16 @@ impl TDigest {
     }
 }
 
+/// Reads the values of [`Stored::save`] from packed fields, after which no bytes may follow.
+pub(super) fn load_packed<T: Stored<Defaults = ()>>(fields: Fields<'_>) -> Result<T, FormatError> {
+    let mut fields = PackedFields(fields);
+    let digest = T::load(&mut fields, T::ENCODING_VERSION, &())?;
+    if !fields.0.rest().is_empty() {
+        return Err(FormatError::Invalid("bytes after the end"));
+    }
+    Ok(digest)
+}
+
 /// Writes packed fields.
 pub(super) struct Packed(pub(super) Vec<u8>);
 
@@ -348,7 +353,7 @@ impl Sink for Packed {
 }
 
 /// Reads packed fields.
-pub(super) struct PackedFields<'a>(pub(super) Fields<'a>);
+struct PackedFields<'a>(Fields<'a>);
 
 impl Source for PackedFields<'_> {
     fn read_unsigned(&mut self) -> Result<u64, FormatError> {

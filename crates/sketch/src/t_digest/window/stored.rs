@@ -8,7 +8,7 @@ use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::stored::Stored;
 use crate::t_digest::centroid::in_order;
-use crate::t_digest::stored::{Checked, Header, PACKED_HEADER_BYTES, Packed, PackedFields, Parts};
+use crate::t_digest::stored::{Checked, Header, PACKED_HEADER_BYTES, Packed, Parts, load_packed};
 use crate::t_digest::{MAX_COMPRESSION, Unmerged};
 use crate::window::Windowed;
 use std::ffi::CStr;
@@ -188,12 +188,7 @@ impl Stored for TDigestWindow {
                 "not the header of a digest with a window",
             ));
         }
-        let mut fields = PackedFields(fields);
-        let digest = Self::load(&mut fields, Self::ENCODING_VERSION, &())?;
-        if !fields.0.rest().is_empty() {
-            return Err(FormatError::Invalid("bytes after the end"));
-        }
-        Ok(digest)
+        load_packed(fields)
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {

@@ -1,0 +1,200 @@
+//! Operations on several items, in blocks: hash the items, prefetch their buckets, then process them.
+
+use super::sub_filter::{Place, SubFilter};
+use super::ticks::LiveTicks;
+use super::{Addition, Error, Kind, WindowFilter, WindowMultiset, WindowSet, hash};
+use crate::memory::Budget;
+
+/// Items per block. Each block prefetches at least twice as many cache lines per sub-filter: enough for all the cache
+/// misses that a processor can have in flight (10 to 48), and few enough for the first-level cache.
+pub const BLOCK_ITEMS: usize = 16;
+
+/// Sub-filters with fewer bytes of slots are not prefetched: they fit in the second-level cache, where prefetch
+/// instructions cost more than they save.
+const MIN_PREFETCH_BYTES: usize = 1 << 20;
+
+/// Largest sub-filters that additions prefetch. The processor's speculation fetches the buckets of further ones.
+const PREFETCHED_SUB_FILTERS: usize = 4;
+
+impl<K: Kind> WindowFilter<K> {
+    /// Whether an item may be live when `current` is the current pane: no false negatives, some false positives.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, item: &[u8], current: u64) -> bool {
+        self.contains_hashed(hash(item), self.live_at(current))
+    }
+
+    #[inline]
+    pub(super) fn contains_hashed(&self, hash: u64, live: LiveTicks) -> bool {
+        self.sub_filters
+            .iter()
+            .rev()
+            .any(|each| each.contains(&each.view(live), &each.place(hash)))
+    }
+
+    /// [`WindowFilter::contains`] for each item, in order. Calls `on_result` once per item.
+    pub fn contains_each<'a>(
+        &self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        current: u64,
+        mut on_result: impl FnMut(bool),
+    ) {
+        let live = self.live_at(current);
+        for_each_block(items, |hashes| {
+            let mut found = [false; BLOCK_ITEMS];
+            for sub_filter in self.sub_filters.iter().rev() {
+                let view = sub_filter.view(live);
+                let places = places(sub_filter, hashes);
+                for (place, found) in places[..hashes.len()].iter().zip(&mut found) {
+                    *found = *found || sub_filter.contains(&view, place);
+                }
+            }
+            found[..hashes.len()]
+                .iter()
+                .for_each(|&found| on_result(found));
+        });
+    }
+
+    /// Prefetches the buckets of a block of items in the largest sub-filters.
+    fn prefetch_largest(&self, hashes: &[u64]) {
+        if hashes.len() > 1 {
+            for sub_filter in self.sub_filters.iter().rev().take(PREFETCHED_SUB_FILTERS) {
+                places(sub_filter, hashes);
+            }
+        }
+    }
+}
+
+impl WindowSet {
+    /// [`WindowSet::add`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
+    pub fn add_each<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        budget: Budget<'_>,
+        mut on_result: impl FnMut(Result<Addition, Error>),
+    ) {
+        let mut additions = Additions::new(items.into_iter(), self);
+        while let Some(result) = additions.add_next(budget) {
+            on_result(result);
+        }
+    }
+}
+
+/// The addition of several items to a [`WindowSet`], one by one in order.
+#[derive(Debug)]
+pub struct Additions<'s, I> {
+    set: &'s mut WindowSet,
+    items: I,
+    block: Block,
+    /// The position of the next item in the block.
+    position: usize,
+}
+
+impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
+    /// Prepares the addition of `items` to `set`.
+    pub fn new(items: I, set: &'s mut WindowSet) -> Self {
+        Self {
+            set,
+            items,
+            block: Block::default(),
+            position: 0,
+        }
+    }
+
+    /// Adds the next item and returns the result of [`WindowSet::add`]. `None` after the last item.
+    pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, Error>> {
+        if self.position == self.block.len {
+            self.block = Block::of(&mut self.items);
+            self.position = 0;
+            self.set.prefetch_largest(self.block.hashes());
+        }
+        let hash = *self.block.hashes().get(self.position)?;
+        self.position += 1;
+        Some(self.set.add_hashed(hash, budget))
+    }
+}
+
+impl WindowMultiset {
+    /// [`WindowMultiset::insert_item`] for each item, in order. Calls `on_result` once per item; an error does not stop the
+    /// rest.
+    pub fn insert_each<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        budget: Budget<'_>,
+        mut on_result: impl FnMut(Result<(), Error>),
+    ) {
+        for_each_block(items, |hashes| {
+            self.prefetch_largest(hashes);
+            for &hash in hashes {
+                on_result(self.insert(hash, self.live_for_write(), budget));
+            }
+        });
+    }
+
+    /// [`WindowMultiset::insert_unique`] for each item, in order. Calls `on_result` once per item; an error does not stop
+    /// the rest.
+    pub fn insert_unique_each<'a>(
+        &mut self,
+        items: impl IntoIterator<Item = &'a [u8]>,
+        budget: Budget<'_>,
+        mut on_result: impl FnMut(Result<bool, Error>),
+    ) {
+        for_each_block(items, |hashes| {
+            self.prefetch_largest(hashes);
+            for &hash in hashes {
+                on_result(self.insert_unique_hashed(hash, budget));
+            }
+        });
+    }
+}
+
+/// The places of a block of items, prefetched if the sub-filter is large.
+#[inline(always)]
+fn places(sub_filter: &SubFilter, hashes: &[u64]) -> [Place; BLOCK_ITEMS] {
+    let mut places = [Place::default(); BLOCK_ITEMS];
+    let large = hashes.len() > 1 && sub_filter.slots().len() >= MIN_PREFETCH_BYTES;
+    for (place, &hash) in places.iter_mut().zip(hashes) {
+        *place = sub_filter.place(hash);
+        if large {
+            sub_filter.prefetch(place);
+        }
+    }
+    places
+}
+
+/// Hashed items.
+#[derive(Debug, Default)]
+struct Block {
+    hashes: [u64; BLOCK_ITEMS],
+    len: usize,
+}
+
+impl Block {
+    /// Takes the next items and hashes them.
+    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut block = Self::default();
+        for (place, item) in block.hashes.iter_mut().zip(items) {
+            *place = hash(item);
+            block.len += 1;
+        }
+        block
+    }
+
+    fn hashes(&self) -> &[u64] {
+        &self.hashes[..self.len]
+    }
+}
+
+/// Hashes all items and passes the hashes to `work` in order, [`BLOCK_ITEMS`] at a time.
+fn for_each_block<'a>(items: impl IntoIterator<Item = &'a [u8]>, mut work: impl FnMut(&[u64])) {
+    let mut items = items.into_iter();
+    loop {
+        let block = Block::of(&mut items);
+        if block.len > 0 {
+            work(block.hashes());
+        }
+        if block.len < BLOCK_ITEMS {
+            return;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Evictions: an entry in a full bucket moves to its other bucket, and so on, until a slot is free.
+//!
+//! A breadth-first search finds the shortest chain of moves before anything changes, so an insertion that fails leaves
+//! the sub-filter as it was (Li et al., "Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014,
+//! section 4.3.2). The order of the search depends on the slots only, so equal filters make equal moves.
+
+use super::slot::View;
+use super::sub_filter::{Place, SubFilter};
+
+/// Buckets that a first search visits. Almost all insertions need no more.
+const FEW_BUCKETS: usize = 32;
+/// Buckets that a search visits before it fails.
+const MAX_BUCKETS: usize = 1024;
+/// Slots that a search reads before it fails: more than a search of [`MAX_BUCKETS`] of up to four slots. Large buckets need
+/// fewer evictions.
+const MAX_SLOTS: u64 = 1 << 14;
+/// Entries whose other buckets are prefetched together.
+const PREFETCHED: u64 = 8;
+
+/// A bucket that the search has reached.
+#[derive(Debug, Clone, Copy, Default)]
+struct Node {
+    bucket: u64,
+    /// The slot whose entry would move to this bucket.
+    slot: u64,
+    /// The number of the node with this slot.
+    parent: u16,
+    /// Moves from one of the item's buckets to this bucket.
+    moves: u16,
+}
+
+impl SubFilter {
+    /// A free slot in one of the item's buckets, after at most `max_evictions` moves of other entries if they are full.
+    /// `None`, and nothing has changed, if there is none.
+    #[inline]
+    pub fn make_room(&mut self, view: &View, place: &Place, max_evictions: u16) -> Option<u64> {
+        let free = place.buckets.map(|bucket| self.free_slots(view, bucket));
+        // The emptier bucket: fewer buckets are full, so fewer insertions evict.
+        match free {
+            [Some((count, slot)), second] if second.is_none_or(|(other, _)| count >= other) => {
+                return Some(slot);
+            }
+            [_, Some((_, slot))] => return Some(slot),
+            _ => {}
+        }
+        self.evict(view, place, max_evictions)
+    }
+
+    #[inline(never)]
+    fn evict(&mut self, view: &View, place: &Place, max_evictions: u16) -> Option<u64> {
+        self.evict_within::<FEW_BUCKETS>(view, place, max_evictions)
+            .or_else(|| self.evict_within::<MAX_BUCKETS>(view, place, max_evictions))
+    }
+
+    /// Moves entries along the shortest path among the first `N` buckets, and returns the slot that is then free.
+    fn evict_within<const N: usize>(
+        &mut self,
+        view: &View,
+        place: &Place,
+        max_evictions: u16,
+    ) -> Option<u64> {
+        let (slots, len) = self.find_path::<N>(view, place, max_evictions)?;
+        for step in slots[..len].windows(2) {
+            if let [to, from] = *step {
+                let value = self.layout().get(self.slots(), from);
+                self.write(view, to, value);
+            }
+        }
+        slots[..len].last().copied()
+    }
+
+    /// The shortest path among the first `N` buckets: the slots from a free one to one of the item's, and their number.
+    /// Each but the first contains an entry that fits in the one before it. Both buckets of the item are full.
+    fn find_path<const N: usize>(
+        &self,
+        view: &View,
+        place: &Place,
+        max_evictions: u16,
+    ) -> Option<([u64; N], usize)> {
+        let mut nodes = [Node::default(); N];
+        for (node, bucket) in nodes.iter_mut().zip(place.buckets) {
+            node.bucket = bucket;
+        }
+        let (mut len, mut number, mut read) = (2, 0, 0);
+        while number < len {
+            let node = nodes[number];
+            if node.moves == max_evictions {
+                return None;
+            }
+            let first = self.first_slot(node.bucket);
+            let end = first + self.bucket_size();
+            let mut start = first;
+            while start < end {
+                let some = start..end.min(start + PREFETCHED);
+                start = some.end;
+                let mut others = [0; PREFETCHED as usize];
+                for (other, slot) in others.iter_mut().zip(some.clone()) {
+                    let value = self.layout().get(self.slots(), slot);
+                    let fingerprint = self.layout().fingerprint_of(value);
+                    *other = self.other_bucket(node.bucket, fingerprint);
+                    self.prefetch_bucket(*other);
+                }
+                for (&other, slot) in others.iter().zip(some) {
+                    // These were full when they were reached.
+                    if place.buckets.contains(&other) || other == nodes[node.parent as usize].bucket
+                    {
+                        continue;
+                    }
+                    read += self.bucket_size();
+                    if read > MAX_SLOTS {
+                        return None;
+                    }
+                    if let Some(free) = self.free_slot(view, other) {
+                        return Some(Self::path(&nodes, number, slot, free));
+                    }
+                    if len < N {
+                        nodes[len] = Node {
+                            bucket: other,
+                            slot,
+                            parent: number as u16,
+                            moves: node.moves + 1,
+                        };
+                        len += 1;
+                    }
+                }
+            }
+            number += 1;
+        }
+        None
+    }
+
+    /// The path to a free slot from the entry in `slot`, which is in the bucket of a node.
+    fn path<const N: usize>(
+        nodes: &[Node; N],
+        mut number: usize,
+        slot: u64,
+        free: u64,
+    ) -> ([u64; N], usize) {
+        let mut slots = [0; N];
+        (slots[0], slots[1]) = (free, slot);
+        let mut len = 2;
+        while nodes[number].moves > 0 {
+            slots[len] = nodes[number].slot;
+            len += 1;
+            number = nodes[number].parent as usize;
+        }
+        (slots, len)
+    }
+}

@@ -1,0 +1,500 @@
+//! Filters with a sliding window: cuckoo filters whose slots contain a fingerprint and the time of the addition.
+//!
+//! Two types share this structure: [`WindowSet`] (`bf-window`), the set of items that were added in the window, and
+//! [`WindowMultiset`] (`cf-window`), which counts and deletes occurrences.
+//!
+//! A filter is a list of sub-filters, each an array of buckets of slots (`slot.rs`). An item has two candidate buckets in
+//! each sub-filter (Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014). The number of buckets need
+//! not be a power of two. A look-up reads two buckets per sub-filter. The slot of an expired entry is free: insertions
+//! overwrite it, so nothing needs to happen when a pane expires, apart from a bounded number of slots per write
+//! (`sweep.rs`). The number of live entries per pane is exact.
+//!
+//! If no slot can be made free, or the items exceed the capacity, the filter adds a sub-filter. A sub-filter without
+//! live entries is removed. Insertions prefer the largest sub-filter, so after an overload of a window the filter
+//! consists of few sub-filters of a suitable size.
+//!
+//! The state is a function of the operations: there is no randomness.
+
+mod batch;
+mod evict;
+mod multiset;
+mod retired;
+mod ring;
+mod set;
+mod shape;
+mod slot;
+mod stored;
+mod sub_filter;
+mod sweep;
+mod ticks;
+
+pub use batch::{Additions, BLOCK_ITEMS};
+pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
+pub use set::{Addition, SetParameters, WindowSet};
+
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use crate::hash::murmur64a;
+use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
+use crate::window::{Timeline, Window, Windowed};
+use retired::Retired;
+use shape::Shape;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use sub_filter::SubFilter;
+use ticks::{LiveTicks, Ticks};
+
+/// Seed of the hash of items: 0, as in cuckoo filters without a window.
+const SEED: u64 = 0;
+/// The largest number of sub-filters.
+const MAX_SUB_FILTERS: usize = 2048;
+/// The largest expansion.
+pub const MAX_EXPANSION: u32 = 32768;
+/// The part of the error rate that the first sub-filter may use. The rest is for growth.
+const FIRST_SHARE: f64 = 15.0 / 16.0;
+/// The smallest limit of a sub-filter that is added below the capacity.
+const MIN_OVERFLOW_LIMIT: u64 = 16;
+
+/// An error of creating a filter or adding an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A parameter is out of range, or the size of a sub-filter is: its slots would be longer than 57 bits, or the
+    /// bits for its buckets and fingerprints exceed those of the hash.
+    #[error("the parameters make no filter")]
+    Shape,
+    /// The memory for a sub-filter was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// The filter is full and does not grow.
+    #[error("the filter is full and does not grow")]
+    Full,
+}
+
+/// The parameters of both types, as they are stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Parameters {
+    /// Items per window.
+    capacity: u64,
+    /// The error rate of the whole filter.
+    error_rate: f64,
+    /// Slots per bucket, at least 1.
+    bucket_size: u8,
+    /// Entries that an insertion may evict, at least 1.
+    max_iterations: u16,
+    /// Each further sub-filter has this many times the limit of the largest one. 0: the filter does not grow.
+    expansion: u32,
+}
+
+/// What differs between [`WindowSet`] and [`WindowMultiset`].
+pub trait Kind: std::fmt::Debug + PartialEq + Sized {
+    /// The name of the type in RDB files and DUMP payloads.
+    const TYPE_NAME: &'static CStr;
+    /// The first bytes of a header.
+    const HEADER_MARK: [u8; 8];
+    /// The highest error rate of a sub-filter in a filter that consists of sub-filters with these rates. Not above 0 if
+    /// there is none.
+    fn error_rate(of_filter: f64, of_sub_filters: impl ExactSizeIterator<Item = f64>) -> f64;
+    /// Whether a filter that does not grow adds sub-filters below its capacity if it finds no free slot.
+    const GUARANTEES_CAPACITY: bool;
+    /// Whether filters of this kind can have these parameters, each of which is in range.
+    fn allows(error_rate: f64, bucket_size: u8, max_iterations: u16) -> bool;
+}
+
+/// What [`WindowFilter::sub_filters`] tells of a sub-filter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SubFilterInfo {
+    /// Items per window.
+    pub capacity: u64,
+    /// Live items.
+    pub items: u64,
+    /// Bytes of its slots.
+    pub bytes: u64,
+    /// The highest probability of a false positive in it.
+    pub error_rate: f64,
+}
+
+/// A filter with a window; see the [module documentation](self).
+#[derive(Debug, PartialEq)]
+pub struct WindowFilter<K> {
+    timeline: Timeline,
+    parameters: Parameters,
+    /// Deletions since the last compaction.
+    deletes: u64,
+    ticks: Ticks,
+    /// In order of their limits, the newest last among equal ones. Empty if all entries of a filter that has grown have
+    /// expired.
+    sub_filters: Vec<SubFilter>,
+    retired: Retired,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> WindowFilter<K> {
+    /// An empty filter with one sub-filter.
+    fn create(window: Window, parameters: Parameters, budget: Budget<'_>) -> Result<Self, Error> {
+        if !parameters.are_valid::<K>() {
+            return Err(Error::Shape);
+        }
+        // The ring of panes.
+        budget.request(window.live_panes() as u64 * 8)?;
+        let mut filter = Self {
+            timeline: Timeline::new(window),
+            parameters,
+            deletes: 0,
+            ticks: Ticks::new(1, window.live_panes())?,
+            sub_filters: Vec::new(),
+            retired: Retired::default(),
+            kind: PhantomData,
+        };
+        filter.add_sub_filter(filter.first_limit(), budget)?;
+        Ok(filter)
+    }
+
+    /// The number of live items when `current` is the current pane.
+    #[must_use]
+    pub fn items(&self, current: u64) -> u64 {
+        let counts = self.sub_filters.iter().map(self.live_items(current));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// The number of live items in a sub-filter when `current` is the current pane.
+    fn live_items(&self, current: u64) -> impl Fn(&SubFilter) -> u64 + use<K> {
+        let LiveTicks { oldest, newest } = self.live_at(current);
+        let all = oldest == self.ticks.live().oldest;
+        move |sub_filter| {
+            if all {
+                sub_filter.live()
+            } else {
+                sub_filter.count_of_all(oldest..newest + 1)
+            }
+        }
+    }
+
+    /// The number of items per window that the filter was created for.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    /// The number of items per window that fit without further growth: [`WindowFilter::capacity`], or more after growth.
+    /// Saturating.
+    #[must_use]
+    pub fn grown_capacity(&self) -> u64 {
+        let capacities = self.sub_filters.iter().map(|each| self.per_window(each));
+        capacities.fold(0, u64::saturating_add).max(self.capacity())
+    }
+
+    /// The items per window for which a sub-filter has its limit; see [`WindowFilter::first_limit`].
+    fn per_window(&self, sub_filter: &SubFilter) -> u64 {
+        let panes = u128::from(self.timeline.window().panes());
+        let capacity = u128::from(sub_filter.shape().limit) * panes / (panes + 1);
+        u64::try_from(capacity).unwrap_or(u64::MAX)
+    }
+
+    /// The sub-filters when `current` is the current pane, the smallest first.
+    pub fn sub_filters(&self, current: u64) -> impl ExactSizeIterator<Item = SubFilterInfo> {
+        let live_items = self.live_items(current);
+        self.sub_filters.iter().map(move |each| SubFilterInfo {
+            capacity: self.per_window(each),
+            items: live_items(each),
+            bytes: each.slots().len() as u64,
+            error_rate: each.shape().error_rate(),
+        })
+    }
+
+    /// The sum of the limits of all sub-filters: the number of live items that fit without growth. Saturating.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        let limits = self.sub_filters.iter().map(|each| each.shape().limit);
+        limits.fold(0, u64::saturating_add)
+    }
+
+    /// The factor by which the filter grows. 0 if it does not.
+    #[must_use]
+    pub fn expansion(&self) -> u32 {
+        self.parameters.expansion
+    }
+
+    /// Number of sub-filters. 0 if all entries of a filter that has grown have expired.
+    #[must_use]
+    pub fn num_sub_filters(&self) -> usize {
+        self.sub_filters.len()
+    }
+
+    /// The number of buckets of all sub-filters.
+    #[must_use]
+    pub fn num_buckets(&self) -> u64 {
+        self.sub_filters
+            .iter()
+            .map(|each| each.shape().buckets)
+            .sum()
+    }
+
+    /// Bytes of the slots of all sub-filters.
+    #[must_use]
+    pub fn slot_bytes(&self) -> u64 {
+        self.sub_filters
+            .iter()
+            .map(|each| each.slots().len() as u64)
+            .sum()
+    }
+
+    /// Live items of a tick.
+    fn count_of(&self, tick: u64) -> u64 {
+        let counts = self.sub_filters.iter().map(|each| each.count_of(tick));
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// The ticks that are live when `current` is the current pane.
+    fn live_at(&self, current: u64) -> LiveTicks {
+        let live = self.ticks.live();
+        if current <= self.timeline.newest() {
+            return live;
+        }
+        LiveTicks {
+            oldest: self
+                .ticks
+                .oldest_from(*self.timeline.live_at(current).start()),
+            newest: live.newest,
+        }
+    }
+
+    /// The live ticks of a write, which include that of the newest pane.
+    fn live_for_write(&self) -> LiveTicks {
+        LiveTicks {
+            oldest: self.ticks.live().oldest,
+            newest: self.ticks.tick_for(self.timeline.newest()),
+        }
+    }
+
+    /// The live items that fit in a sub-filter for the capacity. The window has `panes` full panes and the current one,
+    /// so with a constant rate there are this many live items at the end of a pane.
+    fn first_limit(&self) -> u64 {
+        let panes = u128::from(self.timeline.window().panes());
+        let limit = (u128::from(self.parameters.capacity) * (panes + 1)).div_ceil(panes);
+        u64::try_from(limit).unwrap_or(u64::MAX)
+    }
+
+    /// Makes the tick of a write the newest one, before the first entry of this tick is stored.
+    fn begin_tick(&mut self, live: LiveTicks) {
+        if self.ticks.begin(live.newest, self.timeline.newest()) {
+            for sub_filter in &mut self.sub_filters {
+                let view = sub_filter.view(live);
+                sub_filter.sweep_due(&view, live.newest);
+            }
+        }
+    }
+
+    /// Stores an entry at the newest tick. Adds a sub-filter if there is no free slot.
+    fn insert(&mut self, hash: u64, live: LiveTicks, budget: Budget<'_>) -> Result<(), Error> {
+        if !self.insert_in_existing(hash, live) {
+            self.grow(budget)?;
+            // A new sub-filter is empty.
+            self.insert_in_existing(hash, live);
+        }
+        Ok(())
+    }
+
+    /// Stores an entry in the largest sub-filter that has room. Returns false, and nothing has changed, if none has.
+    fn insert_in_existing(&mut self, hash: u64, live: LiveTicks) -> bool {
+        let max_iterations = self.parameters.max_iterations;
+        for index in (0..self.sub_filters.len()).rev() {
+            let sub_filter = &mut self.sub_filters[index];
+            if sub_filter.is_full() {
+                continue;
+            }
+            let view = sub_filter.view(live);
+            let place = sub_filter.place(hash);
+            if let Some(slot) = sub_filter.make_room(&view, &place, max_iterations) {
+                sub_filter.store(&view, slot, place.fingerprint, live.newest);
+                self.begin_tick(live);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Adds a sub-filter: the one for the capacity; a small one if there are fewer items than the limit, but no free
+    /// slot; or one that is larger by the expansion.
+    ///
+    /// Small ones double when they are half full. So one item with many occurrences needs little memory, and many items with
+    /// several occurrences need few sub-filters.
+    fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
+        let first_limit = self.first_limit();
+        let limit = self
+            .sub_filters
+            .last()
+            .map_or(0, |largest| largest.shape().limit);
+        if limit < first_limit {
+            return self.add_sub_filter(first_limit, budget);
+        }
+        let expansion = self.parameters.expansion;
+        let below_limit = !self.sub_filters.iter().all(SubFilter::is_full);
+        if expansion == 0 && !(below_limit && K::GUARANTEES_CAPACITY) {
+            return Err(Error::Full);
+        }
+        let limit = if below_limit {
+            let used = self.sub_filters.iter().filter(|each| each.is_half_full());
+            let used = used
+                .map(|each| each.shape().limit)
+                .filter(|&used| used < limit);
+            (used.max().unwrap_or(0).saturating_mul(2))
+                .max(MIN_OVERFLOW_LIMIT)
+                .min(limit)
+        } else {
+            limit.checked_mul(expansion.into()).ok_or(Error::Shape)?
+        };
+        self.add_sub_filter(limit, budget)
+    }
+
+    /// Adds an empty sub-filter with this limit.
+    fn add_sub_filter(&mut self, limit: u64, budget: Budget<'_>) -> Result<(), Error> {
+        let len = self.sub_filters.len() + 1;
+        if len > MAX_SUB_FILTERS {
+            return Err(OutOfMemory { bytes: u64::MAX }.into());
+        }
+        let panes = self.timeline.window().panes();
+        let bucket_size = self.parameters.bucket_size;
+        let rates = self
+            .sub_filters
+            .iter()
+            .map(|each| each.shape().error_rate());
+        let error_rate = K::error_rate(self.parameters.error_rate, rates);
+        let shape = Shape::for_items(limit, error_rate, bucket_size, panes).ok_or(Error::Shape)?;
+        budget.request(SubFilter::bytes(&shape, bucket_size, panes))?;
+        let sub_filter = SubFilter::empty(shape, bucket_size, panes)?;
+        reserve_for(&mut self.sub_filters, len, MAX_SUB_FILTERS)?;
+        let place = self
+            .sub_filters
+            .partition_point(|each| each.shape().limit <= limit);
+        self.sub_filters.insert(place, sub_filter);
+        Ok(())
+    }
+
+    /// Makes `pane` the newest, and subtracts the entries that expire. Returns whether there are any; `None` if `pane` is not
+    /// above the newest.
+    fn expire_until(&mut self, pane: u64) -> Option<bool> {
+        self.timeline.advance(pane)?;
+        let expired = self.ticks.expire_before(self.timeline.oldest());
+        if !expired.is_empty() {
+            for sub_filter in &mut self.sub_filters {
+                sub_filter.expire(expired.clone());
+            }
+        }
+        Some(!expired.is_empty())
+    }
+
+    /// Removes sub-filters without live entries, but not the largest if it is the one for the capacity.
+    fn remove_empty(&mut self) {
+        let first_limit = self.first_limit();
+        let largest = self.sub_filters.last();
+        let kept = largest.is_some_and(|largest| largest.shape().limit == first_limit);
+        let keep = kept.then(|| self.sub_filters.len() - 1);
+        let mut index = 0;
+        let removed = self.sub_filters.extract_if(.., |each| {
+            let kept = each.live() > 0 || keep == Some(index);
+            index += 1;
+            !kept
+        });
+        for sub_filter in removed {
+            self.retired.add(sub_filter.into_slots());
+        }
+        shrink(&mut self.sub_filters, MAX_SUB_FILTERS);
+    }
+}
+
+impl Parameters {
+    fn are_valid<K: Kind>(&self) -> bool {
+        self.capacity > 0
+            && self.error_rate > 0.0
+            && self.error_rate < 1.0
+            && self.bucket_size > 0
+            && self.max_iterations > 0
+            && self.expansion <= MAX_EXPANSION
+            && K::allows(self.error_rate, self.bucket_size, self.max_iterations)
+    }
+}
+
+/// The hash of an item. Cost: one pass over its bytes.
+#[inline]
+fn hash(item: &[u8]) -> u64 {
+    murmur64a(item, SEED)
+}
+
+impl<K: Kind> Windowed for WindowFilter<K> {
+    const HEADER_MARK: [u8; 8] = K::HEADER_MARK;
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Cost: proportional to the sub-filters and the panes that expire. Removes the sub-filters that become empty;
+    /// [`Windowed::release_recorded`] frees the slots of large ones.
+    fn advance(&mut self, pane: u64) -> bool {
+        let expired = self.expire_until(pane);
+        if expired == Some(true) {
+            self.remove_empty();
+        }
+        expired.is_some()
+    }
+
+    /// Cost: that of [`Windowed::advance`], and calls for the blocks only if a sub-filter is empty.
+    fn advance_recorded(
+        &mut self,
+        pane: u64,
+        changes: &mut BlockChanges<impl BlockVisitor>,
+    ) -> bool {
+        let expired = self.expire_until(pane);
+        if expired == Some(true) && self.sub_filters.iter().any(|each| each.live() == 0) {
+            self.for_each_block(&mut changes.freed);
+            self.remove_empty();
+            self.for_each_block(&mut changes.allocated);
+        }
+        expired.is_some()
+    }
+
+    fn release_recorded(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        self.retired.release(changes)
+    }
+
+    fn pane_total(&self, pane: u64) -> u64 {
+        self.ticks
+            .tick_of(pane)
+            .map_or(0, |tick| self.count_of(tick))
+    }
+}
+
+impl<K> Blocks for WindowFilter<K> {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.sub_filters);
+        self.ticks.panes().buffer().visit(visitor);
+        for sub_filter in &self.sub_filters {
+            sub_filter.slots().visit(visitor);
+            sub_filter.generations().visit(visitor);
+            sub_filter.counts().buffer().visit(visitor);
+        }
+        self.retired.visit(visitor);
+    }
+
+    /// Block 0 is the list of sub-filters, block 1 the ring of panes. Each sub-filter has three blocks: slots,
+    /// generations and counts. The last blocks are those of removed sub-filters.
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        match index {
+            0 => mover.relocate(&mut self.sub_filters),
+            1 => self.ticks.panes_mut().buffer_mut().relocate(mover),
+            _ => {
+                let Some(sub_filter) = self.sub_filters.get_mut((index - 2) / 3) else {
+                    let index = index - 2 - self.sub_filters.len() * 3;
+                    return self.retired.relocate_block(index, mover);
+                };
+                match (index - 2) % 3 {
+                    0 => sub_filter.slots_mut().relocate(mover),
+                    1 => sub_filter.generations_mut().relocate(mover),
+                    _ => sub_filter.counts_mut().buffer_mut().relocate(mover),
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

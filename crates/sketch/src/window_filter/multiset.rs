@@ -1,0 +1,185 @@
+//! [`WindowMultiset`]: the occurrences of items in the window.
+
+use super::{Error, Kind, Parameters, WindowFilter, hash};
+use crate::memory::Budget;
+use crate::window::Window;
+use std::ffi::CStr;
+use std::mem;
+
+/// The false-positive rate of a cuckoo filter without a window is at most twice the bucket size divided by this number
+/// (its fingerprints). It is the same with a window.
+const FINGERPRINTS: f64 = 255.0;
+/// The highest false-positive rate of a sub-filter. Larger buckets have more fingerprints.
+const MAX_ERROR_RATE: f64 = 0.5;
+
+/// The occurrences of items that were added in the window, with one entry per occurrence.
+///
+/// There are no false negatives while only items are deleted that are in the filter, and it has one sub-filter. With
+/// several sub-filters, a deletion may delete an occurrence of another item that is in a different sub-filter. The
+/// probability is at most that of a false positive.
+///
+/// The false-positive rate is at most `2 * bucket_size / 255` per sub-filter. A sub-filter has two buckets per item, so every
+/// `2 * bucket_size` occurrences of an item need another sub-filter, which is small while the filter is not full. The time
+/// of all operations is proportional to the sub-filters.
+pub type WindowMultiset = WindowFilter<Multiset>;
+
+/// The kind of [`WindowMultiset`].
+#[derive(Debug, PartialEq)]
+pub struct Multiset;
+
+/// Parameters of a new [`WindowMultiset`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MultisetParameters {
+    /// Occurrences per window, at least 1.
+    pub capacity: u64,
+    /// Slots per bucket: 1 to 255.
+    pub bucket_size: u8,
+    /// Entries that an insertion may evict: 1 to 65535.
+    pub max_iterations: u16,
+    /// Each further sub-filter has this many times the capacity of the largest one: at most
+    /// [`MAX_EXPANSION`](super::MAX_EXPANSION). 0: the filter does not grow.
+    pub expansion: u32,
+}
+
+impl Kind for Multiset {
+    const TYPE_NAME: &'static CStr = c"cf-window";
+    /// The header of a cuckoo filter has 38 bytes, a header with this mark has more.
+    const HEADER_MARK: [u8; 8] = *b"cf-win1\xff";
+    const GUARANTEES_CAPACITY: bool = false;
+
+    fn allows(error_rate: f64, bucket_size: u8, _: u16) -> bool {
+        error_rate.to_bits() == error_rate_of(bucket_size).to_bits()
+    }
+
+    fn error_rate(of_filter: f64, _: impl ExactSizeIterator<Item = f64>) -> f64 {
+        of_filter
+    }
+}
+
+/// The false-positive rate of a sub-filter with this bucket size.
+fn error_rate_of(bucket_size: u8) -> f64 {
+    (2.0 * f64::from(bucket_size) / FINGERPRINTS).min(MAX_ERROR_RATE)
+}
+
+impl WindowMultiset {
+    /// An empty filter. Requests its memory from `budget`. It is zeroed memory, so the system provides most of the pages
+    /// when they are used.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::OutOfMemory`].
+    pub fn new(
+        window: Window,
+        parameters: &MultisetParameters,
+        budget: Budget<'_>,
+    ) -> Result<Self, Error> {
+        let parameters = Parameters {
+            capacity: parameters.capacity,
+            error_rate: error_rate_of(parameters.bucket_size),
+            bucket_size: parameters.bucket_size,
+            max_iterations: parameters.max_iterations,
+            expansion: parameters.expansion,
+        };
+        Self::create(window, parameters, budget)
+    }
+
+    /// Slots per bucket.
+    #[must_use]
+    pub fn bucket_size(&self) -> u8 {
+        self.parameters.bucket_size
+    }
+
+    /// Entries that an insertion may evict.
+    #[must_use]
+    pub fn max_iterations(&self) -> u16 {
+        self.parameters.max_iterations
+    }
+
+    /// Deletions since the last compaction.
+    #[must_use]
+    pub fn deletes(&self) -> u64 {
+        self.deletes
+    }
+
+    /// Stores an occurrence of an item in the newest pane.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if the filter has reached its capacity, or no slot can be made free, and the filter does not grow; [`Error::Shape`] or
+    /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
+    pub fn insert_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), Error> {
+        self.insert(hash(item), self.live_for_write(), budget)
+    }
+
+    /// Stores an occurrence unless the filter contains the item. Returns whether it did. An item that is already in the
+    /// filter is not refreshed.
+    ///
+    /// # Errors
+    /// As [`WindowMultiset::insert_item`].
+    pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, Error> {
+        self.insert_unique_hashed(hash(item), budget)
+    }
+
+    pub(super) fn insert_unique_hashed(
+        &mut self,
+        hash: u64,
+        budget: Budget<'_>,
+    ) -> Result<bool, Error> {
+        let live = self.live_for_write();
+        if self.contains_hashed(hash, live) {
+            return Ok(false);
+        }
+        self.insert(hash, live, budget)?;
+        Ok(true)
+    }
+
+    /// An upper bound for the occurrences of an item that are live when `current` is the current pane (unless an item was
+    /// deleted that was not in the filter).
+    #[must_use]
+    pub fn count(&self, item: &[u8], current: u64) -> u64 {
+        let (hash, live) = (hash(item), self.live_at(current));
+        let counts = self.sub_filters.iter().map(|each| {
+            let (view, place) = (each.view(live), each.place(hash));
+            each.count(&view, &place)
+        });
+        counts.sum()
+    }
+
+    /// Deletes the oldest occurrence of an item. Returns false if the filter does not contain the item. Removes a
+    /// sub-filter that becomes empty.
+    pub fn delete(&mut self, item: &[u8]) -> bool {
+        let (hash, live) = (hash(item), self.ticks.live());
+        let entries = self
+            .sub_filters
+            .iter()
+            .enumerate()
+            .filter_map(|(index, each)| {
+                let (view, place) = (each.view(live), each.place(hash));
+                Some((index, each.oldest_match(&view, &place)?))
+            });
+        let Some((index, entry)) = entries.min_by_key(|(_, entry)| entry.tick) else {
+            return false;
+        };
+        self.sub_filters[index].delete(entry);
+        self.deletes = self.deletes.saturating_add(1);
+        if self.sub_filters[index].live() == 0 {
+            self.remove_empty();
+        }
+        true
+    }
+
+    /// Empties the slots of expired entries, and removes and frees empty sub-filters. Cost: linear in the slots. Returns
+    /// whether anything changed, the count of deletions included.
+    pub fn compact(&mut self) -> bool {
+        let live = self.ticks.live();
+        let mut changed = self.deletes > 0;
+        for sub_filter in &mut self.sub_filters {
+            let view = sub_filter.view(live);
+            changed |= sub_filter.sweep_all(&view);
+        }
+        self.deletes = 0;
+        let before = self.sub_filters.len();
+        let retired = mem::take(&mut self.retired);
+        self.remove_empty();
+        self.retired = retired;
+        changed || self.sub_filters.len() < before
+    }
+}

@@ -1,0 +1,64 @@
+//! Slots of removed sub-filters, whose memory is freed step by step: to free many megabytes at once takes milliseconds.
+
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
+use crate::buffer::Buffer;
+use crate::memory::try_push;
+
+/// Bytes that a step frees: 32 pages.
+const STEP_BYTES: usize = 1 << 17;
+
+/// The slots of removed sub-filters. They are not part of the state, so all lists are equal.
+#[derive(Debug, Default)]
+pub struct Retired(Vec<Buffer>);
+
+impl PartialEq for Retired {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Retired {
+    /// Frees a small array now, and a large one step by step.
+    pub fn add(&mut self, array: Buffer) {
+        if array.len() > 2 * STEP_BYTES {
+            // Without memory for the list, the array is freed now.
+            let _ = try_push(&mut self.0, array);
+        }
+    }
+
+    /// Frees a part of an array. `changes` records the blocks that change. Returns false if there is no array.
+    pub fn release(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        let Some(mut last) = self.0.pop() else {
+            return false;
+        };
+        last.visit(&mut changes.freed);
+        if last.len() > STEP_BYTES {
+            last.truncate(last.len() - STEP_BYTES);
+            last.visit(&mut changes.allocated);
+            self.0.push(last);
+        } else if self.0.is_empty() {
+            changes.freed.visit(&self.0);
+            self.0 = Vec::new();
+        }
+        true
+    }
+
+    /// Passes the list and its arrays to `visitor`.
+    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.0);
+        self.0.iter().for_each(|array| array.visit(visitor));
+    }
+
+    /// Passes block number `index` to `mover`: 0 is the list. Returns false if there is no such block.
+    pub fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        match index {
+            0 if !self.0.is_empty() => mover.relocate(&mut self.0),
+            0 => return false,
+            _ => match self.0.get_mut(index - 1) {
+                Some(array) => array.relocate(mover),
+                None => return false,
+            },
+        }
+        true
+    }
+}

@@ -1,0 +1,136 @@
+//! [`WindowSet`]: the set of items that were added in the window.
+
+use super::sub_filter::Entry;
+use super::ticks::LiveTicks;
+use super::{Error, Kind, Parameters, WindowFilter, hash};
+use crate::memory::Budget;
+use crate::window::Window;
+use std::ffi::CStr;
+
+/// Slots per bucket.
+const BUCKET_SIZE: u8 = 4;
+/// Entries that an insertion may evict. A search ends after 1024 buckets, so it is not reached.
+const MAX_ITERATIONS: u16 = 1024;
+
+/// The items that were added in the window, with one entry per item.
+///
+/// An addition refreshes the entry of an item that is already in the set. There are no false negatives. While the items
+/// do not exceed the capacity, the filter accepts all of them. Above, it grows or refuses items; it forgets nothing.
+///
+/// Different items with the same fingerprint and buckets share an entry. Its tick is that of the latest addition of any
+/// of them.
+pub type WindowSet = WindowFilter<Set>;
+
+/// The kind of [`WindowSet`].
+#[derive(Debug, PartialEq)]
+pub struct Set;
+
+/// Parameters of a new [`WindowSet`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SetParameters {
+    /// Distinct items per window, at least 1.
+    pub capacity: u64,
+    /// Upper bound for the false-positive rate, in (0, 1).
+    pub error_rate: f64,
+    /// Each further sub-filter has this many times the capacity of the largest one: at most
+    /// [`MAX_EXPANSION`](super::MAX_EXPANSION). 0: the filter does not grow.
+    pub expansion: u32,
+}
+
+/// The result of an addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addition {
+    /// The item was not in the set.
+    New,
+    /// The item was in the set. Its entry has moved to the newest pane.
+    Refreshed,
+    /// The item was already in the newest pane. Nothing has changed.
+    Unchanged,
+}
+
+impl Kind for Set {
+    const TYPE_NAME: &'static CStr = c"bf-window";
+    /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
+    const HEADER_MARK: [u8; 8] = *b"bf-win1\xff";
+    const GUARANTEES_CAPACITY: bool = true;
+
+    fn allows(_: f64, bucket_size: u8, max_iterations: u16) -> bool {
+        (bucket_size, max_iterations) == (BUCKET_SIZE, MAX_ITERATIONS)
+    }
+
+    /// The first sub-filter takes a large part of the error rate. Each further one takes part of what the others leave:
+    /// half, then a third, a quarter and so on. So the sum does not exceed the rate, and long lists are possible.
+    fn error_rate(of_filter: f64, of_sub_filters: impl ExactSizeIterator<Item = f64>) -> f64 {
+        match of_sub_filters.len() {
+            0 => of_filter * super::FIRST_SHARE,
+            present => (of_filter - of_sub_filters.sum::<f64>()) / (present + 1) as f64,
+        }
+    }
+}
+
+impl WindowSet {
+    /// An empty set. Requests its memory from `budget`. It is zeroed memory, so the system provides most of the pages
+    /// when they are used.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::OutOfMemory`].
+    pub fn new(
+        window: Window,
+        parameters: &SetParameters,
+        budget: Budget<'_>,
+    ) -> Result<Self, Error> {
+        let parameters = Parameters {
+            capacity: parameters.capacity,
+            error_rate: parameters.error_rate,
+            bucket_size: BUCKET_SIZE,
+            max_iterations: MAX_ITERATIONS,
+            expansion: parameters.expansion,
+        };
+        Self::create(window, parameters, budget)
+    }
+
+    /// The error rate that the filter was created for.
+    #[must_use]
+    pub fn error_rate(&self) -> f64 {
+        self.parameters.error_rate
+    }
+
+    /// Adds an item in the newest pane.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Shape`] or
+    /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
+    pub fn add(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, Error> {
+        self.add_hashed(hash(item), budget)
+    }
+
+    pub(super) fn add_hashed(&mut self, hash: u64, budget: Budget<'_>) -> Result<Addition, Error> {
+        let live = self.live_for_write();
+        for index in (0..self.sub_filters.len()).rev() {
+            let sub_filter = &self.sub_filters[index];
+            let place = sub_filter.place(hash);
+            if let Some(entry) = sub_filter.first_match(&sub_filter.view(live), &place) {
+                return Ok(self.refresh(index, entry, place.fingerprint, live));
+            }
+        }
+        self.insert(hash, live, budget)?;
+        Ok(Addition::New)
+    }
+
+    fn refresh(
+        &mut self,
+        index: usize,
+        entry: Entry,
+        fingerprint: u64,
+        live: LiveTicks,
+    ) -> Addition {
+        if entry.tick == live.newest {
+            return Addition::Unchanged;
+        }
+        let sub_filter = &mut self.sub_filters[index];
+        let view = sub_filter.view(live);
+        sub_filter.refresh(&view, entry, fingerprint, live.newest);
+        self.begin_tick(live);
+        Addition::Refreshed
+    }
+}

@@ -1,0 +1,430 @@
+//! One sub-filter: buckets of slots, and the operations on the two buckets of an item.
+
+use super::ring::Ring;
+use super::shape::{Shape, log2_region_buckets};
+use super::slot::{Layout, LiveTags, View};
+use super::ticks::LiveTicks;
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
+use crate::prefetch::prefetch;
+use std::ops::Range;
+
+/// Where a sub-filter stores an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Its two buckets. They differ.
+    pub buckets: [u64; 2],
+    /// Its fingerprint.
+    pub fingerprint: u64,
+}
+
+/// A live entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The number of its slot.
+    pub slot: u64,
+    /// The tick at which it was added or refreshed.
+    pub tick: u64,
+}
+
+/// A sub-filter.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SubFilter {
+    shape: Shape,
+    layout: Layout,
+    bucket_size: u8,
+    log2_region_buckets: u32,
+    slots: Buffer,
+    /// Per region the low 16 bits of the generation in which it was swept, little-endian. See [`super::sweep`].
+    generations: Buffer,
+    /// Live entries per live tick.
+    counts: Ring,
+    /// The sum of `counts`.
+    live: u64,
+}
+
+impl SubFilter {
+    /// An empty sub-filter of a valid shape.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn empty(shape: Shape, bucket_size: u8, panes: u64) -> Result<Self, OutOfMemory> {
+        let slots = Buffer::zeroed(shape.slot_bytes(bucket_size, panes))?;
+        Ok(Self {
+            shape,
+            layout: Layout::new(&shape, panes),
+            bucket_size,
+            log2_region_buckets: log2_region_buckets(bucket_size),
+            slots,
+            generations: Buffer::zeroed(shape.generation_bytes(bucket_size))?,
+            counts: Ring::zeroed(panes as usize + 1)?,
+            live: 0,
+        })
+    }
+
+    /// A sub-filter of a valid shape with these arrays. `None` if an array has a wrong length, a tick that is not live
+    /// has a count, or the counts exceed the slots. The slots themselves can contain anything.
+    pub fn checked(
+        shape: Shape,
+        bucket_size: u8,
+        panes: u64,
+        [slots, generations, counts]: [Buffer; 3],
+        live: LiveTicks,
+    ) -> Option<Self> {
+        let counts = Ring::from_bytes(counts, panes as usize + 1)?;
+        let of_live = (live.oldest..=live.newest).map(|tick| counts.get(tick));
+        let non_zero = of_live.clone().filter(|&count| count > 0).count();
+        let sum = of_live.into_iter().try_fold(0u64, u64::checked_add)?;
+        let valid = slots.len() as u64 == shape.slot_bytes(bucket_size, panes)
+            && generations.len() as u64 == shape.generation_bytes(bucket_size)
+            && non_zero == counts.non_zero()
+            && sum <= shape.slots(bucket_size);
+        valid.then(|| Self {
+            shape,
+            layout: Layout::new(&shape, panes),
+            bucket_size,
+            log2_region_buckets: log2_region_buckets(bucket_size),
+            slots,
+            generations,
+            counts,
+            live: sum,
+        })
+    }
+
+    /// The bytes that [`SubFilter::empty`] allocates.
+    pub fn bytes(shape: &Shape, bucket_size: u8, panes: u64) -> u64 {
+        shape
+            .slot_bytes(bucket_size, panes)
+            .saturating_add(shape.generation_bytes(bucket_size))
+            .saturating_add((panes + 1) * 8)
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            slots: Buffer::copy_of(&self.slots)?,
+            generations: Buffer::copy_of(&self.generations)?,
+            counts: self.counts.try_clone()?,
+            ..*self
+        })
+    }
+
+    /// The parameters.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The layout of the slots.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The slots.
+    pub fn slots(&self) -> &Buffer {
+        &self.slots
+    }
+
+    /// The slots of a sub-filter that is removed.
+    pub fn into_slots(self) -> Buffer {
+        self.slots
+    }
+
+    /// The slots, for writing.
+    pub fn slots_mut(&mut self) -> &mut Buffer {
+        &mut self.slots
+    }
+
+    /// The generations of the regions.
+    pub fn generations(&self) -> &Buffer {
+        &self.generations
+    }
+
+    /// The generations of the regions, for writing.
+    pub fn generations_mut(&mut self) -> &mut Buffer {
+        &mut self.generations
+    }
+
+    /// The live entries per live tick.
+    pub fn counts(&self) -> &Ring {
+        &self.counts
+    }
+
+    /// The live entries per live tick, for relocation.
+    pub fn counts_mut(&mut self) -> &mut Ring {
+        &mut self.counts
+    }
+
+    /// Live entries.
+    pub fn live(&self) -> u64 {
+        self.live
+    }
+
+    /// Whether it has as many live entries as its limit.
+    pub fn is_full(&self) -> bool {
+        self.live >= self.shape.limit
+    }
+
+    /// Whether it has at least half as many live entries as its limit.
+    pub fn is_half_full(&self) -> bool {
+        self.live >= self.shape.limit.div_ceil(2)
+    }
+
+    /// Live entries of a live tick.
+    pub fn count_of(&self, tick: u64) -> u64 {
+        self.counts.get(tick)
+    }
+
+    /// Live entries of consecutive live ticks.
+    pub fn count_of_all(&self, ticks: Range<u64>) -> u64 {
+        self.counts.sum(ticks)
+    }
+
+    /// Adds a live entry of a tick to the counts. Only a filter whose chunks contradict its header has a free slot although
+    /// all slots are counted; its counts stay valid.
+    fn add_to_count(&mut self, tick: u64) {
+        if self.live < self.shape.slots(self.bucket_size) {
+            self.counts.set(tick, self.counts.get(tick) + 1);
+            self.live += 1;
+        }
+    }
+
+    /// Subtracts a live entry of a tick from the counts. Only a filter whose chunks contradict its header has too few.
+    fn subtract_from_count(&mut self, tick: u64) {
+        if let Some(less) = self.counts.get(tick).checked_sub(1) {
+            self.counts.set(tick, less);
+            self.live = self.live.saturating_sub(1);
+        }
+    }
+
+    /// Subtracts all entries of consecutive ticks that have expired.
+    pub fn expire(&mut self, ticks: Range<u64>) {
+        if self.live > 0 {
+            self.live = self.live.saturating_sub(self.counts.sum(ticks.clone()));
+            self.counts.clear(ticks);
+        }
+    }
+
+    /// The live ticks as its regions store them.
+    #[inline]
+    pub fn view(&self, live: LiveTicks) -> View {
+        self.layout.view(live)
+    }
+
+    /// The place of an item with this hash. The bucket is the high part of `hash * buckets`, and the fingerprint uses
+    /// the remaining bits of the hash, so the two are independent.
+    #[inline(always)]
+    pub fn place(&self, hash: u64) -> Place {
+        let product = u128::from(hash) * u128::from(self.shape.buckets);
+        let (first, rest) = ((product >> 64) as u64, product as u64);
+        let fingerprint = high_product(rest, self.shape.fingerprints);
+        Place {
+            buckets: [first, self.other_bucket(first, fingerprint)],
+            fingerprint,
+        }
+    }
+
+    /// The other of the two buckets of an entry: the difference of the fingerprint's hash and this bucket, modulo the
+    /// number of buckets. The hash is odd and the number of buckets is even, so the buckets differ in parity.
+    #[inline(always)]
+    pub fn other_bucket(&self, bucket: u64, fingerprint: u64) -> u64 {
+        let sum = high_product(mix(fingerprint), self.shape.buckets) | 1;
+        let difference = sum.wrapping_sub(bucket);
+        if sum < bucket {
+            difference.wrapping_add(self.shape.buckets)
+        } else {
+            difference
+        }
+    }
+
+    /// Slots per bucket.
+    #[inline(always)]
+    pub fn bucket_size(&self) -> u64 {
+        u64::from(self.bucket_size)
+    }
+
+    /// The first slot of a bucket.
+    #[inline(always)]
+    pub fn first_slot(&self, bucket: u64) -> u64 {
+        bucket * self.bucket_size()
+    }
+
+    /// The region of a bucket. See [`super::sweep`].
+    #[inline(always)]
+    pub fn region_of(&self, bucket: u64) -> u64 {
+        bucket >> self.log2_region_buckets
+    }
+
+    /// The slots of a region.
+    pub fn slots_of_region(&self, region: u64) -> Range<u64> {
+        let end = (region + 1) << self.log2_region_buckets;
+        let end = end.min(self.shape.buckets);
+        self.first_slot(region << self.log2_region_buckets)..self.first_slot(end)
+    }
+
+    /// Number of regions.
+    pub fn regions(&self) -> u64 {
+        self.shape.regions(self.bucket_size)
+    }
+
+    /// Prefetches a bucket, which may continue in a second cache line.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, bucket: u64) {
+        let first = self.first_slot(bucket);
+        let last = first + self.bucket_size() - 1;
+        prefetch(&self.slots, self.layout.byte_of(first));
+        prefetch(&self.slots, self.layout.byte_of(last) + 2);
+    }
+
+    /// Prefetches both buckets of an item.
+    #[inline(always)]
+    pub fn prefetch(&self, place: &Place) {
+        place
+            .buckets
+            .iter()
+            .for_each(|&bucket| self.prefetch_bucket(bucket));
+    }
+
+    /// The live tags in the region of a bucket.
+    #[inline(always)]
+    pub fn live_tags(&self, view: &View, bucket: u64) -> LiveTags {
+        self.layout
+            .live_tags(view, self.generation_of(self.region_of(bucket)))
+    }
+
+    /// The stored generation of a region.
+    #[inline(always)]
+    pub fn generation_of(&self, region: u64) -> u16 {
+        let bytes = &self.generations[region as usize * 2..][..2];
+        bytes
+            .first_chunk()
+            .map_or(0, |bytes| u16::from_le_bytes(*bytes))
+    }
+
+    /// Passes every live entry with the item's fingerprint in its buckets to `on_entry`, until that returns true.
+    #[inline(always)]
+    fn for_each_match(&self, view: &View, place: &Place, mut on_entry: impl FnMut(Entry) -> bool) {
+        let base = self.layout.base(place.fingerprint);
+        for bucket in place.buckets {
+            let live = self.live_tags(view, bucket);
+            let first = self.first_slot(bucket);
+            for slot in first..first + self.bucket_size() {
+                let value = self.layout.get(&self.slots, slot);
+                if let Some(tick) = self.layout.match_tick(&live, base, value)
+                    && on_entry(Entry { slot, tick })
+                {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the item has a live entry.
+    #[inline]
+    pub fn contains(&self, view: &View, place: &Place) -> bool {
+        self.first_match(view, place).is_some()
+    }
+
+    /// The item's first live entry.
+    #[inline]
+    pub fn first_match(&self, view: &View, place: &Place) -> Option<Entry> {
+        let mut found = None;
+        self.for_each_match(view, place, |entry| {
+            found = Some(entry);
+            true
+        });
+        found
+    }
+
+    /// The item's oldest live entry; of several, the first.
+    pub fn oldest_match(&self, view: &View, place: &Place) -> Option<Entry> {
+        let mut oldest: Option<Entry> = None;
+        self.for_each_match(view, place, |entry| {
+            if oldest.is_none_or(|oldest| entry.tick < oldest.tick) {
+                oldest = Some(entry);
+            }
+            false
+        });
+        oldest
+    }
+
+    /// The number of live entries of the item.
+    pub fn count(&self, view: &View, place: &Place) -> u64 {
+        let mut count = 0;
+        self.for_each_match(view, place, |_| {
+            count += 1;
+            false
+        });
+        count
+    }
+
+    /// The first slot of a bucket that is empty or expired.
+    #[inline]
+    pub fn free_slot(&self, view: &View, bucket: u64) -> Option<u64> {
+        let live = self.live_tags(view, bucket);
+        let first = self.first_slot(bucket);
+        (first..first + self.bucket_size()).find(|&slot| {
+            let value = self.layout.get(&self.slots, slot);
+            self.layout.live_tick(&live, value).is_none()
+        })
+    }
+
+    /// How many slots of a bucket are empty or expired, and the last of them. `None` if there is none.
+    #[inline]
+    pub fn free_slots(&self, view: &View, bucket: u64) -> Option<(u64, u64)> {
+        let live = self.live_tags(view, bucket);
+        let first = self.first_slot(bucket);
+        let free = (first..first + self.bucket_size()).filter(|&slot| {
+            let value = self.layout.get(&self.slots, slot);
+            self.layout.live_tick(&live, value).is_none()
+        });
+        free.fold(None, |free, slot| {
+            Some((free.map_or(0, |(count, _)| count) + 1, slot))
+        })
+    }
+
+    /// Writes an entry to a slot that is free. `view` contains its tick.
+    pub fn store(&mut self, view: &View, slot: u64, fingerprint: u64, tick: u64) {
+        self.write(view, slot, self.layout.entry(fingerprint, tick));
+        self.add_to_count(tick);
+    }
+
+    /// Changes the tick of a live entry.
+    pub fn refresh(&mut self, view: &View, entry: Entry, fingerprint: u64, tick: u64) {
+        self.write(view, entry.slot, self.layout.entry(fingerprint, tick));
+        self.subtract_from_count(entry.tick);
+        self.add_to_count(tick);
+    }
+
+    /// Deletes a live entry.
+    pub fn delete(&mut self, entry: Entry) {
+        self.layout.set(&mut self.slots, entry.slot, 0);
+        self.subtract_from_count(entry.tick);
+    }
+
+    /// Writes a slot, after its region was swept in this generation.
+    pub fn write(&mut self, view: &View, slot: u64, value: u64) {
+        self.sweep_if_old(view, self.region_of(slot / self.bucket_size()));
+        self.layout.set(&mut self.slots, slot, value);
+    }
+}
+
+/// The high 64 bits of the product: a number below `limit` that is proportional to `fraction`.
+#[inline(always)]
+fn high_product(fraction: u64, limit: u64) -> u64 {
+    ((u128::from(fraction) * u128::from(limit)) >> 64) as u64
+}
+
+/// Spreads fingerprints over 64 bits (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+/// 2014: the finalizer of SplitMix64). Part of the data format.
+#[inline(always)]
+fn mix(fingerprint: u64) -> u64 {
+    let mut z = fingerprint
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,140 @@
+//! Memory: budgets, and usage as a function of the state.
+
+use super::*;
+use crate::blocks::{Addresses, BlockChanges, MovesAll};
+use std::cell::Cell;
+
+#[derive(Default)]
+struct Bytes(u64);
+
+impl BlockVisitor for Bytes {
+    fn visit<T>(&mut self, vec: &Vec<T>) {
+        self.0 += (vec.capacity() * size_of::<T>()) as u64;
+    }
+}
+
+fn bytes<K: Kind>(filter: &WindowFilter<K>) -> u64 {
+    let mut bytes = Bytes::default();
+    filter.for_each_block(&mut bytes);
+    bytes.0
+}
+
+/// All bytes are requested, except those of the list of sub-filters.
+#[test]
+fn memory_is_requested_before_it_is_allocated() {
+    let requested = Cell::new(0);
+    let allows = |bytes| {
+        requested.set(requested.get() + bytes);
+        true
+    };
+    let budget = Budget::new(&allows);
+    let parameters = SetParameters {
+        capacity: 1000,
+        error_rate: 0.01,
+        expansion: 2,
+    };
+    let mut filter = WindowSet::new(window(30), &parameters, budget).unwrap();
+    for number in 0..10_000u64 {
+        filter.add(&number.to_le_bytes(), budget).unwrap();
+        let list = filter.sub_filters.capacity() * size_of::<SubFilter>();
+        assert_eq!(bytes(&filter), requested.get() + list as u64);
+    }
+    assert_eq!(filter.num_sub_filters(), 4);
+    requested.set(0);
+    let copy = WindowSet::from_header(&filter.header().unwrap(), budget).unwrap();
+    assert_eq!(requested.get(), bytes(&filter));
+    for copy in [copy, reloaded(&filter), filter.try_clone().unwrap()] {
+        assert_eq!(bytes(&copy), bytes(&filter));
+    }
+    filter.advance(31);
+    assert_eq!(bytes(&reloaded(&filter)), bytes(&filter));
+}
+
+/// The slots of a removed sub-filter are freed in steps, and the recorded changes are those of all blocks.
+#[test]
+fn large_sub_filters_are_freed_in_steps() {
+    let mut filter = set(300_000, EXACT, 1, 3);
+    add_all(&mut filter, 0, 800_000);
+    assert_eq!(filter.num_sub_filters(), 2);
+    let full = bytes(&filter);
+    let mut changes = BlockChanges::<Bytes>::default();
+    assert!(!filter.release_recorded(&mut changes));
+    assert!(filter.advance_recorded(4, &mut changes));
+    assert_eq!((filter.items(4), filter.num_sub_filters()), (0, 1));
+    assert!(bytes(&filter) > full * 9 / 10);
+    assert_eq!(full + changes.allocated.0 - changes.freed.0, bytes(&filter));
+    let copy = filter.try_clone().unwrap();
+    assert!(copy == filter && saved(&copy) == saved(&filter));
+    let mut moved = 0;
+    while filter.relocate_block(moved, &mut MovesAll::default()) {
+        moved += 1;
+    }
+    assert_eq!(moved, 2 + 3 + 2);
+    let mut steps = 0;
+    loop {
+        let (before, mut changes) = (bytes(&filter), BlockChanges::<Bytes>::default());
+        if !filter.release_recorded(&mut changes) {
+            break;
+        }
+        assert_eq!(
+            before + changes.allocated.0 - changes.freed.0,
+            bytes(&filter)
+        );
+        assert!(before - bytes(&filter) <= 200_000);
+        steps += 1;
+    }
+    assert!(steps > 5);
+    assert_eq!(bytes(&filter), bytes(&copy));
+    add_all(&mut filter, 0, 400_000);
+    assert_eq!(filter.num_sub_filters(), 1);
+}
+
+#[test]
+fn after_a_refusal_nothing_has_changed() {
+    let none = Budget::new(&|_| false);
+    let mut filter = set(100, EXACT, 2, 5);
+    add_all(&mut filter, 0, 120);
+    filter.advance(3);
+    let (before, size) = (saved(&filter), bytes(&filter));
+    assert!(matches!(
+        filter.add(b"more", none),
+        Err(Error::OutOfMemory(_))
+    ));
+    assert_eq!((saved(&filter), bytes(&filter)), (before, size));
+    assert_eq!(
+        filter.add(&5u64.to_le_bytes(), none),
+        Ok(Addition::Refreshed)
+    );
+    assert_eq!(filter.add(b"more", ANY), Ok(Addition::New));
+    let header = filter.header().unwrap();
+    assert!(WindowSet::from_header(&header, none).is_err());
+}
+
+#[test]
+fn every_block_can_be_moved() {
+    let mut filter = set(100, EXACT, 2, 5);
+    add_all(&mut filter, 0, 1000);
+    let before = saved(&filter);
+    let mut addresses = Addresses::default();
+    filter.for_each_block(&mut addresses);
+    assert_eq!(addresses.0.len(), 2 + 3 * filter.num_sub_filters());
+    let mut mover = MovesAll::default();
+    let mut blocks = 0;
+    while filter.relocate_block(blocks, &mut mover) {
+        blocks += 1;
+    }
+    assert_eq!(
+        (blocks, mover.moves),
+        (addresses.0.len(), addresses.0.len())
+    );
+    let mut moved = Addresses::default();
+    filter.for_each_block(&mut moved);
+    assert!(
+        moved
+            .0
+            .iter()
+            .zip(&addresses.0)
+            .all(|(new, old)| new != old)
+    );
+    assert_eq!(saved(&filter), before);
+}

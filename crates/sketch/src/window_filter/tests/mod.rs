@@ -1,0 +1,429 @@
+//! Tests of the operations, and helpers of the other test files.
+
+mod accuracy;
+mod golden;
+mod hostile;
+mod measure;
+mod memory;
+mod model;
+
+use super::*;
+use crate::stored::Stored;
+use roughly_dump::Values;
+
+/// Allows every allocation.
+const ANY: Budget<'_> = Budget::UNLIMITED;
+/// An error rate at which the small filters of the tests have no false positives.
+const EXACT: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// A window of panes of one millisecond.
+fn window(panes: u64) -> Window {
+    Window::new(panes, panes).unwrap()
+}
+
+fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet {
+    let parameters = SetParameters {
+        capacity,
+        error_rate,
+        expansion,
+    };
+    WindowSet::new(window(panes), &parameters, ANY).unwrap()
+}
+
+fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> WindowMultiset {
+    let parameters = MultisetParameters {
+        capacity,
+        bucket_size,
+        max_iterations: 20,
+        expansion,
+    };
+    WindowMultiset::new(window(panes), &parameters, ANY).unwrap()
+}
+
+fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
+    let mut values = Values::default();
+    filter.save(&mut values);
+    values
+}
+
+/// The filter after a save and a load.
+fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
+    WindowFilter::load(&mut saved(filter), 1, &()).unwrap()
+}
+
+/// The filter from its header and chunks of this length.
+fn from_chunks<K: Kind>(filter: &WindowFilter<K>, max_bytes: usize) -> WindowFilter<K> {
+    let mut copy = WindowFilter::from_header(&filter.header().unwrap(), ANY).unwrap();
+    let mut iterator = 1;
+    while let Some((next, chunk)) = filter.chunk(iterator, max_bytes) {
+        copy.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    copy
+}
+
+fn digest<K: Kind>(filter: &WindowFilter<K>) -> Vec<u8> {
+    let mut digest = Vec::new();
+    filter.digest(&mut |bytes| digest.extend_from_slice(bytes));
+    digest
+}
+
+/// Adds the items with the numbers `from..to`.
+fn add_all(filter: &mut WindowSet, from: u64, to: u64) {
+    for number in from..to {
+        assert_eq!(filter.add(&number.to_le_bytes(), ANY), Ok(Addition::New));
+    }
+}
+
+fn contains_all(filter: &WindowSet, from: u64, to: u64) -> bool {
+    let now = filter.timeline().newest();
+    (from..to).all(|number| filter.contains(&number.to_le_bytes(), now))
+}
+
+#[test]
+fn parameters_out_of_range_are_refused() {
+    let set = |capacity, error_rate, expansion| {
+        let parameters = SetParameters {
+            capacity,
+            error_rate,
+            expansion,
+        };
+        WindowSet::new(
+            window(5),
+            &parameters,
+            Budget::new(&|bytes| bytes < 1 << 20),
+        )
+    };
+    assert!(set(1, 0.5, 0).is_ok());
+    for (capacity, error_rate, expansion) in [
+        (0, 0.1, 2),
+        (10, 0.0, 2),
+        (10, 1.0, 2),
+        (10, f64::NAN, 2),
+        (10, 1e-17, 2),
+        (10, 5e-324, 2),
+        (10, 0.1, MAX_EXPANSION + 1),
+        (u64::MAX, 0.1, 2),
+    ] {
+        assert_eq!(set(capacity, error_rate, expansion), Err(Error::Shape));
+    }
+    assert!(matches!(set(1 << 40, 0.1, 2), Err(Error::OutOfMemory(_))));
+}
+
+#[test]
+fn an_addition_refreshes_an_item() {
+    let mut filter = set(100, EXACT, 2, 4);
+    assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
+    assert_eq!(filter.add(b"a", ANY), Ok(Addition::Unchanged));
+    filter.advance(3);
+    assert_eq!(filter.add(b"a", ANY), Ok(Addition::Refreshed));
+    assert_eq!((filter.pane_total(0), filter.pane_total(3)), (0, 1));
+    assert!(filter.contains(b"a", 7));
+    assert!(!filter.contains(b"a", 8));
+    filter.advance(8);
+    assert_eq!(filter.items(8), 0);
+    assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
+}
+
+#[test]
+fn a_set_that_does_not_grow_refuses_items_above_its_capacity() {
+    let mut filter = set(1000, EXACT, 0, 10);
+    // The window and the current pane: a tenth more.
+    add_all(&mut filter, 0, 1100);
+    let before = saved(&filter);
+    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
+    filter.advance(5);
+    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
+    assert_eq!(
+        filter.add(&7u64.to_le_bytes(), ANY),
+        Ok(Addition::Refreshed)
+    );
+    assert_ne!(saved(&filter), before);
+    filter.advance(11);
+    assert_eq!(filter.items(11), 1);
+    add_all(&mut filter, 2000, 3099);
+    assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
+    assert!(contains_all(&filter, 2000, 3099) && contains_all(&filter, 7, 8));
+    assert_eq!(filter.num_sub_filters(), 1);
+}
+
+#[test]
+fn a_set_that_grows_keeps_all_items_and_shrinks_to_the_largest_sub_filter() {
+    let mut filter = set(100, EXACT, 2, 4);
+    add_all(&mut filter, 0, 5000);
+    assert_eq!(filter.num_sub_filters(), 6);
+    assert!(contains_all(&filter, 0, 5000));
+    filter.advance(4);
+    add_all(&mut filter, 5000, 7000);
+    // An item of an older sub-filter stays in it.
+    assert_eq!(
+        filter.add(&0u64.to_le_bytes(), ANY),
+        Ok(Addition::Refreshed)
+    );
+    filter.advance(5);
+    assert_eq!(filter.items(5), 2001);
+    assert_eq!(filter.num_sub_filters(), 2);
+    assert!(contains_all(&filter, 5000, 7000) && contains_all(&filter, 0, 1));
+    filter.advance(9);
+    assert_eq!((filter.items(9), filter.num_sub_filters()), (0, 0));
+    assert!(!filter.contains(b"a", 9));
+    add_all(&mut filter, 0, 10);
+    assert_eq!((filter.num_sub_filters(), filter.limit()), (1, 125));
+}
+
+/// The sub-filter for the capacity remains while a small one still has items.
+#[test]
+fn the_capacity_is_kept_while_items_are_in_a_small_sub_filter() {
+    let mut filter = set(1000, EXACT, 0, 4);
+    // Items with equal buckets and different fingerprints.
+    let sub_filter = &filter.sub_filters[0];
+    let bucket_of = |number: u64| sub_filter.place(hash(&number.to_le_bytes())).buckets;
+    let crowded: Vec<u64> = (0..4_000_000u64)
+        .filter(|&number| bucket_of(number).iter().all(|&bucket| bucket < 4))
+        .collect();
+    assert!(crowded.len() > 30);
+    for number in &crowded {
+        assert_eq!(filter.add(&number.to_le_bytes(), ANY), Ok(Addition::New));
+    }
+    assert!(filter.num_sub_filters() > 1);
+    assert!(
+        crowded
+            .iter()
+            .all(|&number| contains_all(&filter, number, number + 1))
+    );
+    let last = crowded[crowded.len() - 1];
+    filter.advance(2);
+    assert_eq!(
+        filter.add(&last.to_le_bytes(), ANY),
+        Ok(Addition::Refreshed)
+    );
+    filter.advance(5);
+    assert_eq!(filter.items(5), 1);
+    assert!(filter.limit() >= 1250);
+    add_all(&mut filter, 10_000_000, 10_001_249);
+    assert!(contains_all(&filter, last, last + 1));
+}
+
+/// Chains of many sub-filters of the same size are possible.
+#[test]
+fn a_set_can_have_many_sub_filters() {
+    let mut filter = set(10, 0.001, 1, 10);
+    for number in 0..3000u64 {
+        filter.add(&number.to_le_bytes(), ANY).unwrap();
+    }
+    assert!(filter.num_sub_filters() > 200);
+    assert!(contains_all(&filter, 0, 3000));
+    filter.advance(11);
+    assert_eq!(filter.num_sub_filters(), 1);
+}
+
+/// Expired entries are not read as live when their tags are used again, in regions that are not written either.
+#[test]
+fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
+    for panes in [1, 3] {
+        let mut filter = set(4000, EXACT, 0, panes);
+        add_all(&mut filter, 0, 4000);
+        let in_first_region = |number: &u64| {
+            let place = filter.sub_filters[0].place(hash(&number.to_le_bytes()));
+            filter.sub_filters[0].region_of(place.buckets[0]) == 0
+        };
+        let items: Vec<u64> = (1 << 40..).filter(in_first_region).take(100).collect();
+        let mut pane = 0;
+        for round in 0..300_000u64 {
+            pane += 1 + u64::from(round % 1000 == 0) * (round % 7) * 1_000_000_007;
+            filter.advance(pane);
+            let item = items[(round % 100) as usize];
+            assert_eq!(filter.add(&item.to_le_bytes(), ANY), Ok(Addition::New));
+            if round % 997 == 0 && round > panes {
+                let old =
+                    (0..4000u64).filter(|number| filter.contains(&number.to_le_bytes(), pane));
+                assert_eq!(old.count(), 0, "{round}");
+            }
+        }
+        assert_eq!(filter.ticks.live().newest, 300_001);
+    }
+}
+
+#[test]
+fn a_jump_by_years_costs_nothing_and_forgets_everything() {
+    let mut filter = set(1 << 16, EXACT, 0, 1000);
+    add_all(&mut filter, 0, 1 << 16);
+    let end = filter.timeline().window().max_pane();
+    for pane in [1 << 20, 1 << 40, end - 2000, end, u64::MAX] {
+        assert_eq!(filter.advance(pane), pane <= end);
+        assert_eq!(filter.items(0), 0);
+        assert!((0..1000u64).all(|number| !filter.contains(&number.to_le_bytes(), pane)));
+        if pane < end {
+            add_all(&mut filter, 0, 1000);
+            assert_eq!(filter.items(pane), 1000);
+        }
+    }
+}
+
+#[test]
+fn the_oldest_occurrence_is_deleted() {
+    let mut filter = multiset(100, 4, 1, 10);
+    for pane in [1, 2, 2, 5] {
+        filter.advance(pane);
+        filter.insert_item(b"a", ANY).unwrap();
+    }
+    let totals = |filter: &WindowMultiset| [1, 2, 5].map(|pane| filter.pane_total(pane));
+    assert_eq!(totals(&filter), [1, 2, 1]);
+    for expected in [[0, 2, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0]] {
+        assert!(filter.delete(b"a"));
+        assert_eq!(totals(&filter), expected);
+    }
+    assert!(!filter.delete(b"a"));
+    assert_eq!((filter.items(5), filter.deletes()), (0, 4));
+    assert!(filter.compact());
+    assert!(!filter.compact());
+}
+
+#[test]
+fn an_expired_occurrence_is_not_deleted() {
+    let mut filter = multiset(100, 4, 1, 10);
+    filter.insert_item(b"a", ANY).unwrap();
+    filter.advance(5);
+    filter.insert_item(b"a", ANY).unwrap();
+    assert_eq!(
+        (
+            filter.count(b"a", 5),
+            filter.count(b"a", 11),
+            filter.count(b"a", 16)
+        ),
+        (2, 1, 0)
+    );
+    filter.advance(11);
+    assert!(filter.delete(b"a"));
+    assert!(!filter.delete(b"a"));
+}
+
+#[test]
+fn a_unique_insertion_does_not_refresh() {
+    let mut filter = multiset(100, 2, 1, 10);
+    assert_eq!(filter.insert_unique(b"a", ANY), Ok(true));
+    filter.advance(10);
+    assert_eq!(filter.insert_unique(b"a", ANY), Ok(false));
+    filter.advance(11);
+    assert_eq!(filter.insert_unique(b"a", ANY), Ok(true));
+}
+
+#[test]
+fn many_occurrences_of_an_item_use_small_sub_filters() {
+    let mut filter = multiset(10_000, 4, 2, 10);
+    let before = filter.slot_bytes();
+    for _ in 0..100 {
+        filter.insert_item(b"a", ANY).unwrap();
+    }
+    assert_eq!((filter.count(b"a", 0), filter.items(0)), (100, 100));
+    assert_eq!(filter.num_sub_filters(), 13);
+    // A further sub-filter has 28 buckets of 4 slots.
+    assert!(filter.slot_bytes() < before + 12 * 250);
+    while filter.delete(b"a") {}
+    assert_eq!((filter.items(0), filter.num_sub_filters()), (0, 1));
+    let mut filter = multiset(10_000, 4, 0, 10);
+    (0..8).for_each(|_| filter.insert_item(b"a", ANY).unwrap());
+    let before = saved(&filter);
+    assert_eq!(filter.insert_item(b"a", ANY), Err(Error::Full));
+    assert_eq!(saved(&filter), before);
+    filter.insert_item(b"b", ANY).unwrap();
+}
+
+/// Each of 100 items 39 times: there are many more occurrences than the capacity, but a sub-filter takes at most four of an
+/// item, so the largest is never full.
+#[test]
+fn several_occurrences_of_many_items_use_few_sub_filters() {
+    let mut filter = multiset(500, 2, 1, 12);
+    for _ in 0..39 {
+        for item in 0..100u64 {
+            filter.insert_item(&item.to_le_bytes(), ANY).unwrap();
+        }
+    }
+    assert_eq!(filter.items(0), 3900);
+    let count = filter.num_sub_filters();
+    assert!((10..=24).contains(&count), "{count}");
+    assert!((0..100u64).all(|item| filter.count(&item.to_le_bytes(), 0) >= 39));
+}
+
+/// An insertion that fails, at the limit or after a search for a free slot, has changed nothing.
+#[test]
+fn a_failed_insertion_changes_nothing() {
+    for bucket_size in [1, 2, 3, 4, 8, 40] {
+        for different_items in [5000, 500 / (2 * u64::from(bucket_size)) + 1] {
+            let mut filter = multiset(500, bucket_size, 0, 10);
+            let mut failed = 0;
+            for number in 0..5000u64 {
+                filter.advance(number / 1000);
+                let before = saved(&filter);
+                let item = (number % different_items).to_le_bytes();
+                match filter.insert_item(&item, ANY) {
+                    Ok(()) => assert!(filter.items(0) <= filter.limit()),
+                    Err(error) => {
+                        assert_eq!((error, saved(&filter)), (Error::Full, before));
+                        failed += 1;
+                        if failed > 20 {
+                            break;
+                        }
+                    }
+                }
+            }
+            let is_full = filter.items(0) == filter.limit();
+            assert!(failed > 20, "{bucket_size}");
+            assert_eq!(is_full, different_items == 5000, "{bucket_size}");
+        }
+    }
+}
+
+#[test]
+fn several_items_have_the_results_of_single_ones() {
+    // Large enough that blocks are prefetched.
+    let (mut one, mut many) = (set(600_000, 0.01, 2, 10), set(600_000, 0.01, 2, 10));
+    let (mut ones, mut manys) = (multiset(600_000, 2, 1, 10), multiset(600_000, 2, 1, 10));
+    for pane in 0..3u64 {
+        for length in [0u64, 1, 15, 16, 17, 100] {
+            let items: Vec<_> = (0..length)
+                .map(|n| (n * (pane + 1) / 2 + length).to_le_bytes())
+                .collect();
+            let slices = || items.iter().map(|item| &item[..]);
+            for filter in [&mut one, &mut many] {
+                filter.advance(pane);
+            }
+            for filter in [&mut ones, &mut manys] {
+                filter.advance(pane);
+            }
+            let mut results = Vec::new();
+            many.add_each(slices(), ANY, |result| results.push(result));
+            assert_eq!(
+                results,
+                slices().map(|item| one.add(item, ANY)).collect::<Vec<_>>()
+            );
+            let mut results = Vec::new();
+            manys.insert_each(slices(), ANY, |result| results.push(result));
+            assert_eq!(
+                results,
+                slices()
+                    .map(|item| ones.insert_item(item, ANY))
+                    .collect::<Vec<_>>()
+            );
+            let mut results = Vec::new();
+            manys.insert_unique_each(slices(), ANY, |result| results.push(result));
+            assert_eq!(
+                results,
+                slices()
+                    .map(|item| ones.insert_unique(item, ANY))
+                    .collect::<Vec<_>>()
+            );
+            for current in [0, 5, 12] {
+                let mut results = Vec::new();
+                many.contains_each(slices(), current, |found| results.push(found));
+                assert_eq!(
+                    results,
+                    slices()
+                        .map(|item| one.contains(item, current))
+                        .collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+    assert!(one == many && ones == manys);
+}

@@ -1,0 +1,244 @@
+//! What BF commands do with the items of a window.
+
+use super::filter::Filter;
+use super::logged_commands;
+use crate::support::resp::Reply;
+
+fn numbers(range: std::ops::Range<u64>) -> String {
+    let numbers: Vec<_> = range.map(|number| number.to_string()).collect();
+    numbers.join(" ")
+}
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+#[test]
+fn an_addition_refreshes_the_item() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    assert_eq!(filter.integers("BF.MADD k a b a"), [1, 1, 0]);
+    filter.at(3);
+    assert_eq!(filter.call("BF.ADD k a"), Reply::Integer(0));
+    filter.at(5);
+    // The addition of b is more than four seconds ago, the last one of a is not.
+    assert_eq!(filter.integers("BF.MEXISTS k a b"), [1, 0]);
+    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(1));
+    assert_eq!(filter.integers("BF.INSERT k ITEMS a b"), [0, 1]);
+    filter.at(9);
+    assert_eq!(filter.integers("BF.MEXISTS k a b"), [1, 1]);
+    filter.at(10);
+    assert_eq!(filter.integers("BF.MEXISTS k a b"), [0, 0]);
+    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(0));
+}
+
+/// The documented way to count the time from the first addition: a script that adds only what does not exist.
+#[test]
+fn a_script_adds_without_a_refresh() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    let script = "if redis.call('BF.EXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end \
+                  return redis.call('BF.ADD', KEYS[1], ARGV[1])";
+    let add = |filter: &mut Filter| filter.connection.send(&["EVAL", script, "1", "k", "a"]);
+    assert_eq!(add(&mut filter), Reply::Integer(1));
+    filter.at(4);
+    assert_eq!(add(&mut filter), Reply::Integer(0));
+    filter.at(5);
+    assert_eq!(add(&mut filter), Reply::Integer(1));
+}
+
+#[test]
+fn additions_are_replicated_if_they_change_the_filter() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    filter.call("BF.ADD k a");
+    // These change nothing.
+    filter.call("BF.ADD k a");
+    filter.call("BF.MADD k a a");
+    filter.call("BF.INSERT k ITEMS a");
+    filter.at(1);
+    filter.call("BF.MADD k a a");
+    filter.call("BF.ADD k a");
+    let mut commands = logged_commands(&filter.server);
+    commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
+    assert_eq!(
+        commands,
+        [
+            "BF.RESERVE k 1e-9 100 EXPANSION 2 WINDOW 4000 PANES 4",
+            "SKETCH.ADVANCE k 1000",
+            "BF.ADD k a",
+            "SKETCH.ADVANCE k 1001",
+            "BF.MADD k a a",
+        ]
+    );
+}
+
+#[test]
+fn insert_creates_a_window_and_ignores_the_option_for_an_existing_key() {
+    let mut filter = Filter::new("BF.RESERVE k 0.01 100");
+    let insert = "BF.INSERT new NONSCALING WINDOW 8000 CAPACITY 50 ERROR 0.002 ITEMS a";
+    assert_eq!(filter.integers(insert), [1]);
+    filter.call("BF.INSERT plain ITEMS a");
+    let name = filter.server.setting("sketch-windows");
+    filter.call(&format!("CONFIG SET {name} no"));
+    // The window is not used, so it is not refused. Only an invalid one is.
+    for key in ["k", "new", "plain"] {
+        let before = filter.call(&format!("SKETCH.WINDOW {key}"));
+        let insert = format!("BF.INSERT {key} WINDOW 9000 PANES 3 ITEMS x");
+        assert_eq!(filter.integers(&insert), [1], "{key}");
+        let after = filter.call(&format!("SKETCH.WINDOW {key}"));
+        assert_eq!(before.field("window"), after.field("window"), "{key}");
+        let invalid = filter.call(&format!("BF.INSERT {key} WINDOW 0 ITEMS x"));
+        let text = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
+        assert_eq!(invalid, error(text), "{key}");
+    }
+    assert_eq!(
+        filter.call("BF.INSERT other WINDOW 9000 ITEMS x"),
+        error("ERR sketches with a window are disabled (sketch-windows)")
+    );
+    assert_eq!(
+        filter.call("BF.INSERT other NOCREATE WINDOW 9000 ITEMS x"),
+        error("ERR not found")
+    );
+    let mut commands = logged_commands(&filter.server);
+    commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
+    assert_eq!(
+        commands[2..],
+        [
+            "BF.RESERVE new 2e-3 50 NONSCALING WINDOW 8000 PANES 12",
+            // A pane of 667 ms.
+            "SKETCH.ADVANCE new 1499",
+            "BF.MADD new a",
+            "BF.RESERVE plain 1e-2 100 EXPANSION 2",
+            "BF.INSERT plain ITEMS a",
+            "BF.MADD k x",
+            "BF.MADD new x",
+            // Without the option, which RedisBloom does not accept.
+            "BF.MADD plain x",
+        ]
+    );
+}
+
+/// The capacity fits in a window, whatever the pane. Beyond it, the filter grows, and forgets nothing.
+#[test]
+fn growth_beyond_the_capacity_forgets_nothing() {
+    for parameters in [
+        "0.001 1000",
+        "0.001 1000 EXPANSION 1",
+        "0.001 10 EXPANSION 4",
+    ] {
+        let mut filter = Filter::new(&format!("BF.RESERVE k {parameters}"));
+        for second in 0..5u64 {
+            filter.at(second);
+            filter.call(&format!(
+                "BF.MADD k {}",
+                numbers(second * 500..(second + 1) * 500)
+            ));
+        }
+        let grown = filter.call("BF.INFO k FILTERS");
+        assert!(grown.items().and_then(|items| items[0].integer()) > Some(1));
+        for second in 5..9u64 {
+            let live = (second - 4) * 500..2500;
+            let count = live.end - live.start;
+            filter.at(second);
+            let found = filter.integers(&format!("BF.MEXISTS k {}", numbers(live)));
+            assert_eq!(
+                found.iter().sum::<i64>(),
+                count as i64,
+                "{parameters} {second}"
+            );
+            // Few of the items share an entry with another.
+            let card = filter.call("BF.CARD k").integer().expect("a number") as u64;
+            assert!(
+                (count - 20..=count).contains(&card),
+                "{parameters} {second}"
+            );
+        }
+        filter.at(20);
+        filter.call("BF.ADD k a");
+        assert_eq!(filter.integers("BF.INFO k FILTERS"), [1], "{parameters}");
+    }
+}
+
+#[test]
+fn a_full_filter_accepts_items_when_others_expire() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100 NONSCALING");
+    // 100 items per window of four panes are 125 at the end of the pane.
+    let added = filter.call(&format!("BF.MADD k {}", numbers(0..200)));
+    let added = added.items().expect("an array");
+    assert!(added.len() > 100 && added.len() < 200, "{}", added.len());
+    let (last, first) = added.split_last().expect("items");
+    assert!(first.iter().all(|reply| reply == &Reply::Integer(1)));
+    let full = error("ERR non scaling filter is full");
+    assert_eq!(last, &full);
+    assert_eq!(filter.call("BF.ADD k new"), full);
+    // A refresh needs no room.
+    filter.at(4);
+    assert_eq!(filter.integers("BF.MADD k 0 1 2"), [0, 0, 0]);
+    assert_eq!(filter.call("BF.ADD k new"), full);
+    filter.at(5);
+    assert_eq!(filter.call("BF.ADD k new"), Reply::Integer(1));
+    assert_eq!(filter.call("BF.CARD k"), Reply::Integer(4));
+    assert_eq!(
+        filter.call("BF.INFO k EXPANSION").items(),
+        Some(&[Reply::Null('$')][..])
+    );
+}
+
+#[test]
+fn filters_with_a_window_cannot_be_merged() {
+    let mut filter = Filter::new("BF.RESERVE k 0.01 100");
+    filter.call("BF.RESERVE plain 0.01 100");
+    let refused = error("ERR filters with a window cannot be merged");
+    for merge in [
+        "BF.MERGE k 1 plain",
+        "BF.MERGE k 1 k",
+        "BF.MERGE k 1 missing",
+        "BF.MERGE plain 1 k",
+        "BF.MERGE plain 2 plain k",
+        "BF.MERGE new 1 k",
+        "BF.MERGE new 2 plain k",
+    ] {
+        assert_eq!(filter.call(merge), refused, "{merge}");
+    }
+    for merge in ["BF.MERGE new 2 missing k", "BF.MERGE plain 2 missing k"] {
+        assert_eq!(filter.call(merge), error("ERR not found"), "{merge}");
+    }
+    assert_eq!(filter.call("EXISTS new missing"), Reply::Integer(0));
+}
+
+/// A write that removes a large sub-filter does not free it at once: each later write frees a part.
+#[test]
+fn later_writes_free_a_large_sub_filter() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 300000 EXPANSION 1");
+    for first in (0..700_000).step_by(10_000) {
+        filter.call(&format!("BF.MADD k {}", numbers(first..first + 10_000)));
+    }
+    let bytes = |filter: &Filter| filter.server.info_number("bf_bloom_window_bytes");
+    let full = bytes(&filter);
+    assert_eq!(filter.field("BF.INFO k", "Number of filters"), 2);
+    filter.at(5);
+    filter.call("BF.ADD k 1");
+    assert_eq!(filter.field("BF.INFO k", "Number of filters"), 1);
+    assert!(bytes(&filter) > full * 3 / 4);
+    let mut before = bytes(&filter);
+    let mut writes = 0;
+    while before > full * 11 / 20 {
+        filter.call("BF.ADD k 1");
+        // The allocator has few sizes for large blocks, so a write can free nothing or a few parts.
+        let after = bytes(&filter);
+        assert!(
+            after <= before && before - after < 600_000,
+            "{before} {after}"
+        );
+        before = after;
+        writes += 1;
+    }
+    assert!(writes > 5, "{writes}");
+    for _ in 0..5 {
+        filter.call("BF.ADD k 1");
+    }
+    let after = bytes(&filter);
+    filter.call("BF.ADD k 1");
+    assert_eq!(bytes(&filter), after);
+    assert!(filter.call("DEBUG RELOAD").is_ok());
+    assert_eq!(filter.integers("BF.MEXISTS k 1 2"), [1, 0]);
+    assert!(bytes(&filter) <= after);
+}

@@ -1,0 +1,243 @@
+//! What CF commands do with the occurrences of items in a window.
+
+use super::filter::Filter;
+use super::start;
+use crate::families::{Family, dump};
+use crate::support::resp::Reply;
+use crate::support::server::Server;
+
+#[test]
+fn count_and_del_use_the_live_occurrences_and_del_the_oldest() {
+    let mut filter = Filter::new("CF.RESERVE k 100");
+    for second in [0, 2, 2, 4] {
+        filter.at(second);
+        assert_eq!(filter.integer("CF.ADD k a"), 1);
+    }
+    assert_eq!(filter.integer("CF.COUNT k a"), 4);
+    // The occurrence of second 0 is in the oldest live pane.
+    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    assert_eq!(filter.integer("CF.COUNT k a"), 3);
+    filter.at(5);
+    assert_eq!(filter.integer("CF.COUNT k a"), 3);
+    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    // One of second 2 and that of second 4 remain.
+    filter.at(7);
+    assert_eq!(filter.integer("CF.COUNT k a"), 1);
+    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    assert_eq!(filter.integer("CF.COUNT k a"), 0);
+    assert_eq!(filter.integer("CF.DEL k a"), 0);
+    assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 3);
+    assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 0);
+}
+
+#[test]
+fn del_of_an_expired_item_deletes_nothing() {
+    let mut filter = Filter::new("CF.RESERVE k 100");
+    assert_eq!(filter.integer("CF.ADD k a"), 1);
+    filter.at(5);
+    assert_eq!(filter.integer("CF.EXISTS k a"), 0);
+    assert_eq!(filter.integer("CF.DEL k a"), 0);
+    assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 0);
+    let deleted = |server: &Server| server.info_number("bf_cuckoo_window_items_deleted");
+    assert_eq!(deleted(&filter.server), 0);
+    assert_eq!(filter.integer("CF.ADD k a"), 1);
+    assert_eq!(filter.integer("CF.DEL k a"), 1);
+    assert_eq!(deleted(&filter.server), 1);
+    assert_eq!(filter.server.info_number("bf_cuckoo_items_deleted"), 0);
+}
+
+#[test]
+fn addnx_and_insertnx_do_not_refresh() {
+    let mut filter = Filter::new("CF.RESERVE k 100");
+    assert_eq!(filter.integer("CF.ADDNX k a"), 1);
+    assert_eq!(filter.integers("CF.INSERTNX k ITEMS b c"), [1, 1]);
+    filter.at(3);
+    assert_eq!(filter.integer("CF.ADDNX k a"), 0);
+    assert_eq!(filter.integers("CF.INSERTNX k ITEMS a b d"), [0, 0, 1]);
+    filter.at(5);
+    assert_eq!(filter.integers("CF.MEXISTS k a b c d"), [0, 0, 0, 1]);
+    // They have expired, so they are added again.
+    assert_eq!(filter.integers("CF.INSERTNX k ITEMS a b d d"), [1, 1, 0, 0]);
+    filter.at(8);
+    assert_eq!(filter.integers("CF.MEXISTS k a b c d"), [1, 1, 0, 0]);
+}
+
+#[test]
+fn compact_frees_expired_slots_and_empty_sub_filters() {
+    let mut filter = Filter::new("CF.RESERVE k 100 EXPANSION 2");
+    let items: Vec<String> = (0..2000).map(|item| item.to_string()).collect();
+    filter.call(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
+    assert!(filter.field("CF.INFO k", "Number of filters") > 2);
+    assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 2000);
+    let bytes = |server: &Server| server.info_number("bf_cuckoo_window_bytes");
+    let full = bytes(&filter.server);
+    filter.at(5);
+    // Reads free nothing.
+    assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 0);
+    assert_eq!(bytes(&filter.server), full);
+    // The sub-filters are removed by the advance.
+    assert!(filter.call("CF.COMPACT k").is_ok());
+    assert_eq!(filter.field("CF.INFO k", "Number of filters"), 0);
+    assert!(bytes(&filter.server) * 4 < full);
+    // Expired slots in a sub-filter with live items.
+    filter.call("CF.INSERT k ITEMS a b c d");
+    filter.at(8);
+    filter.call("CF.INSERT k ITEMS e");
+    filter.at(10);
+    let compactions = |server: &Server| server.info_number("bf_cuckoo_window_compactions");
+    let before = compactions(&filter.server);
+    assert!(filter.call("CF.COMPACT k").is_ok());
+    assert_eq!(compactions(&filter.server), before + 1);
+    // Nothing is left to do.
+    assert!(filter.call("CF.COMPACT k").is_ok());
+    assert_eq!(compactions(&filter.server), before + 1);
+    assert_eq!(filter.integers("CF.MEXISTS k a b c d e"), [0, 0, 0, 0, 1]);
+    // A compaction resets the count of deletions.
+    assert_eq!(filter.integer("CF.DEL k e"), 1);
+    assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 1);
+    assert!(filter.call("CF.COMPACT k").is_ok());
+    assert_eq!(filter.field("CF.INFO k", "Number of items deleted"), 0);
+}
+
+#[test]
+fn growth_beyond_the_capacity_forgets_nothing() {
+    for parameters in [
+        "50",
+        "50 EXPANSION 2 BUCKETSIZE 4",
+        "64 BUCKETSIZE 1 EXPANSION 1",
+    ] {
+        let mut filter = Filter::new(&format!("CF.RESERVE k {parameters}"));
+        let growths = filter.server.info_number("bf_cuckoo_window_growths");
+        for second in 0..5u64 {
+            filter.at(second);
+            let items: Vec<_> = (second * 200..(second + 1) * 200)
+                .map(|n| n.to_string())
+                .collect();
+            let added = filter.integers(&format!("CF.INSERT k ITEMS {}", items.join(" ")));
+            assert_eq!(added, [1; 200], "{parameters}");
+        }
+        let growths = filter.server.info_number("bf_cuckoo_window_growths") - growths;
+        assert_eq!(
+            growths,
+            filter.field("CF.INFO k", "Number of filters") - 1,
+            "{parameters}"
+        );
+        for second in 5..10u64 {
+            filter.at(second);
+            // What was added in the window and in the current pane is live.
+            let live: Vec<_> = ((second - 4) * 200..1000).map(|n| n.to_string()).collect();
+            if live.is_empty() {
+                break;
+            }
+            let found = filter.integers(&format!("CF.MEXISTS k {}", live.join(" ")));
+            assert!(
+                found.iter().all(|&found| found == 1),
+                "{parameters}, {second}"
+            );
+            assert_eq!(
+                filter.field("CF.INFO k", "Number of items inserted"),
+                live.len() as i64
+            );
+        }
+    }
+}
+
+/// A filter that does not grow refuses items until others expire.
+#[test]
+fn a_full_filter_accepts_items_when_others_expire() {
+    let mut filter = Filter::new("CF.RESERVE k 100 EXPANSION 0");
+    let mut added = 0;
+    let refused = loop {
+        match filter.call(&format!("CF.ADD k {added}")) {
+            Reply::Integer(1) => added += 1,
+            reply => break reply,
+        }
+    };
+    assert_eq!(refused, Reply::Error(b"Filter is full".to_vec()));
+    let again = format!("CF.INSERT k ITEMS {added} {added}");
+    assert_eq!(filter.integers(&again), [-1, -1]);
+    let live = filter.field("CF.INFO k", "Number of items inserted");
+    assert!(live >= 100 && live == added, "{live}");
+    filter.at(4);
+    assert_eq!(filter.integers(&again), [-1, -1]);
+    filter.at(5);
+    assert_eq!(filter.integers(&again), [1, 1]);
+    assert_eq!(filter.field("CF.INFO k", "Number of items inserted"), 2);
+}
+
+/// The other commands of the family create and change keys without a window as before.
+#[test]
+fn other_commands_create_no_window() {
+    let server = start(&[]);
+    for (number, command) in [
+        "CF.ADD KEY a",
+        "CF.ADDNX KEY a",
+        "CF.INSERT KEY ITEMS a",
+        "CF.INSERTNX KEY ITEMS a",
+        "CF.RESERVE KEY 100",
+        // Without WINDOW, PANES is ignored, as any other argument.
+        "CF.RESERVE KEY 100 PANES 5",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let key = format!("k{number}");
+        server.call(&command.replace("KEY", &key));
+        let reply = server.call(&format!("TYPE {key}"));
+        assert_eq!(reply.text(), Some(&b"MBbloomCF"[..]), "{command}");
+    }
+}
+
+/// The options of CF.RESERVE have any order.
+#[test]
+fn the_window_is_an_option_at_any_position() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for options in [
+        "WINDOW 4000 PANES 4 BUCKETSIZE 3 MAXITERATIONS 7 EXPANSION 5",
+        "EXPANSION 5 window 4000 BUCKETSIZE 3 panes 4 MAXITERATIONS 7",
+        "PANES 4 EXPANSION 5 MAXITERATIONS 7 BUCKETSIZE 3 WINDOW 4000",
+    ] {
+        connection.call("DEL k");
+        let reply = connection.call(&format!("CF.RESERVE k 100 {options}"));
+        assert!(reply.is_ok(), "{options}: {reply}");
+        let window = connection.call("SKETCH.WINDOW k");
+        assert_eq!(window.field("panes"), Some(&Reply::Integer(4)), "{options}");
+        let info = connection.call("CF.INFO k");
+        for (field, number) in [
+            ("Bucket size", 3),
+            ("Max iterations", 7),
+            ("Expansion rate", 5),
+            ("Number of filters", 1),
+        ] {
+            assert_eq!(
+                info.field(field),
+                Some(&Reply::Integer(number)),
+                "{options}"
+            );
+        }
+        let exists = connection.call(&format!("CF.RESERVE k 100 {options}"));
+        assert_eq!(exists, Reply::Error(b"ERR item exists".to_vec()));
+    }
+}
+
+/// An empty filter is copied with all its parameters.
+#[test]
+fn an_empty_filter_has_a_header_and_chunks() {
+    let mut filter = Filter::new("CF.RESERVE k 100");
+    let family = Family::of("cf");
+    let mut copy = filter.server.resp2();
+    let chunks = family.copy_in_chunks(&mut filter.connection, "k", &mut copy, "copy");
+    assert!(chunks > 1);
+    let expected = dump(&mut filter.connection, "k");
+    assert_eq!(dump(&mut filter.connection, "copy"), expected);
+    let header = family.chunks(&mut filter.connection, "k").remove(0).1;
+    for (chunk, text) in [
+        (&header[..header.len() - 1], "Couldn't create filter!"),
+        (&header[..30], "Couldn't create filter!"),
+        (&header[1..], "Invalid header"),
+    ] {
+        let reply = family.load(&mut filter.connection, "new", 1, chunk);
+        assert_eq!(reply, Reply::Error(text.as_bytes().to_vec()));
+    }
+}
