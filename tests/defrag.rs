@@ -49,9 +49,21 @@ fn number(server: &Server, field: &str) -> f64 {
         .unwrap_or_else(|| panic!("no number {field} in INFO"))
 }
 
-/// Ratio of the allocator's active to allocated memory; 1 means no fragmentation.
+/// Ratio of the allocator's active to allocated memory; 1 means no fragmentation. The server updates it every 100 ms.
 fn fragmentation(server: &Server) -> f64 {
     number(server, "allocator_frag_ratio")
+}
+
+/// Waits until fragmentation is above `min`, and until an update no longer changes it: the ratio at an earlier update,
+/// between two deletions, can be far lower. Returns the ratio.
+fn wait_for_fragmentation(server: &mut Server, min: f64) -> f64 {
+    let mut last = 0.0;
+    server.wait_until("fragmentation", |server| {
+        let earlier = std::mem::replace(&mut last, fragmentation(server));
+        std::thread::sleep(Duration::from_millis(500));
+        last > min && last == earlier
+    });
+    last
 }
 
 fn run(connection: &mut Connection, command: &str) {
@@ -89,9 +101,7 @@ fn defragmentation_moves_keys_of_every_type_without_changing_them() {
         let mut connection = server.resp2();
         fragment(&mut connection, of);
         let before = State::of(&mut connection);
-        // The server updates the ratio periodically.
-        server.wait_until("fragmentation", |server| fragmentation(server) > 1.3);
-        let fragmented = fragmentation(&server);
+        let fragmented = wait_for_fragmentation(&mut server, 1.3);
         let stats = server.call("INFO bf_stats");
 
         set_defragmentation(&server, "yes");
@@ -181,8 +191,7 @@ fn defragmentation_moves_large_keys_in_steps() {
     }
     let before = State::of(&mut connection);
     replica.replicate(&server);
-    server.wait_until("fragmentation", |server| fragmentation(server) > 1.2);
-    let fragmented = fragmentation(&server);
+    let fragmented = wait_for_fragmentation(&mut server, 1.2);
     // Small steps: 1 to 2 % of CPU time.
     for setting in ["active-defrag-cycle-min 1", "active-defrag-cycle-max 2"] {
         assert!(connection.call(&format!("CONFIG SET {setting}")).is_ok());
