@@ -48,14 +48,14 @@ impl Row {
 pub fn all(sizes: Sizes) -> Value {
     let mut rows = Vec::new();
     for panes in [12, 96] {
-        rows.push(window_filter(sizes.large, panes));
-        rows.push(ring_of_bloom_filters(sizes.large, panes));
+        rows.push(window_filter(sizes.medium, panes));
+        rows.push(ring_of_bloom_filters(sizes.medium, panes));
         rows.push(age_partitioned(panes));
     }
-    rows.push(rotating_bloom_filters(sizes.large));
+    rows.push(rotating_bloom_filters(sizes.medium));
     rows.push(sorted_set());
     let rows: Vec<Value> = rows.iter().map(Row::to_json).collect();
-    json!({"error_rate": percent(ERROR_RATE), "items": sizes.large, "rows": rows})
+    json!({"error_rate": percent(ERROR_RATE), "items": sizes.medium, "rows": rows})
 }
 
 /// ns per look-up of the items `0..items` in random order, and of absent items.

@@ -22,7 +22,10 @@ pub struct Sizes {
     pub additions: u64,
     /// Items per window of the churns.
     pub items: u64,
-    /// Items per window of the large filters.
+    /// Items per window of the filters that are filled in steps or compared with other structures: larger than the
+    /// caches.
+    pub medium: u64,
+    /// Items per window of the filters whose longest operations are measured.
     pub large: u64,
 }
 
@@ -32,6 +35,7 @@ impl Sizes {
         Self {
             additions,
             items: 1_000_000,
+            medium: 10_000_000,
             large: 52_000_000,
         }
     }
@@ -41,6 +45,7 @@ impl Sizes {
         Self {
             additions: 0,
             items: 20_000,
+            medium: 100_000,
             large: 200_000,
         }
     }
@@ -50,7 +55,7 @@ impl Sizes {
 pub fn all(sizes: Sizes) -> (Vec<Figure>, Value) {
     let mut figures = Vec::new();
     for (error_rate, panes, max_bits) in CASES {
-        figures.push(memory(sizes.large, error_rate, panes, max_bits));
+        figures.push(memory(sizes.medium, error_rate, panes, max_bits));
         figures.extend(churn::steady(sizes, error_rate, panes));
         figures.push(churn::burst(sizes.items, error_rate, panes));
         figures.extend(churn::overload(sizes.items, error_rate, panes));

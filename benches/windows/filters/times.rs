@@ -17,7 +17,7 @@ const LOADS: [u64; 5] = [50, 80, 90, 95, 100];
 /// The time per addition while a filter is filled to each load, in ns: of the last items before it.
 pub fn by_load(sizes: Sizes) -> Vec<Value> {
     let mut rows = Vec::new();
-    for items in [sizes.items, sizes.large] {
+    for items in [sizes.items, sizes.medium] {
         for (error_rate, panes, _) in CASES {
             let mut times = [f64::INFINITY; LOADS.len()];
             for _ in 0..ROUNDS {
