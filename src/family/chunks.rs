@@ -3,7 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
-use crate::server::key::{Either, ReadKey, Slot, WriteKey, for_either};
+use crate::server::key::{AnyWriteKey, Either, ReadKey, Slot, WriteKey, for_either};
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Windowed;
@@ -21,6 +21,14 @@ pub trait Chunked: DataType {
     /// The keyspace event of LOADCHUNK.
     const LOADCHUNK_EVENT: &'static CStr;
 
+    /// Checks a new value against a limit of the type.
+    ///
+    /// # Errors
+    /// If the value is above the limit.
+    fn check_limit(&self, _call: &Call<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The error for an invalid chunk.
     #[must_use]
     fn chunk_error(error: ChunkError) -> &'static CStr {
@@ -37,7 +45,11 @@ pub fn scandump<P: Chunked, W: Chunked>(call: &mut Call<'_>) -> Result<(), Error
     for_either!(call.read_either::<P, W>(1), key => reply_chunk(call, &key))
 }
 
-fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
+/// Replies with the chunk at the iterator in argument 2.
+///
+/// # Errors
+/// Those of SCANDUMP.
+pub fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let value = key.get().or_missing(T::NOT_FOUND)?;
     let iterator = call.arg(2).integer();
     let iterator = iterator.ok_or(c"Second argument must be numeric")?;
@@ -59,32 +71,50 @@ fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), 
 /// a new key has.
 pub fn loadchunk<P: Chunked, W: Chunked + Windowed>(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = load_iterator(call)?;
-    for_either!(open_for_load::<P, W>(call, iterator), key => load_chunk(call, key, iterator))
+    let key = open_for_load::<P, W>(call, call.write_any(1), iterator);
+    for_either!(key, key => load_chunk(call, key, iterator))
 }
 
-/// Opens the key of a LOADCHUNK for a type without windows, or for its counterpart with windows. The header decides which
+/// The key of a LOADCHUNK, for a type without windows, or for its counterpart with windows. The header decides which
 /// type a new key has.
 pub fn open_for_load<P: DataType, W: DataType + Windowed>(
     call: &Call<'_>,
+    key: AnyWriteKey,
     iterator: i64,
 ) -> Either<WriteKey<P>, WriteKey<W>> {
-    let key = call.write_any(1);
-    let is_windowed = match key.is_missing() {
-        true => iterator == 1 && call.arg(3).bytes().starts_with(&W::HEADER_MARK),
-        false => key.holds(W::registration()),
-    };
-    match is_windowed {
+    match is_load_of::<W>(call, &key, iterator, &W::HEADER_MARK) {
         true => Either::Windowed(key.typed(call)),
         false => Either::Plain(key.typed(call)),
     }
 }
 
-fn load_iterator(call: &Call<'_>) -> Result<i64, Error> {
+/// Whether a LOADCHUNK is for a value of type `T`: the type of the key, or of the header that creates the key.
+pub fn is_load_of<T: DataType>(
+    call: &Call<'_>,
+    key: &AnyWriteKey,
+    iterator: i64,
+    header_mark: &[u8],
+) -> bool {
+    match key.is_missing() {
+        true => iterator == 1 && call.arg(3).bytes().starts_with(header_mark),
+        false => key.holds(T::registration()),
+    }
+}
+
+/// The iterator of a LOADCHUNK, argument 2.
+///
+/// # Errors
+/// If it is not an integer.
+pub fn load_iterator(call: &Call<'_>) -> Result<i64, Error> {
     let iterator = call.arg(2).integer();
     Ok(iterator.ok_or(c"ERR Second argument must be numeric")?)
 }
 
-fn load_chunk<T: Chunked>(
+/// Loads the chunk in argument 3.
+///
+/// # Errors
+/// Those of LOADCHUNK.
+pub fn load_chunk<T: Chunked>(
     call: &mut Call<'_>,
     mut key: WriteKey<T>,
     iterator: i64,
@@ -97,8 +127,9 @@ fn load_chunk<T: Chunked>(
                 None => call.allows_bytes(bytes),
                 Some(_) => call.allows_with_copy(bytes),
             };
-            let value = T::from_header(chunk, Budget::new(&allows));
-            Some(key.create(value.map_err(|_| BAD_DATA)?)?)
+            let value = T::from_header(chunk, Budget::new(&allows)).map_err(|_| BAD_DATA)?;
+            value.check_limit(call)?;
+            Some(key.create(value)?)
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),
         Slot::Found(value) => {

@@ -21,6 +21,10 @@ impl Emit for Recorder {
         let command = command.to_str().expect("ASCII").to_owned();
         self.0.push((command, number, bytes.to_vec()));
     }
+
+    fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
+        self.emit(command, 0, payload);
+    }
 }
 
 /// The value that the emitted commands create.

@@ -31,6 +31,9 @@ pub trait Emit {
     /// Emits `command key number bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
     /// (time to live, payload) have this form.
     fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
+
+    /// Emits `command key payload`.
+    fn emit_payload(&mut self, command: &CStr, payload: &[u8]);
 }
 
 impl Emit for AofWriter {
@@ -53,11 +56,26 @@ impl Emit for AofWriter {
             );
         }
     }
+
+    fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
+        fault::point("aof_rewrite first");
+        // SAFETY: the format takes the key and a buffer with its length, in this order; both live until the return.
+        unsafe {
+            api!(RedisModule_EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"sb".as_ptr(),
+                self.key,
+                payload.as_ptr(),
+                payload.len(),
+            );
+        }
+    }
 }
 
-/// Emits the commands that recreate a value: one RESTORE if its payload has at most `max_restore_bytes`
-/// ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or if the value has no header;
-/// otherwise LOADCHUNK for the header and each chunk.
+/// Emits the commands that recreate a value: the type's [`DataType::PAYLOAD_COMMAND`] or one RESTORE if the payload has at
+/// most `max_restore_bytes` ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or RESTORE if
+/// the value has no header; otherwise LOADCHUNK for the header and each chunk.
 ///
 /// # Errors
 /// [`OutOfMemory`] if there is no memory for the payload and the header. Then nothing was emitted.
@@ -66,6 +84,15 @@ pub fn rewrite<T: DataType>(
     out: &mut impl Emit,
     max_restore_bytes: u64,
 ) -> Result<(), OutOfMemory> {
+    if let Some(command) = T::PAYLOAD_COMMAND {
+        if (command.payload_bytes)(value) <= max_restore_bytes
+            && let Ok(payload) = (command.payload)(value)
+        {
+            out.emit_payload(command.name, &payload);
+            return Ok(());
+        }
+        return rewrite_in_chunks(value, out);
+    }
     let bytes = value.payload_bytes();
     if bytes <= max_restore_bytes || !value.has_header() {
         match payload(value, bytes) {
@@ -77,6 +104,10 @@ pub fn rewrite<T: DataType>(
             Err(_) => {}
         }
     }
+    rewrite_in_chunks(value, out)
+}
+
+fn rewrite_in_chunks<T: DataType>(value: &T, out: &mut impl Emit) -> Result<(), OutOfMemory> {
     out.emit(T::LOADCHUNK, 1, &value.header()?);
     let mut iterator = 1;
     while let Some((next, chunk)) = value.chunk(iterator, CHUNK_BYTES) {

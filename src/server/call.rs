@@ -128,6 +128,15 @@ impl<'a> Call<'a> {
         self.args.get(first..).unwrap_or(&[]).iter().copied()
     }
 
+    /// Random bytes from the server.
+    #[must_use]
+    pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        // SAFETY: the buffer has N bytes.
+        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        bytes
+    }
+
     fn flags(&self) -> c_int {
         // SAFETY: the context is the running command's.
         unsafe { api!(RedisModule_GetContextFlags)(self.ctx) }

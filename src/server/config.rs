@@ -20,18 +20,22 @@ pub enum Rejection {
     Invalid,
     /// It is outside this range, which is written as `[1, 255]`.
     OutOfRange(String),
+    /// Another reason, which is the whole text of the error.
+    Because(String),
 }
 
 /// What CONFIG GET shows for an accepted text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accepted {
     /// The text itself.
     AsGiven,
     /// Another text, because the value was capped.
     Instead(&'static str),
+    /// The number in decimal digits.
+    Number(i64),
 }
 
-/// A setting.
+/// A setting. A literal ends with `..Setting::TEMPLATE`.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name.
@@ -45,6 +49,48 @@ pub struct Setting {
     /// Checks a text against the values of other settings. Called before `set`. During loading it is called after all
     /// settings are set, because they are set one at a time in any order.
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
+    /// Whether its name has the module's prefix on all servers.
+    pub always_prefixed: bool,
+    /// A line for the log if the setting is not the default when the module is loaded.
+    pub notice: Option<&'static str>,
+}
+
+impl Setting {
+    /// A setting that accepts every text.
+    pub const TEMPLATE: Self = Self {
+        name: c"",
+        old_name: None,
+        default: c"",
+        set: |_| Ok(Accepted::AsGiven),
+        fits: |_| Ok(()),
+        always_prefixed: false,
+        notice: None,
+    };
+}
+
+/// Parses `yes` or `no` and stores it: the `set` of boolean settings.
+///
+/// # Errors
+/// [`Rejection::Invalid`] for another text.
+pub fn store_boolean(text: Argument<'_>, value: &AtomicBool) -> Result<Accepted, Rejection> {
+    store_choice(text, ["no", "yes"], value)
+}
+
+/// Parses one of two words, in upper or lower case, and stores whether it is the second: the `set` of settings with two
+/// values.
+///
+/// # Errors
+/// [`Rejection::Invalid`] for another text.
+pub fn store_choice(
+    text: Argument<'_>,
+    words: [&'static str; 2],
+    value: &AtomicBool,
+) -> Result<Accepted, Rejection> {
+    let Some(index) = words.iter().position(|word| text.is(word)) else {
+        return Err(Rejection::Invalid);
+    };
+    value.store(index == 1, Ordering::Relaxed);
+    Ok(Accepted::Instead(words[index]))
 }
 
 /// Parses an integer in this range.
@@ -91,6 +137,7 @@ fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
         Rejection::OutOfRange(range) => {
             format!("Value for `{name}` must be in the range {range}")
         }
+        Rejection::Because(text) => text.clone(),
     }
 }
 
@@ -109,9 +156,14 @@ impl Shown {
         if LOADED.load(Ordering::Relaxed) {
             (self.setting.fits)(text)?;
         }
+        let number;
         let shown: &[u8] = match (self.setting.set)(text)? {
             Accepted::AsGiven => text.bytes(),
             Accepted::Instead(other) => other.as_bytes(),
+            Accepted::Number(value) => {
+                number = value.to_string();
+                number.as_bytes()
+            }
         };
         // SAFETY: the server may be called; nothing else refers to the old text.
         unsafe {
@@ -188,12 +240,12 @@ pub(super) unsafe fn register(
         }
     }
     let values = take_load_line(shown, args)?;
-    let flags = if prefixed {
-        raw::REDISMODULE_CONFIG_DEFAULT
-    } else {
-        raw::REDISMODULE_CONFIG_UNPREFIXED
-    };
     for (one, value) in shown.iter().zip(values) {
+        let flags = if prefixed || one.setting.always_prefixed {
+            raw::REDISMODULE_CONFIG_DEFAULT
+        } else {
+            raw::REDISMODULE_CONFIG_UNPREFIXED
+        };
         let default = value.as_deref().unwrap_or(one.setting.default);
         // SAFETY: name and default are copied; the data of the callbacks live as long as the process.
         let registered = unsafe {
@@ -231,6 +283,11 @@ pub(super) unsafe fn register(
         let text = unsafe { Argument::new(one.text.load(Ordering::Relaxed)) };
         (one.setting.fits)(text)
             .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
+        if let Some(notice) = one.setting.notice
+            && text.bytes() != one.setting.default.to_bytes()
+        {
+            log::notice(notice);
+        }
     }
     LOADED.store(true, Ordering::Relaxed);
     Ok(())

@@ -11,6 +11,8 @@ use super::save;
 use super::stats::Stats;
 use super::window::Panes;
 use redis_module::raw;
+use roughly_sketch::format::{FormatError, Source};
+use roughly_sketch::memory::OutOfMemory;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -54,12 +56,44 @@ pub trait DataType: Stored + Send + 'static {
 
     /// Access to the panes of a value; `None` for a type without windows.
     const PANES: Option<Panes<Self>> = None;
+    /// A command that recreates a value, which AOF rewrite emits instead of RESTORE.
+    const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = None;
 
     /// The registration of this type: a static that no other type uses.
     fn registration() -> &'static Registration;
 
     /// The parameters that old encoding versions do not store.
     fn defaults() -> Self::Defaults;
+
+    /// Reads the values of an encoding version. `is_limited`: a client sent them with RESTORE, so the limits of this
+    /// server apply.
+    ///
+    /// # Errors
+    /// Those of [`Stored::load`], and values above a limit.
+    fn load_limited(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        _is_limited: bool,
+    ) -> Result<Self, FormatError> {
+        Self::load(source, encoding_version, &Self::defaults())
+    }
+
+    /// Whether active defragmentation moves the values.
+    #[must_use]
+    fn is_defragmented() -> bool {
+        true
+    }
+}
+
+/// A command `name key payload` that recreates a value.
+#[derive(Debug)]
+pub struct PayloadCommand<T> {
+    /// Its name.
+    pub name: &'static CStr,
+    /// The length of the payload in bytes.
+    pub payload_bytes: fn(&T) -> u64,
+    /// The payload.
+    pub payload: fn(&T) -> Result<Vec<u8>, OutOfMemory>,
 }
 
 /// The server's handle of the type; null before it is registered.
@@ -134,7 +168,8 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let mut reader = unsafe { RdbReader::new(io) };
         // The version has ten bits in the type's id, so the conversion does not fail.
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
-        match T::load(&mut reader, version, &T::defaults()) {
+        let is_limited = reader.is_limited();
+        match T::load_limited(&mut reader, version, is_limited) {
             Ok(value) => Box::into_raw(Counted::of_key(value)).cast(),
             Err(error) => {
                 T::registration().stats.count_refused_load();
@@ -236,6 +271,9 @@ unsafe extern "C" fn defragment<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *mut *mut c_void,
 ) -> c_int {
+    if !T::is_defragmented() {
+        return 0;
+    }
     // SAFETY: `value` is the address of the server's pointer to a `Counted<T>` box.
     guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
 }

@@ -13,7 +13,7 @@ pub(super) const SETTINGS: &[Setting] = &[Setting {
     old_name: None,
     default: c"0",
     set: |text| store_integer(text, 0..=i64::MAX, &MAX_BYTES),
-    fits: |_| Ok(()),
+    ..Setting::TEMPLATE
 }];
 
 /// 0: no limit.

@@ -49,6 +49,15 @@ pub const fn data_type<T: DataType>() -> TypeRegistrar {
     }
 }
 
+/// The registrar of `T`, another type of a family. Its fields in INFO have `suffix` after the category of the family.
+#[must_use]
+pub const fn other_type<T: DataType>(suffix: &'static str) -> TypeRegistrar {
+    TypeRegistrar {
+        info_suffix: suffix,
+        ..data_type::<T>()
+    }
+}
+
 /// The registrar of `T`, a type with a window.
 #[must_use]
 pub const fn windowed_type<T: DataType + Windowed>() -> TypeRegistrar {
@@ -71,7 +80,7 @@ pub struct Family {
     /// Its commands.
     pub commands: &'static [Command],
     /// Its settings.
-    pub settings: &'static [Setting],
+    pub settings: &'static [&'static [Setting]],
     /// The counters of its types besides those of all types.
     pub counters: &'static [ExtraCounter],
 }
@@ -194,7 +203,8 @@ impl Module {
         if !all_categories {
             log::notice("this server accepted only some ACL categories: run ACL CAT to list them");
         }
-        let families = self.families.iter().map(|family| family.settings);
+        let families = self.families.iter();
+        let families = families.flat_map(|family| family.settings.iter().copied());
         let settings: Vec<_> = families
             .chain([key_limit::SETTINGS, window::SETTINGS])
             .collect();

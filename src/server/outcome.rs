@@ -16,6 +16,8 @@ pub struct Outcome<'a> {
     name: &'static CStr,
     keyword: Option<&'static CStr>,
     first_item: usize,
+    /// The keyspace event of a new key; `None` if it is that of the command.
+    creation_event: Option<&'static CStr>,
     /// Whether every server accepts the options before the items.
     verbatim: bool,
     added: u64,
@@ -37,6 +39,7 @@ impl<'a> Outcome<'a> {
             name,
             keyword: None,
             first_item,
+            creation_event: None,
             verbatim: true,
             added: 0,
             refused: 0,
@@ -57,6 +60,14 @@ impl<'a> Outcome<'a> {
     #[must_use]
     pub fn keyword(mut self, keyword: &'static CStr) -> Self {
         self.keyword = Some(keyword);
+        self
+    }
+
+    /// Signals another event for a new key, after the event of the command if the command added an item.
+    #[inline]
+    #[must_use]
+    pub fn with_creation_event(mut self, event: Option<&'static CStr>) -> Self {
+        self.creation_event = event;
         self
     }
 
@@ -145,7 +156,12 @@ impl<'a> Outcome<'a> {
             }
         }
         entry.store();
-        if created || self.changed {
+        if self.changed || created && self.creation_event.is_none() {
+            call.signal_changed(1, event);
+        }
+        if let Some(event) = self.creation_event
+            && created
+        {
             call.signal_changed(1, event);
         }
     }

@@ -5,7 +5,7 @@ use super::log::line_of_input;
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::ptr;
 
 /// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read reports whether it failed.
@@ -19,6 +19,20 @@ impl RdbReader {
     /// `io` must be that of the running load callback.
     pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
         Self { io }
+    }
+
+    /// Whether a client sent the values with RESTORE: the server reads no file, and it has no primary whose commands it must
+    /// obey.
+    pub(super) fn is_limited(&self) -> bool {
+        let exempt = raw::REDISMODULE_CTX_FLAGS_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_SLAVE;
+        // SAFETY: the stream is the running callback's; the context lives as long as it.
+        let flags = unsafe {
+            let ctx = api!(RedisModule_GetContextFromIO)(self.io);
+            api!(RedisModule_GetContextFlags)(ctx)
+        };
+        flags & exempt as c_int == 0
     }
 
     fn checked<V>(&self, value: V) -> Result<V, FormatError> {

@@ -5,7 +5,7 @@
 //! replica, and a server that reads the AOF, apply writes to the newest pane, whatever their clocks.
 
 use super::call::{Call, Error};
-use super::config::{Accepted, Rejection, Setting};
+use super::config::{Setting, store_boolean};
 use super::counted::Counted;
 use super::datatype::DataType;
 use super::key::{AnyReadKey, AnyWriteKey};
@@ -21,16 +21,8 @@ pub(super) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-windows",
     old_name: None,
     default: c"yes",
-    set: |text| {
-        let enabled = match () {
-            () if text.is("yes") => true,
-            () if text.is("no") => false,
-            () => return Err(Rejection::Invalid),
-        };
-        ENABLED.store(enabled, Ordering::Relaxed);
-        Ok(Accepted::Instead(if enabled { "yes" } else { "no" }))
-    },
-    fits: |_| Ok(()),
+    set: |text| store_boolean(text, &ENABLED),
+    ..Setting::TEMPLATE
 }];
 
 static ENABLED: AtomicBool = AtomicBool::new(true);

@@ -1,10 +1,7 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, create, info, merge, query};
-use crate::family::chunks;
+use super::{add, chunks, create, info, merge, query, valkey};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, handler, merge_handler};
-use roughly_sketch::bloom::Chain;
-use roughly_sketch::window_filter::WindowSet;
 
 const EXPANSION: Arg = Arg::integer(c"expansion").token(c"EXPANSION").optional();
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
@@ -63,6 +60,9 @@ pub const COMMANDS: &[Command] = &[
             EXPANSION,
             Arg::flag(c"nocreate", c"NOCREATE"),
             NONSCALING,
+            Arg::double(c"ratio").token(c"TIGHTENING").optional(),
+            Arg::new(c"seed", ArgKind::String).token(c"SEED").optional(),
+            Arg::integer(c"scaled_capacity").token(c"VALIDATESCALETO").optional(),
             Arg::WINDOW,
             Arg::ITEMS.token(c"ITEMS"),
         ],
@@ -116,7 +116,10 @@ pub const COMMANDS: &[Command] = &[
                 Arg::new(c"size", ArgKind::Token).token(c"SIZE"),
                 Arg::new(c"filters", ArgKind::Token).token(c"FILTERS"),
                 Arg::new(c"items", ArgKind::Token).token(c"ITEMS"),
+                Arg::new(c"error", ArgKind::Token).token(c"ERROR"),
                 Arg::new(c"expansion", ArgKind::Token).token(c"EXPANSION"),
+                Arg::new(c"tightening", ArgKind::Token).token(c"TIGHTENING"),
+                Arg::new(c"maxscaledcapacity", ArgKind::Token).token(c"MAXSCALEDCAPACITY"),
             ]),
         ],
         ..READ
@@ -129,14 +132,24 @@ pub const COMMANDS: &[Command] = &[
         ..READ
     },
     Command {
+        name: c"bf.load",
+        handler: handler(valkey::load::load),
+        arity: 3,
+        summary: c"Restores a Bloom filter from a payload in the AOF of valkey-bloom",
+        complexity: c"O(n), n the size of the payload",
+        since: Some(c"0.1.0"),
+        args: &[Arg::KEY, Arg::new(c"payload", ArgKind::String)],
+        ..Command::WRITE
+    },
+    Command {
         name: c"bf.scandump",
-        handler: handler(chunks::scandump::<Chain, WindowSet>),
+        handler: handler(chunks::scandump),
         summary: c"Returns one chunk of a Bloom filter for BF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"bf.loadchunk",
-        handler: handler(chunks::loadchunk::<Chain, WindowSet>),
+        handler: handler(chunks::loadchunk),
         summary: c"Restores one chunk of a Bloom filter from BF.SCANDUMP",
         ..Command::LOADCHUNK
     },

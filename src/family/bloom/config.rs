@@ -29,21 +29,21 @@ pub const SETTINGS: &[Setting] = &[
         old_name: Some("ERROR_RATE"),
         default: c"0.01",
         set: set_error_rate,
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"bf-initial-size",
         old_name: Some("INITIAL_SIZE"),
         default: c"100",
         set: |text| store_integer(text, CAPACITIES, &CAPACITY),
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"bf-expansion-factor",
         old_name: None,
         default: c"2",
         set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
 ];
 

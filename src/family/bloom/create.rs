@@ -2,112 +2,112 @@
 
 use super::NOT_FOUND;
 use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
-use super::sketch::common_error;
-use crate::family::window::{WindowOption, check_allowed, check_others};
-use crate::server::argument::Argument;
+use super::dialect;
+use super::key::{self, FilterWriteKey, OneOf, for_each_type};
+use super::options;
+use super::sketch::Sketch;
+use super::valkey;
+use crate::family::window::check_allowed;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Either, Entry, Slot, WriteKey, for_either};
-use crate::server::options::{MissingValue, Options};
+use crate::server::key::{Entry, Slot};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Window;
-use roughly_sketch::window_filter::{SetParameters, WindowSet};
+use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 
 /// Not enough memory for a filter.
 pub const NO_MEMORY: &CStr = c"ERR Insufficient memory to create filter";
 
-/// The parameters of a new filter.
-#[derive(Debug, Clone, Copy)]
-pub struct Creation {
-    /// All parameters but the window.
-    pub parameters: Parameters,
+/// The entry of a filter.
+pub type FilterEntry = OneOf<Entry<Chain>, Entry<WindowSet>, Entry<ValkeyChain>>;
+
+/// The parameters of a new filter that a command specifies. The settings supply the others.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request {
+    /// Items before the filter grows; at least 1.
+    pub capacity: Option<u64>,
+    /// The error rate, between 0 and 1.
+    pub error_rate: Option<f64>,
+    /// The growth factor; 0 stands for a non-scaling filter.
+    pub expansion: Option<u32>,
+    /// Whether the filter does not grow.
+    pub nonscaling: bool,
     /// The window, if the filter has one.
     pub window: Option<Window>,
+    /// The ratio of a sub-filter's error rate to that of the previous sub-filter. Only valkey-bloom has it.
+    pub tightening: Option<f64>,
+    /// The seed of the hashes. Only valkey-bloom has it.
+    pub seed: Option<[u8; 32]>,
+    /// Whether another option requires valkey-bloom's type.
+    pub is_valkey: bool,
 }
 
-impl Creation {
-    /// The creation of a filter without a window.
-    pub fn plain(parameters: Parameters) -> Self {
-        Self {
-            parameters,
-            window: None,
+impl Request {
+    /// Whether the new filter has valkey-bloom's type: an option or, for a client, the setting `bf-new-keys` decides.
+    fn creates_valkey(&self, call: &Call<'_>) -> bool {
+        self.is_valkey
+            || self.seed.is_some()
+            || self.tightening.is_some()
+            || dialect::new_keys_are_valkey() && !call.must_obey()
+    }
+
+    /// The parameters of a filter of RedisBloom's type, or with a window.
+    ///
+    /// # Errors
+    /// If one is out of range. The syntax of RedisBloom has checked the ranges already, that of valkey-bloom has wider
+    /// ones.
+    fn parameters(&self, call: &Call<'_>) -> Result<Parameters, Error> {
+        let defaults = config::defaults();
+        let capacity = self.capacity.unwrap_or(defaults.capacity);
+        if !is_in(&CAPACITIES, capacity) {
+            return Err(BAD_CAPACITY.into());
+        }
+        let expansion = self
+            .expansion
+            .unwrap_or_else(|| default_expansion(call, self.nonscaling));
+        if !is_in(&EXPANSIONS, expansion.into()) {
+            return Err(BAD_EXPANSION.into());
+        }
+        Ok(Parameters {
+            capacity,
+            error_rate: self.error_rate.map_or(defaults.error_rate, config::capped),
+            expansion,
+            scaling: !self.nonscaling && expansion != 0,
+        })
+    }
+
+    /// The parameters of a filter of valkey-bloom's type.
+    pub fn valkey_parameters(&self, call: &Call<'_>) -> valkey_bloom::Parameters {
+        let seed = self.seed.unwrap_or_else(|| {
+            match valkey::config::uses_random_seed() {
+                true => call.random_bytes(),
+                false => valkey_bloom::FIXED_SEED,
+            }
+        });
+        valkey_bloom::Parameters {
+            capacity: self.capacity.unwrap_or_else(valkey::config::capacity),
+            error_rate: self.error_rate.unwrap_or_else(valkey::config::error_rate),
+            tightening: self.tightening.unwrap_or_else(valkey::config::tightening),
+            expansion: match self.nonscaling {
+                true => 0,
+                false => self.expansion.unwrap_or_else(valkey::config::expansion),
+            },
+            seed,
+            seed_is_random: seed != valkey_bloom::FIXED_SEED,
         }
     }
 }
 
-/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
-pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    let creation = reserve_options(call)?;
-    let mut key = call.write_either::<Chain, WindowSet>(1);
-    let is_missing = for_either!(&mut key, key => match key.get() {
-        Slot::Missing => Ok(()),
-        Slot::WrongType => Err(Error::WrongType),
-        Slot::Found(_) => Err(c"ERR item exists".into()),
-    });
-    is_missing?;
-    match find_or_create(call, key, &creation)? {
-        Either::Plain(entry) => entry.store(),
-        Either::Windowed(entry) => entry.store(),
-    }
-    call.signal_changed(1, c"bf.reserve");
-    call.reply_ok();
-    Ok(())
-}
+/// RedisBloom's error for a capacity.
+pub const BAD_CAPACITY: &CStr = c"ERR capacity must be in the range [1, 1073741824]";
+/// RedisBloom's error for a growth factor.
+pub const BAD_EXPANSION: &CStr = c"ERR expansion must be in the range [0, 32768]";
 
-/// The number of arguments without a window.
-const ARGUMENTS: RangeInclusive<usize> = 4..=7;
-
-fn reserve_options(call: &Call<'_>) -> Result<Creation, Error> {
-    if call.len() < *ARGUMENTS.start() {
-        return Err(Error::WrongArity);
-    }
-    let mut options = Options::new(call, 4);
-    let window = WindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
-    let of_window = window.map_or(0, |window| window.num_arguments());
-    if call.len() > ARGUMENTS.end() + of_window {
-        return Err(Error::WrongArity);
-    }
-    let parameters = reserve_parameters(call, &mut options)?;
-    check_others(&options, window)?;
-    let window = window.map(WindowOption::window).transpose()?;
-    Ok(Creation { parameters, window })
-}
-
-fn reserve_parameters<'a>(
-    call: &Call<'a>,
-    options: &mut Options<'_, 'a>,
-) -> Result<Parameters, Error> {
-    let error_rate = call.arg(2).double().ok_or(c"ERR bad error rate")?;
-    if !(error_rate > 0.0 && error_rate < 1.0) {
-        return Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into());
-    }
-    let capacity = call.arg(3).integer().ok_or(c"ERR bad capacity")?;
-    if !CAPACITIES.contains(&capacity) {
-        return Err(c"ERR capacity must be in the range [1, 1073741824]".into());
-    }
-    let nonscaling = options.flag("NONSCALING");
-    let value = options.value("EXPANSION");
-    let given = if let Some(value) = value.map_err(|MissingValue| c"ERR no expansion")? {
-        let given = value.integer().ok_or(c"ERR bad expansion")?;
-        if nonscaling && given != 0 {
-            return Err(c"Nonscaling filters cannot expand".into());
-        }
-        if !EXPANSIONS.contains(&given) {
-            return Err(c"ERR expansion must be in the range [0, 32768]".into());
-        }
-        u32::try_from(given).ok()
-    } else {
-        None
-    };
-    let expansion = given.unwrap_or_else(|| default_expansion(call, nonscaling));
-    Ok(Parameters {
-        capacity: capacity.unsigned_abs(),
-        error_rate: config::capped(error_rate),
-        expansion,
-        scaling: !nonscaling && expansion != 0,
-    })
+fn is_in(range: &RangeInclusive<i64>, number: u64) -> bool {
+    i64::try_from(number).is_ok_and(|number| range.contains(&number))
 }
 
 /// The growth factor that a filter stores if none is specified: the configured one. For a non-scaling filter that a
@@ -120,9 +120,84 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     }
 }
 
+/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
+pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
+    let request = options::reserve(call)?;
+    let mut key = key::write(call);
+    for_each_type!(&mut key, key => match key.get() {
+        Slot::Missing => Ok(()),
+        Slot::WrongType => Err(Error::WrongType),
+        Slot::Found(_) => Err(c"ERR item exists".into()),
+    })?;
+    for_each_type!(find_or_create(call, key, &request)?, entry => store(call, entry));
+    call.reply_ok();
+    Ok(())
+}
+
+/// Puts a new filter into its key.
+fn store<T: Sketch>(call: &mut Call<'_>, entry: Entry<T>) {
+    entry.store();
+    call.signal_changed(1, T::CREATION_EVENT.unwrap_or(c"bf.reserve"));
+}
+
+/// The filter at the key, advanced to the current pane if it has a window. A missing filter is created, and its creation
+/// replicated.
+///
+/// # Errors
+/// Those of the creation, and [`Error::WrongType`].
+pub fn find_or_create(
+    call: &mut Call<'_>,
+    key: FilterWriteKey,
+    request: &Request,
+) -> Result<FilterEntry, Error> {
+    let not_found = || NOT_FOUND.into();
+    let mut key = match key {
+        OneOf::Classic(key) => key,
+        OneOf::Windowed(key) => {
+            let mut entry = key.find_or_create(call, || Err(not_found()))?;
+            entry.advance(call);
+            return Ok(OneOf::Windowed(entry));
+        }
+        OneOf::Valkey(key) => {
+            return Ok(OneOf::Valkey(
+                key.find_or_create(call, || Err(not_found()))?,
+            ));
+        }
+    };
+    if !matches!(key.get(), Slot::Missing) {
+        let entry = key.find_or_create(call, || Err(not_found()))?;
+        return Ok(OneOf::Classic(entry));
+    }
+    if let Some(window) = request.window {
+        let parameters = request.parameters(call)?;
+        check_allowed(call)?;
+        let key = key.typed(call);
+        let mut entry = key.find_or_create(call, || new_set(call, &parameters, window))?;
+        replicate_reserve(call, &parameters, Some(window));
+        entry.advance(call);
+        return Ok(OneOf::Windowed(entry));
+    }
+    if request.creates_valkey(call) {
+        let parameters = request.valkey_parameters(call);
+        let key = key.typed(call);
+        let entry = key.find_or_create(call, || new_valkey_filter(call, &parameters))?;
+        replicate_valkey(call, &parameters);
+        return Ok(OneOf::Valkey(entry));
+    }
+    let parameters = request.parameters(call)?;
+    let mut entry = key.find_or_create(call, || new_filter(call, &parameters))?;
+    replicate(call, entry.value(), &parameters);
+    Ok(OneOf::Classic(entry))
+}
+
+const NOT_CREATED: &CStr = c"ERR could not create filter";
+
 fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
     let chain = Chain::new(parameters, Budget::new(&|bytes| call.allows_bytes(bytes)));
-    chain.map_err(error_text)
+    chain.map_err(|error| match error {
+        bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
+        bloom::Error::Shape | bloom::Error::Full => NOT_CREATED.into(),
+    })
 }
 
 fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<WindowSet, Error> {
@@ -136,50 +211,19 @@ fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<W
     };
     let allows = |bytes| call.allows_bytes(bytes);
     let set = WindowSet::new(window, &parameters, Budget::new(&allows));
-    set.map_err(|error| error_text(common_error(error)))
+    set.map_err(|error| match error {
+        window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
+        window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
+    })
 }
 
-fn error_text(error: bloom::Error) -> Error {
-    match error {
-        bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
-        bloom::Error::Shape | bloom::Error::Full => c"ERR could not create filter".into(),
-    }
-}
-
-/// The filter at the key, advanced to the current pane if it has a window. A missing filter is created, and its creation
-/// replicated.
-///
-/// # Errors
-/// Those of the creation, and [`Error::WrongType`].
-pub fn find_or_create(
-    call: &mut Call<'_>,
-    key: Either<WriteKey<Chain>, WriteKey<WindowSet>>,
-    creation: &Creation,
-) -> Result<Either<Entry<Chain>, Entry<WindowSet>>, Error> {
-    let parameters = &creation.parameters;
-    let mut key = match key {
-        Either::Plain(key) => key,
-        Either::Windowed(key) => {
-            let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
-            entry.advance(call);
-            return Ok(Either::Windowed(entry));
-        }
-    };
-    if let Some(window) = creation.window
-        && let Slot::Missing = key.get()
-    {
-        check_allowed(call)?;
-        let key = key.typed(call);
-        let mut entry = key.find_or_create(call, || new_set(call, parameters, window))?;
-        replicate_reserve(call, parameters, Some(window));
-        entry.advance(call);
-        return Ok(Either::Windowed(entry));
-    }
-    let mut entry = key.find_or_create(call, || new_filter(call, parameters))?;
-    if entry.is_new() {
-        replicate(call, entry.value(), parameters);
-    }
-    Ok(Either::Plain(entry))
+fn new_valkey_filter(
+    call: &Call<'_>,
+    parameters: &valkey_bloom::Parameters,
+) -> Result<ValkeyChain, Error> {
+    let allows = |bytes| call.allows_bytes(bytes);
+    let chain = ValkeyChain::new(parameters, valkey::max_size(call), Budget::new(&allows));
+    chain.map_err(|error| valkey::error_text(error, NO_MEMORY).into())
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ. A non-scaling filter
@@ -213,76 +257,27 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Optio
     call.replicate(c"BF.RESERVE", &arguments);
 }
 
-/// The options of BF.INSERT.
-pub struct InsertOptions {
-    /// Parameters of a missing filter.
-    pub creation: Creation,
-    /// Whether a missing filter is created.
-    pub create: bool,
-    /// The argument of the first item.
-    pub first_item: usize,
-}
-
-/// Parses BF.INSERT's options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
-pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
-    let mut parameters = config::defaults();
-    let mut window = None;
-    let mut nonscaling = false;
-    let mut create = true;
-    let mut index = 2;
-    let value_at = |index: usize| -> Result<Argument<'_>, Error> {
-        if index < call.len() {
-            Ok(call.arg(index))
-        } else {
-            Err(Error::WrongArity)
-        }
-    };
-    while index < call.len() {
-        let mut letters = call.arg(index).bytes().iter().map(u8::to_ascii_lowercase);
-        index += 1;
-        match (letters.next(), letters.next(), letters.next()) {
-            (Some(b'i'), ..) if index == call.len() => return Err(Error::WrongArity),
-            (Some(b'i'), ..) => {
-                parameters.scaling = !nonscaling && parameters.expansion != 0;
-                return Ok(InsertOptions {
-                    creation: Creation { parameters, window },
-                    create,
-                    first_item: index,
-                });
-            }
-            (Some(b'e'), Some(b'r'), _) => {
-                let rate = value_at(index)?.double().ok_or(c"Bad error rate")?;
-                if !(rate > 0.0 && rate < 1.0) {
-                    return Err(c"Bad error rate".into());
-                }
-                parameters.error_rate = config::capped(rate);
-                index += 1;
-            }
-            (Some(b'e'), ..) => {
-                let given = value_at(index)?.integer();
-                parameters.expansion = given
-                    .filter(|given| EXPANSIONS.contains(given))
-                    .and_then(|given| u32::try_from(given).ok())
-                    .ok_or(c"Bad expansion")?;
-                index += 1;
-            }
-            (Some(b'c'), ..) => {
-                let given = value_at(index)?.integer();
-                parameters.capacity = given
-                    .filter(|given| CAPACITIES.contains(given))
-                    .map(i64::unsigned_abs)
-                    .ok_or(c"Bad capacity")?;
-                index += 1;
-            }
-            (Some(b'n'), _, Some(b'c')) => create = false,
-            (Some(b'n'), ..) => nonscaling = true,
-            _ => {
-                let option = WindowOption::at(call, index - 1)?;
-                let option = option.ok_or(c"Unknown argument received")?;
-                window = Some(option.window()?);
-                index += option.num_arguments() - 1;
-            }
-        }
+/// Replicates the creation of a filter of valkey-bloom's type as valkey-bloom does, with all parameters.
+fn replicate_valkey(call: &mut Call<'_>, parameters: &valkey_bloom::Parameters) {
+    let capacity = parameters.capacity.to_string();
+    // The shortest decimals that parse to the same numbers, without an exponent.
+    let [error_rate, tightening] =
+        [parameters.error_rate, parameters.tightening].map(|number| number.to_string());
+    let expansion = parameters.expansion.to_string();
+    let mut arguments = vec![
+        call.arg(1).bytes(),
+        b"CAPACITY",
+        capacity.as_bytes(),
+        b"ERROR",
+        error_rate.as_bytes(),
+        b"TIGHTENING",
+        tightening.as_bytes(),
+        b"SEED",
+        &parameters.seed,
+    ];
+    match parameters.expansion {
+        0 => arguments.push(b"NONSCALING"),
+        _ => arguments.extend([&b"EXPANSION"[..], expansion.as_bytes()]),
     }
-    Err(Error::WrongArity)
+    call.replicate(c"BF.INSERT", &arguments);
 }

@@ -1,16 +1,17 @@
 //! BF.CARD, BF.INFO and BF.DEBUG.
 
 use super::NOT_FOUND;
+use super::dialect::{replies_are_valkey, wrong_arity};
+use super::key::{self, for_each_type};
 use super::sketch::Sketch;
+use super::valkey;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::bloom::Chain;
-use roughly_sketch::window_filter::WindowSet;
+use crate::server::key::ReadKey;
 use std::ffi::CStr;
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<Chain, WindowSet>(1), key => card_of(call, key))
+    for_each_type!(key::read(call), key => card_of(call, key))
 }
 
 fn card_of<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
@@ -21,81 +22,154 @@ fn card_of<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error>
     Ok(())
 }
 
-/// The size as RedisBloom computes it: the arrays and RedisBloom's structures. The tests of client libraries assert it.
-fn reported_size(filter: &impl Sketch) -> u64 {
-    32 + 64 * filter.num_sub_filters() as u64 + filter.array_bytes()
-}
-
 /// A field of BF.INFO.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Field {
     Capacity,
     Size,
     Filters,
     Items,
+    ErrorRate,
     Expansion,
+    Tightening,
+    MaxScaledCapacity,
 }
 
-/// The fields: the argument that selects one, and its name in the reply.
-const FIELDS: [(Field, &str, &CStr); 5] = [
+/// The fields in valkey-bloom's order: the argument that selects one, and its name in the reply.
+const FIELDS: [(Field, &str, &CStr); 8] = [
     (Field::Capacity, "CAPACITY", c"Capacity"),
     (Field::Size, "SIZE", c"Size"),
     (Field::Filters, "FILTERS", c"Number of filters"),
     (Field::Items, "ITEMS", c"Number of items inserted"),
+    (Field::ErrorRate, "ERROR", c"Error rate"),
     (Field::Expansion, "EXPANSION", c"Expansion rate"),
+    (Field::Tightening, "TIGHTENING", c"Tightening ratio"),
+    (
+        Field::MaxScaledCapacity,
+        "MAXSCALEDCAPACITY",
+        c"Max scaled capacity",
+    ),
 ];
 
-impl Field {
-    fn reply_of(self, call: &mut Call<'_>, filter: &impl Sketch) {
-        call.reply_count(match self {
-            Self::Capacity => filter.capacity(),
-            Self::Size => reported_size(filter),
-            Self::Filters => filter.num_sub_filters() as u64,
-            Self::Items => filter.items_at(call.current_pane(filter)),
-            Self::Expansion => match filter.growth_factor() {
-                Some(factor) => factor.into(),
-                None => return call.reply_null(),
-            },
-        });
+/// The value of a field.
+enum Value {
+    Count(u64),
+    Ratio(f64),
+    Null,
+}
+
+impl Value {
+    fn reply(self, call: &mut Call<'_>) {
+        match self {
+            Self::Count(count) => call.reply_count(count),
+            Self::Ratio(ratio) => call.reply_double(ratio),
+            Self::Null => call.reply_null(),
+        }
     }
 }
 
-/// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]
+impl Field {
+    /// Whether RedisBloom has the field.
+    fn is_common(self) -> bool {
+        !matches!(
+            self,
+            Self::ErrorRate | Self::Tightening | Self::MaxScaledCapacity
+        )
+    }
+
+    /// Whether a filter has the field. RedisBloom's fields are those of all filters; valkey-bloom's are also those of
+    /// its own type and, if replies are those of valkey-bloom, of all filters, as far as they have such a property.
+    fn applies_to<T: Sketch>(self, filter: &T) -> bool {
+        self.is_common()
+            || (T::IS_VALKEY || replies_are_valkey())
+                && match self {
+                    Self::Tightening => filter.tightening().is_some(),
+                    Self::MaxScaledCapacity => T::IS_VALKEY && filter.growth_factor().is_some(),
+                    _ => true,
+                }
+    }
+
+    /// # Errors
+    /// valkey-bloom's error if the capacity to which the filter can grow exceeds 63 bits.
+    fn value_of(self, call: &Call<'_>, filter: &impl Sketch) -> Result<Value, Error> {
+        Ok(match self {
+            Self::Capacity => Value::Count(filter.capacity()),
+            Self::Size => Value::Count(filter.reported_size()),
+            Self::Filters => Value::Count(filter.num_sub_filters() as u64),
+            Self::Items => Value::Count(filter.items_at(call.current_pane(filter))),
+            Self::ErrorRate => Value::Ratio(filter.error_rate()),
+            Self::Expansion => match filter.growth_factor() {
+                Some(factor) => Value::Count(factor.into()),
+                None => Value::Null,
+            },
+            Self::Tightening => filter.tightening().map_or(Value::Null, Value::Ratio),
+            Self::MaxScaledCapacity => {
+                let capacity = filter.max_scaled_capacity();
+                Value::Count(capacity.map_err(|error| valkey::error_text(error, NOT_FOUND))?)
+            }
+        })
+    }
+}
+
+/// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | ERROR | EXPANSION | TIGHTENING | MAXSCALEDCAPACITY]
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
-        return Err(Error::WrongArity);
+        return Err(wrong_arity(call));
     }
-    for_either!(call.read_either::<Chain, WindowSet>(1), key => info_of(call, &key))
+    for_each_type!(key::read(call), key => info_of(call, &key))
 }
 
 fn info_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let filter = key.get().or_missing(NOT_FOUND)?;
     if call.len() == 2 {
-        call.reply_map(FIELDS.len());
-        for (field, _, name) in FIELDS {
-            call.reply_simple(name);
-            field.reply_of(call, filter);
-        }
-        return Ok(());
+        return all_fields(call, filter);
     }
+    let unknown = match replies_are_valkey() {
+        true => c"ERR invalid information value",
+        false => c"Invalid information value",
+    };
     let argument = call.arg(2);
     let (field, _, name) = FIELDS
         .into_iter()
-        .find(|(_, selector, _)| argument.is(selector))
-        .ok_or(c"Invalid information value")?;
-    if call.is_resp3() {
-        call.reply_map(1);
-        call.reply_simple(name);
-    } else {
-        call.reply_array(1);
+        .find(|(field, selector, _)| argument.is(selector) && field.applies_to(filter))
+        .ok_or(unknown)?;
+    let value = field.value_of(call, filter)?;
+    if !replies_are_valkey() {
+        if call.is_resp3() {
+            call.reply_map(1);
+            call.reply_simple(name);
+        } else {
+            call.reply_array(1);
+        }
     }
-    field.reply_of(call, filter);
+    value.reply(call);
+    Ok(())
+}
+
+/// Replies with all fields: RedisBloom's as a map, valkey-bloom's as an array.
+fn all_fields<T: Sketch>(call: &mut Call<'_>, filter: &T) -> Result<(), Error> {
+    let is_valkey = replies_are_valkey();
+    let mut fields = Vec::with_capacity(FIELDS.len());
+    for (field, _, name) in FIELDS {
+        if (is_valkey || field.is_common()) && field.applies_to(filter) {
+            fields.push((name, field.value_of(call, filter)?));
+        }
+    }
+    if is_valkey {
+        call.reply_array(2 * fields.len());
+    } else {
+        call.reply_map(fields.len());
+    }
+    for (name, value) in fields {
+        call.reply_simple(name);
+        value.reply(call);
+    }
     Ok(())
 }
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<Chain, WindowSet>(1), key => debug_of(call, &key))
+    for_each_type!(key::read(call), key => debug_of(call, &key))
 }
 
 fn debug_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {

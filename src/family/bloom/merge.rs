@@ -1,14 +1,17 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
+use super::key::{self, OneOf};
 use super::{NOT_FOUND, create, stats};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
+use crate::server::datatype::DataType;
 use crate::server::key::Either;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window_filter::WindowSet;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
@@ -20,14 +23,16 @@ const NUMKEYS: NumkeysErrors = NumkeysErrors {
 const TOO_MUCH: &CStr = c"ERR too much work for one merge, merge fewer sources at a time";
 
 const HAS_WINDOW: &CStr = c"ERR filters with a window cannot be merged";
+const IS_VALKEY: &CStr = c"ERR filters of valkey-bloom cannot be merged";
 
 /// BF.MERGE dest numkeys src [src …]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let exists = match call.write_either::<Chain, WindowSet>(1) {
-        Either::Plain(mut key) => key.get().optional()?.is_some(),
-        Either::Windowed(_) => return Err(HAS_WINDOW.into()),
+    let exists = match key::write(call) {
+        OneOf::Classic(mut key) => key.get().optional()?.is_some(),
+        OneOf::Windowed(_) => return Err(HAS_WINDOW.into()),
+        OneOf::Valkey(_) => return Err(IS_VALKEY.into()),
     };
     let new = if exists {
         None
@@ -59,12 +64,15 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     let mut others = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
     let keys = call.merge::<Chain>(1, sources);
     let mut keys = keys.map_err(|_| create::NO_MEMORY)?;
-    let has_window = keys.first_of::<WindowSet>();
+    let (has_window, is_valkey) = (keys.first_of::<WindowSet>(), keys.first_of::<ValkeyChain>());
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
     for (number, source) in sources.enumerate() {
         if Some(number) == has_window {
             return Err(HAS_WINDOW.into());
+        }
+        if Some(number) == is_valkey {
+            return Err(IS_VALKEY.into());
         }
         others.extend(source.or_missing(NOT_FOUND)?);
     }
@@ -89,6 +97,9 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let mut chains = with_capacity(keys.len()).map_err(|_| create::NO_MEMORY)?;
     for key in &keys {
         chains.push(match key {
+            Either::Plain(key) if key.holds(ValkeyChain::registration()) => {
+                return Err(IS_VALKEY.into());
+            }
             Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
             Either::Windowed(_) => return Err(HAS_WINDOW.into()),
         });

@@ -1,13 +1,19 @@
-//! Bloom filters: `BF.*` and the types `MBbloom--` and, with a window, `bf-window` (spec: bloom.md, window.md).
+//! Bloom filters: `BF.*` and the types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom). Spec:
+//! bloom.md, window.md, valkey-bloom.md.
 
 mod add;
+mod chunks;
 mod commands;
 mod config;
 mod create;
+mod dialect;
 mod info;
+mod key;
 mod merge;
+mod options;
 mod query;
 mod sketch;
+mod valkey;
 
 use crate::family::chunks::Chunked;
 use crate::server::datatype::{DataType, Registration};
@@ -16,6 +22,7 @@ use crate::server::stats::{ExtraCounter, Stats};
 use crate::server::window::Panes;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window_filter::WindowSet;
 use std::ffi::CStr;
 
@@ -26,9 +33,10 @@ pub const FAMILY: Family = Family {
     data_types: &[
         module::data_type::<Chain>(),
         module::windowed_type::<WindowSet>(),
+        module::other_type::<ValkeyChain>("_valkey"),
     ],
     commands: commands::COMMANDS,
-    settings: config::SETTINGS,
+    settings: &[config::SETTINGS, dialect::SETTINGS, valkey::config::SETTINGS],
     counters: &[ExtraCounter::Growths],
 };
 

@@ -1,13 +1,29 @@
-//! What the commands need of a filter, with or without a window.
+//! What the commands need of a filter of any type.
 
+use super::valkey;
 use crate::family::chunks::Chunked;
+use crate::server::call::Call;
 use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 use roughly_sketch::bloom::{self, Chain, batch};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window_filter::{self, Addition, WindowSet};
+use std::ffi::CStr;
+
+/// The ratio of the error rates of two sub-filters of RedisBloom's type.
+const TIGHTENING: f64 = 0.5;
 
 /// A Bloom filter. `current` is the number of the current pane; a filter without a window ignores it.
 pub trait Sketch: Chunked {
+    /// Whether it is of valkey-bloom's type.
+    const IS_VALKEY: bool = false;
+    /// Whether a command with several items ends at the first error of an item.
+    const ENDS_AT_ERRORS: bool = Self::IS_VALKEY;
+    /// The keyspace event of added items; `None` if it is that of the command.
+    const ADD_EVENT: Option<&'static CStr> = None;
+    /// The keyspace event of a new key; `None` if it is that of the command.
+    const CREATION_EVENT: Option<&'static CStr> = None;
+
     /// Items per window, or of a filter without a window, that fit without further growth.
     fn capacity(&self) -> u64;
 
@@ -24,6 +40,31 @@ pub trait Sketch: Chunked {
 
     /// Bytes of all sub-filters.
     fn array_bytes(&self) -> u64;
+
+    /// The size in BF.INFO as RedisBloom computes it: the arrays and RedisBloom's structures. The tests of client
+    /// libraries assert it. For valkey-bloom's type, as valkey-bloom computes it.
+    fn reported_size(&self) -> u64 {
+        32 + 64 * self.num_sub_filters() as u64 + self.array_bytes()
+    }
+
+    /// The error rate with which the filter was created.
+    fn error_rate(&self) -> f64;
+
+    /// The ratio of a sub-filter's error rate to that of the previous sub-filter; `None` if the filter does not grow.
+    fn tightening(&self) -> Option<f64>;
+
+    /// The capacity to which a filter of valkey-bloom's type can grow within its limit.
+    ///
+    /// # Errors
+    /// [`valkey_bloom::Error::Capacity`] if it exceeds 63 bits.
+    fn max_scaled_capacity(&self) -> Result<u64, valkey_bloom::Error> {
+        Ok(self.capacity())
+    }
+
+    /// The maximum size in bytes to which a command may enlarge the filter when it adds this many items.
+    fn max_size(&self, _call: &Call<'_>, _items: u64) -> u64 {
+        u64::MAX
+    }
 
     /// Width of the hashes in bits.
     fn hash_width(&self) -> u32;
@@ -42,20 +83,29 @@ pub trait Sketch: Chunked {
         on_result: impl FnMut(bool),
     );
 
-    /// [`Chain::add`] or [`WindowSet::add`].
+    /// Adds an item.
     ///
     /// # Errors
-    /// Those of [`Chain::add`].
-    fn add_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, bloom::Error>;
+    /// [`AddError`]; the filter is not changed.
+    fn add_item(
+        &mut self,
+        item: &[u8],
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<Addition, AddError>;
 
     /// Prepares the addition of several items.
-    fn additions<'a>(&mut self, items: impl Iterator<Item = &'a [u8]>) -> impl Additions;
+    fn additions<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a [u8]>,
+        max_size: u64,
+    ) -> impl Additions;
 }
 
 /// The addition of several items, one by one in order.
 pub trait Additions {
     /// Adds the next item and returns its result. `None` after the last item.
-    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, bloom::Error>>;
+    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>>;
 }
 
 /// A sub-filter, as BF.DEBUG describes it.
@@ -70,19 +120,56 @@ pub struct SubFilter {
     pub error_rate: f64,
 }
 
-fn addition(added: Result<bool, bloom::Error>) -> Result<Addition, bloom::Error> {
-    added.map(|new| match new {
-        true => Addition::New,
-        false => Addition::Unchanged,
-    })
+/// Why an item was not added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddError {
+    /// The filter is full and does not grow.
+    Full,
+    /// The parameters of the next sub-filter are out of range.
+    Shape,
+    /// Memory was refused.
+    OutOfMemory,
+    /// An error that only valkey-bloom's type has.
+    Valkey(valkey_bloom::Error),
 }
 
-/// The error of a filter without a window that has the same meaning.
-pub fn common_error(error: window_filter::Error) -> bloom::Error {
-    match error {
-        window_filter::Error::Shape => bloom::Error::Shape,
-        window_filter::Error::OutOfMemory(error) => bloom::Error::OutOfMemory(error),
-        window_filter::Error::Full => bloom::Error::Full,
+impl From<bloom::Error> for AddError {
+    fn from(error: bloom::Error) -> Self {
+        match error {
+            bloom::Error::Full => Self::Full,
+            bloom::Error::Shape => Self::Shape,
+            bloom::Error::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<window_filter::Error> for AddError {
+    fn from(error: window_filter::Error) -> Self {
+        match error {
+            window_filter::Error::Full => Self::Full,
+            window_filter::Error::Shape => Self::Shape,
+            window_filter::Error::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<valkey_bloom::Error> for AddError {
+    fn from(error: valkey_bloom::Error) -> Self {
+        match error {
+            valkey_bloom::Error::Full => Self::Full,
+            valkey_bloom::Error::OutOfMemory(_) => Self::OutOfMemory,
+            error => Self::Valkey(error),
+        }
+    }
+}
+
+/// The result of an addition: whether the item is new.
+#[inline(always)]
+fn addition<E: Into<AddError>>(added: Result<bool, E>) -> Result<Addition, AddError> {
+    match added {
+        Ok(true) => Ok(Addition::New),
+        Ok(false) => Ok(Addition::Unchanged),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -110,6 +197,20 @@ impl Sketch for Chain {
 
     fn array_bytes(&self) -> u64 {
         self.bit_bytes()
+    }
+
+    /// A filter that grows begins with half of the error rate.
+    fn error_rate(&self) -> f64 {
+        let first = self.filters().first();
+        let rate = first.map_or(0.0, |filter| filter.shape().error_rate);
+        match self.is_scaling() {
+            true => rate / TIGHTENING,
+            false => rate,
+        }
+    }
+
+    fn tightening(&self) -> Option<f64> {
+        self.is_scaling().then_some(TIGHTENING)
     }
 
     fn hash_width(&self) -> u32 {
@@ -160,19 +261,28 @@ impl Sketch for Chain {
     }
 
     #[inline]
-    fn add_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, bloom::Error> {
+    fn add_item(
+        &mut self,
+        item: &[u8],
+        _max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<Addition, AddError> {
         addition(self.add(self.hash(item), budget))
     }
 
     #[inline]
-    fn additions<'a>(&mut self, items: impl Iterator<Item = &'a [u8]>) -> impl Additions {
+    fn additions<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a [u8]>,
+        _max_size: u64,
+    ) -> impl Additions {
         batch::Additions::new(items, self)
     }
 }
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Additions for batch::Additions<'_, I> {
     #[inline]
-    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, bloom::Error>> {
+    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
         self.add_next(budget).map(addition)
     }
 }
@@ -200,6 +310,14 @@ impl Sketch for WindowSet {
 
     fn array_bytes(&self) -> u64 {
         self.slot_bytes()
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.error_rate()
+    }
+
+    fn tightening(&self) -> Option<f64> {
+        None
     }
 
     fn hash_width(&self) -> u32 {
@@ -230,18 +348,141 @@ impl Sketch for WindowSet {
         self.contains_each(items, current, on_result);
     }
 
-    fn add_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, bloom::Error> {
-        self.add(item, budget).map_err(common_error)
+    fn add_item(
+        &mut self,
+        item: &[u8],
+        _max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<Addition, AddError> {
+        Ok(self.add(item, budget)?)
     }
 
-    fn additions<'a>(&mut self, items: impl Iterator<Item = &'a [u8]>) -> impl Additions {
+    fn additions<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a [u8]>,
+        _max_size: u64,
+    ) -> impl Additions {
         window_filter::Additions::new(items, self)
     }
 }
 
 impl<'a, I: Iterator<Item = &'a [u8]>> Additions for window_filter::Additions<'_, I> {
-    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, bloom::Error>> {
+    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
         self.add_next(budget)
-            .map(|added| added.map_err(common_error))
+            .map(|added| added.map_err(AddError::from))
+    }
+}
+
+impl Sketch for ValkeyChain {
+    const IS_VALKEY: bool = true;
+    const ADD_EVENT: Option<&'static CStr> = Some(valkey::ADD_EVENT);
+    const CREATION_EVENT: Option<&'static CStr> = Some(valkey::CREATION_EVENT);
+
+    fn capacity(&self) -> u64 {
+        self.capacity()
+    }
+
+    fn remaining_capacity(&self) -> u64 {
+        self.remaining_capacity()
+    }
+
+    fn growth_factor(&self) -> Option<u32> {
+        Some(self.parameters().expansion).filter(|&expansion| expansion > 0)
+    }
+
+    fn items_at(&self, _current: u64) -> u64 {
+        self.items()
+    }
+
+    #[inline]
+    fn num_sub_filters(&self) -> usize {
+        self.filters().len()
+    }
+
+    fn array_bytes(&self) -> u64 {
+        self.bit_bytes()
+    }
+
+    fn reported_size(&self) -> u64 {
+        self.size()
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.parameters().error_rate
+    }
+
+    fn tightening(&self) -> Option<f64> {
+        let parameters = self.parameters();
+        (parameters.expansion > 0).then_some(parameters.tightening)
+    }
+
+    fn max_scaled_capacity(&self) -> Result<u64, valkey_bloom::Error> {
+        self.max_scaled_capacity(valkey::config::max_size())
+    }
+
+    fn max_size(&self, call: &Call<'_>, items: u64) -> u64 {
+        match items <= self.remaining_capacity() {
+            true => u64::MAX,
+            false => valkey::max_size(call),
+        }
+    }
+
+    fn hash_width(&self) -> u32 {
+        u64::BITS
+    }
+
+    fn sub_filters_at(&self, _current: u64) -> impl ExactSizeIterator<Item = SubFilter> {
+        self.filters().iter().enumerate().map(|(index, filter)| {
+            let bytes = filter.bits().len() as u64;
+            SubFilter {
+                bytes,
+                bits: 8 * bytes,
+                hashes: filter.hashes(),
+                capacity: filter.capacity(),
+                items: filter.items(),
+                error_rate: self.error_rate_of(index),
+            }
+        })
+    }
+
+    #[inline]
+    fn contains_at(&self, item: &[u8], _current: u64) -> bool {
+        self.contains(item)
+    }
+
+    #[inline]
+    fn contains_each_at<'a>(
+        &self,
+        items: impl Iterator<Item = &'a [u8]>,
+        _current: u64,
+        on_result: impl FnMut(bool),
+    ) {
+        self.contains_each(items, on_result);
+    }
+
+    #[inline]
+    fn add_item(
+        &mut self,
+        item: &[u8],
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<Addition, AddError> {
+        addition(self.add(item, max_size, budget))
+    }
+
+    #[inline]
+    fn additions<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a [u8]>,
+        max_size: u64,
+    ) -> impl Additions {
+        valkey_bloom::Additions::new(items, max_size, self)
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::Additions<'_, I> {
+    #[inline]
+    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
+        self.add_next(budget).map(addition)
     }
 }

@@ -49,9 +49,8 @@ fn reply_chunk<T: CuckooSketch>(
 pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    for_either!(open_for_load::<CuckooFilter, WindowMultiset>(call, iterator), key => {
-        load_chunk(call, key, iterator)
-    })
+    let key = open_for_load::<CuckooFilter, WindowMultiset>(call, call.write_any(1), iterator);
+    for_either!(key, key => load_chunk(call, key, iterator))
 }
 
 fn load_chunk<T: CuckooSketch>(

@@ -34,6 +34,7 @@ pub const SETTINGS: &[Setting] = &[
         default: c"2",
         set: |text| store_integer(text, BUCKET_SIZES, &BUCKET_SIZE),
         fits: |text| integer_in(text, 1..=largest_bucket()).map(drop),
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"cf-initial-size",
@@ -44,27 +45,28 @@ pub const SETTINGS: &[Setting] = &[
             let two_buckets = smallest_capacity(BUCKET_SIZE.load(Ordering::Relaxed));
             integer_in(text, MIN_INITIAL_SIZE.max(two_buckets)..=MAX_CAPACITY).map(drop)
         },
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"cf-max-iterations",
         old_name: None,
         default: c"20",
         set: |text| store_integer(text, ITERATIONS, &MAX_ITERATIONS),
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"cf-expansion-factor",
         old_name: None,
         default: c"1",
         set: |text| store_integer(text, EXPANSIONS, &EXPANSION),
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
     Setting {
         name: c"cf-max-expansions",
         old_name: Some("CF_MAX_EXPANSIONS"),
         default: c"32",
         set: |text| store_integer(text, LIMITS, &MAX_SUB_FILTERS),
-        fits: |_| Ok(()),
+        ..Setting::TEMPLATE
     },
 ];
 

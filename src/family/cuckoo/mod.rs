@@ -28,7 +28,7 @@ pub const FAMILY: Family = Family {
         module::windowed_type::<WindowMultiset>(),
     ],
     commands: commands::COMMANDS,
-    settings: config::SETTINGS,
+    settings: &[config::SETTINGS],
     counters: &[
         ExtraCounter::ItemsDeleted,
         ExtraCounter::Growths,

@@ -111,6 +111,12 @@ impl<T: DataType> ReadKey<T> {
         self.0.value().map(|counted| unsafe { &(*counted).value })
     }
 
+    /// Whether the key holds a value of this other type.
+    #[must_use]
+    pub fn holds(&self, registration: &Registration) -> bool {
+        self.0.has_type(registration.handle())
+    }
+
     /// Measures the value's memory again, for INFO. Must be called after a read changed what the value caches. Cost: as
     /// [`WriteKey::recount`].
     pub fn recount(&self) {
@@ -153,6 +159,30 @@ impl AnyKey<Reader> {
     pub fn typed<T: DataType>(self) -> ReadKey<T> {
         ReadKey(self.0.typed(), self.1)
     }
+
+    /// The key, for values of type `T`, if it holds one. Otherwise the key itself.
+    ///
+    /// # Errors
+    /// The key, if it does not hold such a value.
+    #[inline]
+    pub fn typed_if_found<T: DataType>(self) -> Result<ReadKey<T>, Self> {
+        let Self(opened, reader) = self;
+        match opened.typed_if_found() {
+            Ok(opened) => Ok(ReadKey(opened, reader)),
+            Err(opened) => Err(Self(opened, reader)),
+        }
+    }
+
+    /// The key, for a command of a type with and without windows, as [`Call::read_either`].
+    #[must_use]
+    #[inline]
+    pub fn either<P: DataType, W: DataType>(self) -> Either<ReadKey<P>, ReadKey<W>> {
+        let Self(opened, reader) = self;
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(ReadKey(opened, reader)),
+            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, reader)),
+        }
+    }
 }
 
 impl AnyKey<Writer> {
@@ -161,6 +191,33 @@ impl AnyKey<Writer> {
     #[inline]
     pub fn typed<T: DataType>(self, call: &Call<'_>) -> WriteKey<T> {
         WriteKey::new(call, self.0.typed(), self.1)
+    }
+
+    /// The key, for values of type `T`, if it holds one. Otherwise the key itself.
+    ///
+    /// # Errors
+    /// The key, if it does not hold such a value.
+    #[inline]
+    pub fn typed_if_found<T: DataType>(self, call: &Call<'_>) -> Result<WriteKey<T>, Self> {
+        let Self(opened, writer) = self;
+        match opened.typed_if_found() {
+            Ok(opened) => Ok(WriteKey::new(call, opened, writer)),
+            Err(opened) => Err(Self(opened, writer)),
+        }
+    }
+
+    /// The key, for a command of a type with and without windows, as [`Call::write_either`].
+    #[must_use]
+    #[inline]
+    pub fn either<P: DataType, W: DataType>(
+        self,
+        call: &Call<'_>,
+    ) -> Either<WriteKey<P>, WriteKey<W>> {
+        let Self(opened, writer) = self;
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(WriteKey::new(call, opened, writer)),
+            Either::Windowed(opened) => Either::Windowed(WriteKey::new(call, opened, writer)),
+        }
     }
 }
 
@@ -197,12 +254,7 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<ReadKey<P>, ReadKey<W>> {
-        Reader::check();
-        let opened = OpenedKey::<()>::new(self, index, raw::REDISMODULE_READ);
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
-            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
-        }
+        self.read_any(index).either()
     }
 
     /// Opens the key in argument `index` for writing. A command that also reads other keys reads them first, or uses
@@ -257,14 +309,7 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<WriteKey<P>, WriteKey<W>> {
-        Writer::check();
-        let opened = OpenedKey::<()>::new(self, index, FOR_WRITING);
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(WriteKey::new(self, opened, Writer::begin())),
-            Either::Windowed(opened) => {
-                Either::Windowed(WriteKey::new(self, opened, Writer::begin()))
-            }
-        }
+        self.write_any(index).either(self)
     }
 
     /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a

@@ -90,6 +90,15 @@ impl<T> OpenedKey<T> {
         key
     }
 
+    /// The same key, for values of `V`, if it holds one. Otherwise the key itself.
+    #[inline]
+    pub(super) fn typed_if_found<V: DataType>(self) -> Result<OpenedKey<V>, Self> {
+        match self.has_type(V::registration().handle()) {
+            true => Ok(self.found()),
+            false => Err(self),
+        }
+    }
+
     /// The same key, for values of `P` or, if it holds a value of `W`, for values of that type.
     #[inline]
     pub(super) fn either<P: DataType, W: DataType>(self) -> Either<OpenedKey<P>, OpenedKey<W>> {
