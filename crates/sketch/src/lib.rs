@@ -7,6 +7,7 @@
 //! | [`count_min`] | [`count_min::CountMin`]: a count-min sketch | `CMSk-TYPE` |
 //! | [`top_k`] | [`top_k::TopK`]: the most frequent items (HeavyKeeper) | `TopK-TYPE` |
 //! | [`t_digest`] | [`t_digest::TDigest`]: quantiles (t-digest) | `TDIS-TYPE` |
+//! | [`valkey_bloom`] | [`valkey_bloom::ValkeyChain`]: a chain of Bloom filters with the format of valkey-bloom | `bloomfltr` |
 //! | [`window_filter`] | [`window_filter::WindowSet`]: the set of items that were added in a [`window`] | `bf-window` |
 //! | [`window_filter`] | [`window_filter::WindowMultiset`]: counts and deletes the items of a window | `cf-window` |
 //! | [`count_min`] | [`count_min::CountMinWindow`]: a count-min sketch of a window | `cmswindow` |
@@ -59,6 +60,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod bit_array;
 pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail
@@ -77,6 +79,7 @@ pub mod rows;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;
+pub mod valkey_bloom;
 pub mod window;
 pub mod window_filter;
 pub mod work_limit;

@@ -1,0 +1,123 @@
+//! Addition of several items in blocks.
+//!
+//! Single additions wait for a cache miss per probe. Here each block of items is hashed and tested against the older
+//! filters at once. While the items of one block are added, the bits of the next block in the newest filter are
+//! prefetched.
+
+use super::filter::ItemHash;
+use super::{Error, ValkeyChain, any_contains_block};
+use crate::memory::Budget;
+
+/// Items per block. Larger blocks are faster in chains of many filters, smaller ones in a single large filter.
+const BLOCK_ITEMS: usize = 16;
+const _: () = assert!(
+    BLOCK_ITEMS <= crate::bit_array::BLOCK_ITEMS,
+    "a whole block is tested at once"
+);
+
+/// The addition of several items to a chain, one by one in order.
+#[derive(Debug)]
+pub struct Additions<'c, 'a, I> {
+    chain: &'c mut ValkeyChain,
+    items: I,
+    max_size: u64,
+    /// The block that is being added. Its bits in the newest filter are prefetched.
+    current: Block<'a>,
+    /// The position of the next item in it.
+    position: usize,
+    /// The block after it.
+    next: Block<'a>,
+}
+
+/// Hashed items.
+#[derive(Debug, Default)]
+struct Block<'a> {
+    items: [&'a [u8]; BLOCK_ITEMS],
+    /// For the seed of the chain.
+    hashes: [ItemHash; BLOCK_ITEMS],
+    len: usize,
+    /// Items that are in an older filter: bit n for item n.
+    in_older: u64,
+    /// The number of filters when `in_older` was computed. It is out of date when the chain has grown.
+    filters: usize,
+}
+
+impl<'a> Block<'a> {
+    /// Takes the next items, hashes them and tests them against the older filters.
+    fn of(items: &mut impl Iterator<Item = &'a [u8]>, chain: &ValkeyChain) -> Self {
+        let mut block = Self {
+            filters: chain.filters.len(),
+            ..Self::default()
+        };
+        for ((place, hash), item) in block.items.iter_mut().zip(&mut block.hashes).zip(items) {
+            *place = item;
+            *hash = chain.hash(item);
+            block.len += 1;
+        }
+        if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
+            let len = block.len;
+            block.in_older = any_contains_block(older, &block.hashes[..len], &block.items[..len]);
+        }
+        block
+    }
+
+    /// Whether item `n` was found in an older filter.
+    #[inline(always)]
+    fn is_in_older(&self, n: usize) -> bool {
+        self.in_older >> n & 1 != 0
+    }
+
+    /// Prefetches the bits of item `n` in the newest filter, if the item exists and is not in an older filter.
+    #[inline(always)]
+    fn prefetch(&self, n: usize, chain: &ValkeyChain) {
+        if let (true, false, Some(newest)) =
+            (n < self.len, self.is_in_older(n), chain.filters.last())
+        {
+            newest.bit_array().prefetch(self.hashes[n]);
+        }
+    }
+}
+
+impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, 'a, I> {
+    /// Prepares the addition of `items` to `chain`, whose size must not exceed `max_size` bytes when it grows: hashes and
+    /// prefetches the first block.
+    pub fn new(mut items: I, max_size: u64, chain: &'c mut ValkeyChain) -> Self {
+        let current = Block::of(&mut items, chain);
+        for n in 0..current.len {
+            current.prefetch(n, chain);
+        }
+        let next = Block::of(&mut items, chain);
+        Self {
+            chain,
+            items,
+            max_size,
+            current,
+            position: 0,
+            next,
+        }
+    }
+
+    /// Adds the next item and returns the result of [`ValkeyChain::add`]. `None` after the last item.
+    #[inline]
+    pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, Error>> {
+        if self.position == self.current.len {
+            if self.next.len == 0 {
+                return None;
+            }
+            let next = Block::of(&mut self.items, self.chain);
+            self.current = std::mem::replace(&mut self.next, next);
+            self.position = 0;
+        }
+        let n = self.position;
+        self.position += 1;
+        self.next.prefetch(n, self.chain);
+        let (hash, item) = (self.current.hashes[n], self.current.items[n]);
+        Some(if self.current.is_in_older(n) {
+            Ok(false)
+        } else if self.current.filters == self.chain.filters.len() {
+            self.chain.add_to_newest(hash, item, self.max_size, budget)
+        } else {
+            self.chain.add_hashed(hash, item, self.max_size, budget)
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! The payload of BF.LOAD, which a rewritten append-only file also has.
+//!
+//! Spec: valkey-bloom.md, "BF.LOAD payload".
+
+use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter};
+use super::shape::size;
+use super::stored::{ChainParts, FilterChecks, FilterParts};
+use super::{FIXED_SEED, ValkeyChain};
+use crate::buffer::Buffer;
+use crate::format::{Fields, FormatError};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
+
+/// The first byte of a payload.
+const PAYLOAD_VERSION: u8 = 1;
+/// Bytes of a payload before its filters.
+const FIXED_BYTES: u64 = 1 + 4 + 8 + 8 + 1 + 8;
+/// Bytes of each filter without its bits.
+const FILTER_BYTES: u64 = 8 + BLOB_HEADER_BYTES as u64 + 8 + 8;
+
+/// Why a payload is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The first byte is not the known version.
+    #[error("unknown version of the payload")]
+    Version,
+    /// The error rate or the tightening ratio is outside (0, 1).
+    #[error("error rate or tightening ratio outside (0, 1)")]
+    Rate,
+    /// The chain exceeds the memory limit.
+    #[error("the filter exceeds its memory limit")]
+    Size,
+    /// The payload is empty, ends early or contradicts the format.
+    #[error("the payload is damaged")]
+    Invalid,
+    /// The payload is valid, but memory for it was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+impl From<FormatError> for LoadError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::OutOfMemory(refused) => Self::OutOfMemory(refused),
+            _ => Self::Invalid,
+        }
+    }
+}
+
+/// Reads the next filter: its numbers and its stored form.
+fn read_filter<'a>(fields: &mut Fields<'a>) -> Result<(FilterParts, &'a [u8]), LoadError> {
+    let len = usize::try_from(fields.u64()?).map_err(|_| LoadError::Invalid)?;
+    let (blob, rest) = (fields.rest().split_at_checked(len)).ok_or(LoadError::Invalid)?;
+    let header = BlobHeader::of_blob(blob)?;
+    *fields = Fields::new(rest);
+    let items = fields.u64()?;
+    let capacity = fields.u64()?;
+    let parts = FilterParts {
+        capacity,
+        items,
+        header,
+    };
+    Ok((parts, blob))
+}
+
+impl ValkeyChain {
+    /// The chain of a BF.LOAD payload. Bytes after its end are ignored, and so are the items of all filters but the
+    /// newest, which are full. The size must not exceed `max_size` bytes (see [`ValkeyChain::size`]). Then the bytes of the
+    /// stored filters are requested from `budget`. Everything is checked before memory is allocated.
+    ///
+    /// A chain that is marked as having the fixed seed, but has another one, is marked as having a random one.
+    ///
+    /// Spec: valkey-bloom.md, "BF.LOAD payload" and "Validation of a loaded RDB or payload".
+    ///
+    /// # Errors
+    /// Any [`LoadError`]. The first invalid field in the order of the payload determines the error.
+    pub fn from_load_payload(
+        payload: &[u8],
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<Self, LoadError> {
+        let mut fields = Fields::new(payload);
+        if fields.u8()? != PAYLOAD_VERSION {
+            return Err(LoadError::Version);
+        }
+        let expansion = fields.u32()?;
+        let (error_rate, tightening) = (fields.f64()?, fields.f64()?);
+        if [error_rate, tightening]
+            .iter()
+            .any(|ratio| !(*ratio > 0.0 && *ratio < 1.0))
+        {
+            return Err(LoadError::Rate);
+        }
+        let flag = fields.u8()?;
+        if flag > 1 {
+            return Err(LoadError::Invalid);
+        }
+        let filters = fields.u64()?;
+        if filters > fields.rest().len() as u64 / (FILTER_BYTES + 1) {
+            return Err(LoadError::Invalid);
+        }
+        let parts = ChainParts {
+            filters,
+            expansion: expansion.into(),
+            error_rate,
+            tightening,
+            seed_is_random: flag == 1,
+        };
+        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        let mut checks = FilterChecks::new(filters);
+        let mut unread = fields.clone();
+        for _ in 0..filters {
+            checks.check(&read_filter(&mut unread)?.0)?;
+        }
+        let bit_bytes = checks.blob_bytes - filters * BLOB_HEADER_BYTES as u64;
+        if size(filters, filters, bit_bytes) > max_size {
+            return Err(LoadError::Size);
+        }
+        budget.request(checks.blob_bytes)?;
+        chain.seed_is_random = parts.seed_is_random || !checks.all_fixed;
+        let mut checks = FilterChecks::new(filters);
+        for _ in 0..filters {
+            let (parts, blob) = read_filter(&mut fields)?;
+            let items = checks.check(&parts)?;
+            chain.push_blob(&parts, items, Buffer::copy_of(blob)?)?;
+        }
+        chain.slots = filters;
+        Ok(chain)
+    }
+
+    /// Bytes of [`ValkeyChain::load_payload`].
+    #[must_use]
+    pub fn load_payload_bytes(&self) -> u64 {
+        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes
+    }
+
+    /// The BF.LOAD payload of the chain.
+    ///
+    /// Spec: valkey-bloom.md, "BF.LOAD payload".
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses [`ValkeyChain::load_payload_bytes`] bytes.
+    pub fn load_payload(&self) -> Result<Vec<u8>, OutOfMemory> {
+        let bytes = self.load_payload_bytes();
+        let bytes = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
+        let mut payload = with_capacity(bytes)?;
+        payload.push(PAYLOAD_VERSION);
+        payload.extend_from_slice(&self.expansion.to_le_bytes());
+        payload.extend_from_slice(&self.error_rate.to_le_bytes());
+        payload.extend_from_slice(&self.tightening.to_le_bytes());
+        payload.push(u8::from(self.seed_is_random));
+        payload.extend_from_slice(&(self.filters.len() as u64).to_le_bytes());
+        for filter in &self.filters {
+            payload.extend_from_slice(&(filter.blob().len() as u64).to_le_bytes());
+            payload.extend_from_slice(filter.blob());
+            payload.extend_from_slice(&Filter::items(filter).to_le_bytes());
+            payload.extend_from_slice(&filter.capacity().to_le_bytes());
+        }
+        Ok(payload)
+    }
+}

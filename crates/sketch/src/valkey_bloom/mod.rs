@@ -1,0 +1,436 @@
+//! Scalable Bloom filters with the format of valkey-bloom, the Bloom module of Valkey: server type `bloomfltr`.
+//!
+//! A chain of filters as [`bloom::Chain`](crate::bloom::Chain), but with another layout and other hashes (SipHash with a
+//! seed per chain). The error rate of the first filter is the one that was specified; each further filter multiplies it by
+//! the tightening ratio. Layout, hashing and growth determine the stored bits (spec: valkey-bloom.md).
+//!
+//! The memory limit of valkey-bloom is not measured but computed ([`ValkeyChain::size`]), so that chains grow and are
+//! refused at the same sizes.
+
+pub mod batch;
+pub mod filter;
+mod load;
+mod scale;
+pub mod shape;
+mod stored;
+
+use crate::bit_array::BLOCK_ITEMS;
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::prefetch::with_wide_vectors;
+use filter::{BlobHeader, Filter, ItemHash, Seed};
+use shape::{
+    MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, size,
+};
+
+pub use load::LoadError;
+pub use scale::check_scales_to;
+pub use stored::HEADER_MARK;
+
+/// The seed of chains that are created without a random one.
+///
+/// Spec: valkey-bloom.md, "Parameters".
+pub const FIXED_SEED: [u8; 32] = [
+    0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8, 0x09, 0x3b, 0x3e, 0x7b, 0xd9,
+    0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98, 0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83,
+];
+
+/// The largest number of filters of a chain.
+const MAX_FILTERS: u64 = i32::MAX as u64;
+
+/// An error of creating a chain, adding an item, or simulating growth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The newest filter is full and the chain does not grow.
+    #[error("the filter is full and does not scale")]
+    Full,
+    /// The error rate of the next filter is too small, or a rate is outside (0, 1).
+    #[error("the error rate is too small or out of range")]
+    ErrorRate,
+    /// A capacity is outside 1 to `i64::MAX`, or the sum of the capacities would be.
+    #[error("the capacity is out of range")]
+    Capacity,
+    /// The chain would exceed the memory limit, or a bit array would have more than 2^64 bits.
+    #[error("the filter exceeds its memory limit")]
+    Size,
+    /// The chain has the largest number of filters, 2^31 - 1.
+    #[error("the filter has reached the largest number of filters")]
+    Filters,
+    /// The memory for a filter was refused.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// Parameters of a chain.
+///
+/// Spec: valkey-bloom.md, "Parameters".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameters {
+    /// Capacity of the first filter in items, from 1 to `i64::MAX`.
+    pub capacity: u64,
+    /// False-positive rate of the first filter, in (0, 1).
+    pub error_rate: f64,
+    /// Each further filter has the error rate of the previous one times this ratio, in (0, 1).
+    pub tightening: f64,
+    /// Each further filter has this many times the capacity of the previous one. 0: the chain does not scale.
+    pub expansion: u32,
+    /// The seed of the hashes of all filters.
+    pub seed: Seed,
+    /// Whether the seed is not [`FIXED_SEED`]. [`ValkeyChain::new`] derives it from the seed and ignores this field.
+    pub seed_is_random: bool,
+}
+
+impl Parameters {
+    /// Checks the ranges.
+    fn check(&self) -> Result<(), Error> {
+        let is_ratio = |ratio: f64| ratio > 0.0 && ratio < 1.0;
+        if !is_ratio(self.error_rate) || !is_ratio(self.tightening) {
+            return Err(Error::ErrorRate);
+        }
+        if !(1..=MAX_CAPACITY).contains(&self.capacity) {
+            return Err(Error::Capacity);
+        }
+        Ok(())
+    }
+}
+
+/// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
+#[derive(Debug)]
+pub struct ValkeyChain {
+    filters: Vec<Filter>,
+    /// The slots of valkey-bloom's list of filters, which [`ValkeyChain::size`] counts.
+    slots: u64,
+    /// The sum of the capacities, at most `i64::MAX`.
+    capacity: u64,
+    items: u64,
+    bit_bytes: u64,
+    error_rate: f64,
+    tightening: f64,
+    expansion: u32,
+    seed: Seed,
+    seed_is_random: bool,
+}
+
+impl ValkeyChain {
+    /// An empty chain with one filter. Its size must not exceed `max_size` bytes (see [`ValkeyChain::size`]). Then the bytes
+    /// of its stored form are requested from `budget`. The bit array is zeroed memory, so the system provides its pages
+    /// when they are used. The error rate may be subnormal.
+    ///
+    /// Spec: valkey-bloom.md, "Layout of one filter" and "Memory".
+    ///
+    /// # Errors
+    /// [`Error::ErrorRate`] or [`Error::Capacity`] if a parameter is out of range; [`Error::Size`], also for more than 2^64
+    /// bits whatever the limit; [`Error::OutOfMemory`].
+    pub fn new(parameters: &Parameters, max_size: u64, budget: Budget<'_>) -> Result<Self, Error> {
+        parameters.check()?;
+        let mut chain = Self::without_filters(parameters);
+        chain.push_empty(parameters.capacity, parameters.error_rate, max_size, budget)?;
+        Ok(chain)
+    }
+
+    /// A chain without filters, to which at least one must be appended. Its list has one slot, as the list of a chain that
+    /// valkey-bloom creates.
+    fn without_filters(parameters: &Parameters) -> Self {
+        Self {
+            filters: Vec::new(),
+            slots: 1,
+            capacity: 0,
+            items: 0,
+            bit_bytes: 0,
+            error_rate: parameters.error_rate,
+            tightening: parameters.tightening,
+            expansion: parameters.expansion,
+            seed: parameters.seed,
+            seed_is_random: parameters.seed != FIXED_SEED,
+        }
+    }
+
+    /// Checks the memory limit, requests memory for an empty filter and appends it.
+    fn push_empty(
+        &mut self,
+        capacity: u64,
+        error_rate: f64,
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<(), Error> {
+        let bytes = bit_array_bytes(capacity, error_rate);
+        if bytes > MAX_BYTES || self.size_with(bytes) > max_size {
+            return Err(Error::Size);
+        }
+        let header = BlobHeader::new(capacity, bytes, self.seed);
+        budget.request(header.blob_bytes())?;
+        Ok(self.push(Filter::new(capacity, &header, &self.seed)?)?)
+    }
+
+    /// The size with another filter whose bit array has `bytes` bytes, before the list grows.
+    fn size_with(&self, bytes: u64) -> u64 {
+        let filters = self.filters.len() as u64 + 1;
+        size(self.slots, filters, self.bit_bytes.saturating_add(bytes))
+    }
+
+    /// Appends a filter. The sum of the capacities must not exceed [`MAX_CAPACITY`]. The memory of the list depends only on
+    /// its length, so that a loaded chain uses as much memory as the saved one.
+    fn push(&mut self, filter: Filter) -> Result<(), OutOfMemory> {
+        let len = self.filters.len() + 1;
+        reserve_for(&mut self.filters, len, MAX_FILTERS as usize)?;
+        self.slots = grown_slots(self.slots, len as u64);
+        self.capacity += filter.capacity();
+        self.items += filter.items();
+        self.bit_bytes += filter.bits().len() as u64;
+        self.filters.push(filter);
+        Ok(())
+    }
+
+    /// The parameters. The capacity is that of the first filter.
+    #[must_use]
+    pub fn parameters(&self) -> Parameters {
+        Parameters {
+            capacity: self.filters.first().map_or(0, Filter::capacity),
+            error_rate: self.error_rate,
+            tightening: self.tightening,
+            expansion: self.expansion,
+            seed: self.seed,
+            seed_is_random: self.seed_is_random,
+        }
+    }
+
+    /// The filters, oldest first.
+    #[must_use]
+    pub fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// The error rate of filter number `index`, from 0, by the formula. It is not stored.
+    #[must_use]
+    pub fn error_rate_of(&self, index: usize) -> f64 {
+        rate_of(self.error_rate, self.tightening, index as u64)
+    }
+
+    /// Whether the chain adds a filter when it is full.
+    #[must_use]
+    pub fn is_scaling(&self) -> bool {
+        self.expansion != 0
+    }
+
+    /// Items added to the whole chain, at most its capacity.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// The sum of the capacities of all filters in items, at most `i64::MAX`.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Items that can be added before the newest filter is full.
+    #[must_use]
+    pub fn remaining_capacity(&self) -> u64 {
+        (self.filters.last()).map_or(0, |newest| newest.capacity() - newest.items())
+    }
+
+    /// Bytes of all bit arrays together.
+    #[must_use]
+    pub fn bit_bytes(&self) -> u64 {
+        self.bit_bytes
+    }
+
+    /// `Size` of BF.INFO in bytes: the memory that valkey-bloom counts and compares with its limit. It is not the memory
+    /// that the chain occupies here.
+    ///
+    /// Spec: valkey-bloom.md, "Memory".
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        size(self.slots, self.filters.len() as u64, self.bit_bytes)
+    }
+
+    /// The capacity in items that a chain with these parameters can reach within `max_size` bytes, computed from the
+    /// first capacity: MAXSCALEDCAPACITY. A chain that does not scale has at most one filter.
+    ///
+    /// For limits above 8 GiB, the result may be too small for chains that would have more than 2^17 filters of
+    /// different sizes. Cost: at most 2^17 steps, and at most 64 if the expansion is not 1.
+    ///
+    /// # Errors
+    /// [`Error::Capacity`] if the capacity of a filter or of the chain would exceed `i64::MAX`.
+    pub fn max_scaled_capacity(&self, max_size: u64) -> Result<u64, Error> {
+        scale::max_scaled_capacity(&self.parameters(), max_size)
+    }
+
+    /// The hashes of an item for the seed of the chain. Cost: two passes over its bytes.
+    #[inline]
+    fn hash(&self, item: &[u8]) -> ItemHash {
+        ItemHash::new(item, &self.seed)
+    }
+
+    /// Whether an item may have been added: no false negatives.
+    ///
+    /// Cost: two passes over the item, and at most `hashes` probes per filter, from the newest to the oldest. Filters of a
+    /// crafted payload whose seed differs from that of the first one hash the item again.
+    #[must_use]
+    pub fn contains(&self, item: &[u8]) -> bool {
+        any_contains(&self.filters, self.hash(item), item)
+    }
+
+    /// [`ValkeyChain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
+    pub fn contains_each<'a>(
+        &self,
+        mut items: impl Iterator<Item = &'a [u8]>,
+        mut on_result: impl FnMut(bool),
+    ) {
+        loop {
+            let mut block = [&[][..]; BLOCK_ITEMS];
+            let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
+            let mut len = 0;
+            for ((place, hash), item) in block.iter_mut().zip(&mut hashes).zip(&mut items) {
+                *place = item;
+                *hash = self.hash(item);
+                len += 1;
+            }
+            let found = any_contains_block(&self.filters, &hashes[..len], &block[..len]);
+            (0..len).for_each(|n| on_result(found >> n & 1 != 0));
+            if len < BLOCK_ITEMS {
+                return;
+            }
+        }
+    }
+
+    /// Adds an item unless [`ValkeyChain::contains`] is true for it. Returns whether it was added.
+    ///
+    /// If it does not fit, a scaling chain adds a filter. The size with that filter must not exceed `max_size` bytes (see
+    /// [`ValkeyChain::size`]). Then the bytes of its stored form are requested from `budget`.
+    ///
+    /// Spec: valkey-bloom.md, "Layout of one filter", **Add**, and "Memory".
+    ///
+    /// # Errors
+    /// Any [`Error`]. The chain is then unchanged.
+    pub fn add(&mut self, item: &[u8], max_size: u64, budget: Budget<'_>) -> Result<bool, Error> {
+        let hash = self.hash(item);
+        self.add_hashed(hash, item, max_size, budget)
+    }
+
+    /// [`ValkeyChain::add`] for an item whose [`ValkeyChain::hash`] is known.
+    fn add_hashed(
+        &mut self,
+        hash: ItemHash,
+        item: &[u8],
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<bool, Error> {
+        if let Some((_, older)) = self.filters.split_last()
+            && any_contains(older, hash, item)
+        {
+            return Ok(false);
+        }
+        self.add_to_newest(hash, item, max_size, budget)
+    }
+
+    /// [`ValkeyChain::add_hashed`] for an item that is not in an older filter.
+    #[inline]
+    fn add_to_newest(
+        &mut self,
+        hash: ItemHash,
+        item: &[u8],
+        max_size: u64,
+        budget: Budget<'_>,
+    ) -> Result<bool, Error> {
+        if let Some(newest) = self.filters.last_mut() {
+            let own_hash = newest.hash(hash, item);
+            if !newest.is_full() {
+                let new = newest.insert(own_hash);
+                self.items += u64::from(new);
+                return Ok(new);
+            }
+            if newest.contains(own_hash) {
+                return Ok(false);
+            }
+        }
+        self.grow(max_size, budget)?;
+        // The new filter is empty, has the seed of the chain and has capacity for at least one item.
+        if let Some(newest) = self.filters.last_mut() {
+            self.items += u64::from(newest.insert(hash));
+        }
+        Ok(true)
+    }
+
+    /// Appends the next filter.
+    #[cold]
+    fn grow(&mut self, max_size: u64, budget: Budget<'_>) -> Result<(), Error> {
+        if !self.is_scaling() {
+            return Err(Error::Full);
+        }
+        let filters = self.filters.len();
+        if filters as u64 >= MAX_FILTERS {
+            return Err(Error::Filters);
+        }
+        let error_rate = self.error_rate_of(filters);
+        if !is_rate_allowed(error_rate) {
+            return Err(Error::ErrorRate);
+        }
+        let newest = self.filters.last().map_or(1, Filter::capacity);
+        let capacity = (newest.checked_mul(u64::from(self.expansion)))
+            .filter(|&capacity| capacity <= MAX_CAPACITY - self.capacity)
+            .ok_or(Error::Capacity)?;
+        self.push_empty(capacity, error_rate, max_size, budget)
+    }
+}
+
+/// Whether one of the filters contains the item, from the newest to the oldest.
+#[inline]
+fn any_contains(filters: &[Filter], hash: ItemHash, item: &[u8]) -> bool {
+    (filters.iter().rev()).any(|filter| filter.contains(filter.hash(hash, item)))
+}
+
+/// [`any_contains`] for up to [`BLOCK_ITEMS`] items. Bit n of the result is for item n.
+fn any_contains_block(filters: &[Filter], hashes: &[ItemHash], items: &[&[u8]]) -> u64 {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let mut absent = u64::MAX.unbounded_shr((BLOCK_ITEMS - hashes.len()) as u32);
+            let mut present = 0;
+            for filter in filters.iter().rev() {
+                if absent == 0 {
+                    break;
+                }
+                let mut own_hashes = [ItemHash::default(); BLOCK_ITEMS];
+                let mut hashes = hashes;
+                if filter.has_own_seed() {
+                    for (own, (&hash, item)) in own_hashes.iter_mut().zip(hashes.iter().zip(items))
+                    {
+                        *own = filter.hash(hash, item);
+                    }
+                    hashes = &own_hashes[..hashes.len()];
+                }
+                let found = filter.bit_array().contains_block(hashes, absent);
+                present |= found;
+                absent &= !found;
+            }
+            present
+        },
+    )
+}
+
+impl Blocks for ValkeyChain {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.filters);
+        for filter in &self.filters {
+            filter.blob().visit(visitor);
+        }
+    }
+
+    /// Block 0 is the list of filters, block i the stored form of filter i - 1.
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        let Some(filter) = index.checked_sub(1) else {
+            mover.relocate(&mut self.filters);
+            return true;
+        };
+        let Some(filter) = self.filters.get_mut(filter) else {
+            return false;
+        };
+        filter.blob_mut().relocate(mover);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

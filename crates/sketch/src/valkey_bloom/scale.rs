@@ -1,0 +1,163 @@
+//! The largest capacity that a chain can reach within a memory limit.
+//!
+//! Spec: valkey-bloom.md, "Memory", the simulation of MAXSCALEDCAPACITY and VALIDATESCALETO.
+
+use super::shape::{MAX_CAPACITY, bit_array_bytes, is_rate_allowed, rate_of, size, slots_for};
+use super::{Error, Parameters};
+
+/// The largest number of runs of equal filters that are simulated. A chain has at most about √(2 · limit) runs, so
+/// the result is exact for limits up to 8 GiB. It bounds the time of BF.INFO for a crafted chain under a larger limit.
+const MAX_RUNS: u32 = 1 << 17;
+
+/// Why a simulation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The requested capacity is reached.
+    Reached,
+    /// The next filter's error rate is too small.
+    ErrorRate,
+    /// The next filter exceeds the memory limit.
+    Size,
+    /// The chain does not scale.
+    Full,
+}
+
+/// Filters of the simulated chain.
+#[derive(Debug)]
+struct Simulation {
+    error_rate: f64,
+    tightening: f64,
+    expansion: u32,
+    /// The capacity of the next filter.
+    capacity: u64,
+    /// The number of filters.
+    filters: u64,
+    /// The sum of their capacities.
+    total: u64,
+    /// Bytes of their bit arrays.
+    bit_bytes: u64,
+}
+
+impl Simulation {
+    /// Adds filters until one does not fit, or until the total capacity is `target`.
+    fn run(&mut self, target: u64, max_size: u64) -> Result<End, Error> {
+        for _ in 0..MAX_RUNS {
+            let Some(bytes) = self.bytes_of(self.filters) else {
+                return Ok(End::ErrorRate);
+            };
+            let slots = slots_for(self.filters + 1);
+            let run = self.run_length(bytes, slots);
+            // Filters of the run that fit into the limit.
+            let used = size(slots, self.filters, self.bit_bytes);
+            let each = size(0, 1, bytes) - size(0, 0, 0);
+            let fitting = (max_size.saturating_sub(used) / each).min(run);
+            let missing = target - self.total;
+            if missing.div_ceil(self.capacity) <= fitting {
+                return Ok(End::Reached);
+            }
+            self.total = (self.total).saturating_add(self.capacity.saturating_mul(fitting));
+            if self.total > MAX_CAPACITY {
+                return Err(Error::Capacity);
+            }
+            if fitting < run {
+                return Ok(End::Size);
+            }
+            self.filters += run;
+            self.bit_bytes = (self.bit_bytes).saturating_add(bytes.saturating_mul(run));
+            match self.expansion {
+                0 => return Ok(End::Full),
+                1 => {}
+                expansion => {
+                    self.capacity = (self.capacity.checked_mul(u64::from(expansion)))
+                        .filter(|&capacity| capacity <= MAX_CAPACITY)
+                        .ok_or(Error::Capacity)?;
+                }
+            }
+        }
+        Ok(End::Size)
+    }
+
+    /// Bytes of the bit array of filter `index` with the current capacity. `None` if its error rate is too small.
+    fn bytes_of(&self, index: u64) -> Option<u64> {
+        let error_rate = rate_of(self.error_rate, self.tightening, index);
+        is_rate_allowed(error_rate).then(|| bit_array_bytes(self.capacity, error_rate))
+    }
+
+    /// The number of filters from the next one on that have the same capacity, bytes and slots, at least 1.
+    ///
+    /// Only an expansion of 1 has runs. The bytes of its filters never decrease, so the end of the run is found by
+    /// galloping and bisection. A chain can have millions of equal filters.
+    fn run_length(&self, bytes: u64, slots: u64) -> u64 {
+        if self.expansion != 1 {
+            return 1;
+        }
+        let max = slots - self.filters;
+        let is_in_run = |length: u64| self.bytes_of(self.filters + length - 1) == Some(bytes);
+        let mut known = 1;
+        let mut step = 1;
+        while known < max {
+            let next = (known + step).min(max);
+            if !is_in_run(next) {
+                // The run ends between `known` and `next`.
+                let mut beyond = next;
+                while beyond - known > 1 {
+                    let middle = known + (beyond - known) / 2;
+                    if is_in_run(middle) {
+                        known = middle;
+                    } else {
+                        beyond = middle;
+                    }
+                }
+                return known;
+            }
+            known = next;
+            step *= 2;
+        }
+        known
+    }
+}
+
+/// Simulates a chain. Returns why it ended and the sum of the capacities.
+fn simulate(parameters: &Parameters, target: u64, max_size: u64) -> Result<(End, u64), Error> {
+    parameters.check()?;
+    let mut simulation = Simulation {
+        error_rate: parameters.error_rate,
+        tightening: parameters.tightening,
+        expansion: parameters.expansion,
+        capacity: parameters.capacity,
+        filters: 0,
+        total: 0,
+        bit_bytes: 0,
+    };
+    let end = simulation.run(target, max_size)?;
+    Ok((end, simulation.total))
+}
+
+/// The sum of the capacities of a chain in items when it cannot grow any further: MAXSCALEDCAPACITY. 0 if even the first
+/// filter does not fit.
+///
+/// For limits above 8 GiB, the result may be smaller for chains with more than 2^17 different sizes of filters.
+///
+/// # Errors
+/// [`Error::Capacity`] if the capacity of a filter or of the chain exceeds `i64::MAX`.
+pub(super) fn max_scaled_capacity(parameters: &Parameters, max_size: u64) -> Result<u64, Error> {
+    let (_, total) = simulate(parameters, u64::MAX, max_size)?;
+    Ok(total)
+}
+
+/// Checks that a chain with these parameters can grow to a capacity of `target` items within `max_size` bytes of
+/// [`ValkeyChain::size`](super::ValkeyChain::size): VALIDATESCALETO. Nothing is allocated.
+///
+/// Spec: valkey-bloom.md, "Memory".
+///
+/// # Errors
+/// The error that stops the growth: [`Error::Size`], [`Error::ErrorRate`], [`Error::Capacity`], or [`Error::Full`] if the
+/// expansion is 0.
+pub fn check_scales_to(parameters: &Parameters, target: u64, max_size: u64) -> Result<(), Error> {
+    match simulate(parameters, target, max_size)? {
+        (End::Reached, _) => Ok(()),
+        (End::ErrorRate, _) => Err(Error::ErrorRate),
+        (End::Size, _) => Err(Error::Size),
+        (End::Full, _) => Err(Error::Full),
+    }
+}

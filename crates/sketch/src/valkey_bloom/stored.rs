@@ -1,0 +1,365 @@
+//! The stored forms of a chain: RDB values and the SCANDUMP header, with common validation.
+//!
+//! The RDB values are those of valkey-bloom. valkey-bloom has no SCANDUMP; only this crate reads the header: mark, expansion,
+//! error rate, tightening ratio, flag, slots of the list, items of the newest filter, number of filters, and for each filter
+//! its capacity and the 45 bytes that precede its bits in the RDB. All are little-endian; the flag has one byte, the expansion
+//! and the number of filters four, all others eight. The chunks are parts of the bit arrays.
+//!
+//! Spec: valkey-bloom.md, "RDB", "COPY, DEBUG DIGEST" and "Validation of a loaded RDB or payload".
+
+use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter};
+use super::shape::{MAX_BYTES, MAX_CAPACITY, bit_array_bytes, size};
+use super::{FIXED_SEED, MAX_FILTERS, Parameters, ValkeyChain};
+use crate::buffer::Buffer;
+use crate::format::{Fields, FormatError, Sink, Source};
+use crate::memory::{Budget, OutOfMemory, reserve_for, with_capacity};
+use crate::stored::Stored;
+use std::ffi::CStr;
+
+/// The first bytes of the SCANDUMP header. As a little-endian integer they exceed `i64::MAX`, the largest first field of a
+/// [`bloom::Chain`](crate::bloom::Chain) header, so they also identify the type.
+pub const HEADER_MARK: [u8; 8] = *b"vb-blm1\xff";
+
+/// Bytes of a header before its filters.
+const HEADER_FIXED_BYTES: usize = 8 + 4 + 8 + 8 + 1 + 8 + 8 + 4;
+/// Bytes of each filter in a header.
+const HEADER_FILTER_BYTES: usize = 8 + BLOB_HEADER_BYTES;
+
+const _: () = assert!(size_of::<usize>() >= 4, "the number of filters fits");
+
+/// The stored parameters of a chain, not validated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChainParts {
+    pub(super) filters: u64,
+    pub(super) expansion: u64,
+    pub(super) error_rate: f64,
+    pub(super) tightening: f64,
+    pub(super) seed_is_random: bool,
+}
+
+/// The stored numbers of a filter, not validated. The header of its bits is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilterParts {
+    pub(super) capacity: u64,
+    /// Only the items of the newest filter are used: all others are full.
+    pub(super) items: u64,
+    pub(super) header: BlobHeader,
+}
+
+impl ChainParts {
+    /// Validates the parameters. `seed` is that of the first filter; the capacity is not set.
+    pub(super) fn validate(&self, seed: [u8; 32]) -> Result<Parameters, FormatError> {
+        let invalid = FormatError::Invalid;
+        if !(1..=MAX_FILTERS).contains(&self.filters) {
+            return Err(invalid("number of filters out of range"));
+        }
+        for ratio in [self.error_rate, self.tightening] {
+            if !(ratio > 0.0 && ratio < 1.0) {
+                return Err(invalid("error rate or tightening ratio outside (0, 1)"));
+            }
+        }
+        Ok(Parameters {
+            capacity: 0,
+            error_rate: self.error_rate,
+            tightening: self.tightening,
+            expansion: u32::try_from(self.expansion)
+                .map_err(|_| invalid("expansion out of range"))?,
+            seed,
+            seed_is_random: self.seed_is_random,
+        })
+    }
+}
+
+/// Validates the numbers of filters in order, without memory.
+#[derive(Debug)]
+pub(super) struct FilterChecks {
+    filters: u64,
+    checked: u64,
+    /// The sum of the capacities.
+    capacity: u64,
+    /// Whether all seeds are the fixed one.
+    pub(super) all_fixed: bool,
+    /// Bytes of all stored filters.
+    pub(super) blob_bytes: u64,
+}
+
+impl FilterChecks {
+    /// Checks for a chain of `filters`.
+    pub(super) fn new(filters: u64) -> Self {
+        Self {
+            filters,
+            checked: 0,
+            capacity: 0,
+            all_fixed: true,
+            blob_bytes: 0,
+        }
+    }
+
+    /// Whether the next filter is the newest one.
+    pub(super) fn is_at_newest(&self) -> bool {
+        self.checked + 1 == self.filters
+    }
+
+    /// Validates the capacity of the next filter.
+    pub(super) fn check_capacity(&self, capacity: u64) -> Result<(), FormatError> {
+        if capacity == 0 || capacity > MAX_CAPACITY - self.capacity {
+            return Err(FormatError::Invalid("capacity out of range"));
+        }
+        Ok(())
+    }
+
+    /// Validates the next filter. Returns the number of its items.
+    pub(super) fn check(&mut self, parts: &FilterParts) -> Result<u64, FormatError> {
+        self.check_capacity(parts.capacity)?;
+        let items = if self.is_at_newest() {
+            parts.items
+        } else {
+            parts.capacity
+        };
+        if items > parts.capacity {
+            return Err(FormatError::Invalid("more items than the capacity"));
+        }
+        self.checked += 1;
+        self.capacity += parts.capacity;
+        self.all_fixed &= parts.header.seed == FIXED_SEED;
+        self.blob_bytes = (self.blob_bytes)
+            .checked_add(parts.header.blob_bytes())
+            .filter(|&bytes| bytes <= MAX_BYTES)
+            .ok_or(OutOfMemory { bytes: u64::MAX })?;
+        Ok(items)
+    }
+}
+
+/// Checks that a chain with the fixed seed has no other one.
+fn check_seeds(seed_is_random: bool, checks: &FilterChecks) -> Result<(), FormatError> {
+    if !seed_is_random && !checks.all_fixed {
+        return Err(FormatError::Invalid("the seed is not the fixed one"));
+    }
+    Ok(())
+}
+
+/// The fields of the filters in a header. The items are those of the newest filter.
+fn header_filters(
+    mut fields: Fields<'_>,
+    filters: u32,
+    items: u64,
+) -> impl Iterator<Item = Result<FilterParts, FormatError>> {
+    (0..filters).map(move |_| {
+        Ok(FilterParts {
+            capacity: fields.u64()?,
+            items,
+            header: BlobHeader::read(&mut fields)?,
+        })
+    })
+}
+
+impl ValkeyChain {
+    /// [`Stored::load`] with a limit: the chain must not exceed `max_size` bytes when valkey-bloom's rule for RDB files is
+    /// applied to each filter. The bytes of a filter are those of the formula or those that are present, if there are
+    /// more. Memory: in proportion to the bytes read.
+    ///
+    /// Spec: valkey-bloom.md, "RDB" and "Memory".
+    ///
+    /// # Errors
+    /// [`FormatError::UnknownVersion`] for every version but 1; [`FormatError::Invalid`] for values that contradict the format
+    /// or exceed the limit; the errors of `source`; memory that was refused.
+    pub fn load_within(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        max_size: u64,
+    ) -> Result<Self, FormatError> {
+        if encoding_version != Self::ENCODING_VERSION {
+            return Err(FormatError::UnknownVersion(encoding_version));
+        }
+        let parts = ChainParts {
+            filters: source.read_unsigned()?,
+            expansion: source.read_unsigned()?,
+            error_rate: source.read_double()?,
+            tightening: source.read_double()?,
+            seed_is_random: source.read_unsigned()? == 1,
+        };
+        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        chain.seed_is_random = parts.seed_is_random;
+        let mut checks = FilterChecks::new(parts.filters);
+        let mut counted_bytes = 0u64;
+        for index in 0..parts.filters {
+            let capacity = source.read_unsigned()?;
+            checks.check_capacity(capacity)?;
+            let items = if checks.is_at_newest() {
+                source.read_unsigned()?
+            } else {
+                capacity
+            };
+            let formula = bit_array_bytes(capacity, chain.error_rate_of(index as usize));
+            let check_size = |bytes: u64| {
+                let counted = size(chain.slots, index + 1, counted_bytes.saturating_add(bytes));
+                if counted > max_size {
+                    return Err(FormatError::Invalid("larger than the memory limit"));
+                }
+                Ok(())
+            };
+            check_size(formula)?;
+            let blob = source.read_bytes()?;
+            let header = BlobHeader::of_blob(&blob)?;
+            let bytes = formula.max(header.bytes);
+            check_size(bytes)?;
+            counted_bytes = counted_bytes.saturating_add(bytes);
+            let parts = FilterParts {
+                capacity,
+                items,
+                header,
+            };
+            let items = checks.check(&parts)?;
+            check_seeds(chain.seed_is_random, &checks)?;
+            chain.push_blob(&parts, items, blob)?;
+        }
+        Ok(chain)
+    }
+
+    /// Appends a validated filter with its stored form. The seed of the first filter becomes that of the chain.
+    pub(super) fn push_blob(
+        &mut self,
+        parts: &FilterParts,
+        items: u64,
+        blob: Buffer,
+    ) -> Result<(), OutOfMemory> {
+        if self.filters.is_empty() {
+            self.seed = parts.header.seed;
+        }
+        let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob, &self.seed);
+        self.push(filter)
+    }
+}
+
+impl Stored for ValkeyChain {
+    const TYPE_NAME: &'static CStr = c"bloomfltr";
+    const ENCODING_VERSION: u16 = 1;
+    type Defaults = ();
+
+    /// [`ValkeyChain::load_within`] without a limit.
+    fn load_values(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        (): &Self::Defaults,
+    ) -> Result<Self, FormatError> {
+        Self::load_within(source, encoding_version, u64::MAX)
+    }
+
+    fn save(&self, sink: &mut dyn Sink) {
+        sink.write_unsigned(self.filters.len() as u64);
+        sink.write_unsigned(u64::from(self.expansion));
+        sink.write_double(self.error_rate);
+        sink.write_double(self.tightening);
+        sink.write_unsigned(u64::from(self.seed_is_random));
+        for (index, filter) in self.filters.iter().enumerate() {
+            sink.write_unsigned(filter.capacity());
+            if index + 1 == self.filters.len() {
+                sink.write_unsigned(filter.items());
+            }
+            sink.write_bytes(filter.blob());
+        }
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        // The type, the end, the footer, five values and the items; per filter two values. Each value has an opcode and at
+        // most nine bytes.
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 6 * 10;
+        const FILTER_BYTES: u64 = 2 * 10 + BLOB_HEADER_BYTES as u64;
+        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes
+    }
+
+    fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
+        let filters = self.filters.len();
+        let mut header = with_capacity(HEADER_FIXED_BYTES + filters * HEADER_FILTER_BYTES)?;
+        let items = self.filters.last().map_or(0, Filter::items);
+        header.extend_from_slice(&HEADER_MARK);
+        header.extend_from_slice(&self.expansion.to_le_bytes());
+        header.extend_from_slice(&self.error_rate.to_le_bytes());
+        header.extend_from_slice(&self.tightening.to_le_bytes());
+        header.push(u8::from(self.seed_is_random));
+        header.extend_from_slice(&self.slots.to_le_bytes());
+        header.extend_from_slice(&items.to_le_bytes());
+        header.extend_from_slice(&(filters as u32).to_le_bytes());
+        for filter in &self.filters {
+            header.extend_from_slice(&filter.capacity().to_le_bytes());
+            header.extend_from_slice(&filter.header().to_bytes());
+        }
+        Ok(header)
+    }
+
+    fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
+        let invalid = FormatError::Invalid;
+        let mut fields = Fields::new(header);
+        if fields.array()? != HEADER_MARK {
+            return Err(invalid("not a header of this type"));
+        }
+        let (expansion, error_rate, tightening) = (fields.u32()?, fields.f64()?, fields.f64()?);
+        let (flag, slots, items) = (fields.u8()?, fields.u64()?, fields.u64()?);
+        let filters = fields.u32()?;
+        let number = u64::from(filters);
+        let parts = ChainParts {
+            filters: number,
+            expansion: expansion.into(),
+            error_rate,
+            tightening,
+            seed_is_random: flag == 1,
+        };
+        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        chain.seed_is_random = parts.seed_is_random;
+        if flag > 1 {
+            return Err(invalid("unknown flag"));
+        }
+        if (filters as usize).checked_mul(HEADER_FILTER_BYTES) != Some(fields.rest().len()) {
+            return Err(invalid("length does not fit the filters"));
+        }
+        if !(number..=number.saturating_mul(2).max(4)).contains(&slots) {
+            return Err(invalid("slots of the list out of range"));
+        }
+        let mut checks = FilterChecks::new(number);
+        for parts in header_filters(fields.clone(), filters, items) {
+            checks.check(&parts?)?;
+        }
+        check_seeds(chain.seed_is_random, &checks)?;
+        budget.request(checks.blob_bytes)?;
+        let mut checks = FilterChecks::new(number);
+        for parts in header_filters(fields, filters, items) {
+            let parts = parts?;
+            let items = checks.check(&parts)?;
+            let mut blob = Buffer::zeroed(parts.header.blob_bytes())?;
+            blob[..BLOB_HEADER_BYTES].copy_from_slice(&parts.header.to_bytes());
+            chain.push_blob(&parts, items, blob)?;
+        }
+        chain.slots = slots;
+        Ok(chain)
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.filters.iter().map(Filter::bits)
+    }
+
+    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
+        Some(self.filters.get_mut(number)?.bits_mut())
+    }
+
+    /// Each call of `feed` is one element of valkey-bloom's digest. Integers are fed as decimal text.
+    fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
+        feed(self.expansion.to_string().as_bytes());
+        feed(&self.error_rate.to_le_bytes());
+        feed(&self.tightening.to_le_bytes());
+        feed(u8::from(self.seed_is_random).to_string().as_bytes());
+        for filter in &self.filters {
+            feed(filter.blob());
+            feed(filter.items().to_string().as_bytes());
+            feed(filter.capacity().to_string().as_bytes());
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        let mut filters = Vec::new();
+        reserve_for(&mut filters, self.filters.len(), MAX_FILTERS as usize)?;
+        for filter in &self.filters {
+            filters.push(filter.try_clone()?);
+        }
+        Ok(Self { filters, ..*self })
+    }
+}
