@@ -476,11 +476,11 @@ impl Sketch for ValkeyChain {
         items: impl Iterator<Item = &'a [u8]>,
         max_size: u64,
     ) -> impl Additions {
-        valkey_bloom::Additions::new(items, max_size, self)
+        valkey_bloom::batch::Additions::new(items, max_size, self)
     }
 }
 
-impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::Additions<'_, I> {
+impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::batch::Additions<'_, 'a, I> {
     #[inline]
     fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
         self.add_next(budget).map(addition)

@@ -26,7 +26,7 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
         LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
         LoadError::Rate => c"ERR (0 < error rate range < 1)",
         LoadError::Size => TOO_LARGE,
-        LoadError::Invalid(_) => c"ERR bloom object decoding failed",
+        LoadError::Invalid => c"ERR bloom object decoding failed",
         LoadError::OutOfMemory(_) => NO_MEMORY,
     })?;
     let entry = key.typed(call).create(value)?;
