@@ -130,8 +130,6 @@ pub fn odd_settings() -> Options {
         "0.3",
         "bloom-tightening-ratio",
         "0.9",
-        "bloom-memory-usage-limit",
-        "1",
         "bloom-use-random-seed",
         "no",
     ])

@@ -80,9 +80,3 @@ fn line(bytes: &[u8]) -> (&str, &[u8]) {
 fn logged(server: &Server) -> Vec<Words> {
     logged_in(server, ".incr.aof")
 }
-
-/// As [`logged`], for arguments that are text.
-fn logged_text(server: &Server) -> Vec<String> {
-    let text = |words: Words| String::from_utf8(words.join(&b' ')).expect("text");
-    logged(server).into_iter().map(text).collect()
-}

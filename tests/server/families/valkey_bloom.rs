@@ -29,7 +29,8 @@ pub const TYPE: Family = Family {
     info_prefix: "bf_bloom_valkey_",
 
     build: &[
-        seeded!("KEY", " CAPACITY 4 ERROR 0.001 EXPANSION 3"),
+        // Four filters: after BF.LOAD, which the AOF contains, three would have another size.
+        seeded!("KEY", " CAPACITY 1 ERROR 0.0001 EXPANSION 3"),
         "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
     ],
     reads: &[

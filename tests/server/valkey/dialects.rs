@@ -110,8 +110,14 @@ fn keys_of_other_types_and_missing_keys_depend_on_the_dialect() {
         ("BF.INFO text", same(WRONG_TYPE)),
         ("BF.DEBUG text", same(WRONG_TYPE)),
         ("BF.LOAD text x", same(WRONG_TYPE)),
-        ("BF.LOAD classic x", same(WRONG_TYPE)),
-        ("BF.LOAD window x", same(WRONG_TYPE)),
+        (
+            "BF.LOAD classic x",
+            same("-BUSYKEY Target key name already exists."),
+        ),
+        (
+            "BF.LOAD window x",
+            same("-BUSYKEY Target key name already exists."),
+        ),
         (
             "BF.LOAD valkey x",
             same("-BUSYKEY Target key name already exists."),

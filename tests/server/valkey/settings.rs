@@ -77,8 +77,8 @@ fn new_keys_have_the_configured_type() {
 fn settings_apply_to_their_own_type() {
     let server = Options::new()
         .module_arguments(&["bf-initial-size", "50", "bf-expansion-factor", "3"])
-        .module_arguments(&["bf-error-rate", "0.02", "bloom-capacity", "60"])
-        .module_arguments(&["bloom-expansion", "4", "bloom-fp-rate", "0.03"])
+        .module_arguments(&["bf-error-rate", "0.125", "bloom-capacity", "60"])
+        .module_arguments(&["bloom-expansion", "4", "bloom-fp-rate", "0.375"])
         .module_arguments(&["bloom-tightening-ratio", "0.75"])
         .start();
     let mut connection = server.resp2();
@@ -93,11 +93,11 @@ fn settings_apply_to_their_own_type() {
     connection.call("BF.ADD valkey a");
     assert_eq!(
         info(&mut connection, "classic"),
-        [":50", "$0.02", ":3", "$0.5"]
+        [":50", "$0.125", ":3", "$0.5"]
     );
     assert_eq!(
         info(&mut connection, "valkey"),
-        [":60", "$0.03", ":4", "$0.75"]
+        [":60", "$0.375", ":4", "$0.75"]
     );
     set(&server, "bf.bloom-expansion", "0");
     set(&server, "bf.bloom-capacity", "7");
@@ -105,17 +105,17 @@ fn settings_apply_to_their_own_type() {
     let fixed = info(&mut connection, "fixed");
     assert_eq!(
         fixed,
-        [":7", "$0.03", "$-1", "-ERR invalid information value"]
+        [":7", "$0.375", "$-1", "-ERR invalid information value"]
     );
     // BF.RESERVE specifies all but the ratio and the growth factor.
-    assert!(connection.call("BF.RESERVE reserved 0.3 9").is_ok());
+    assert!(connection.call("BF.RESERVE reserved 0.625 9").is_ok());
     assert_eq!(
         info(&mut connection, "reserved")[..3],
-        [":9", "$0.3", "$-1"]
+        [":9", "$0.625", "$-1"]
     );
     assert_eq!(
         info(&mut connection, "valkey"),
-        [":60", "$0.03", ":4", "$0.75"]
+        [":60", "$0.375", ":4", "$0.75"]
     );
 }
 
