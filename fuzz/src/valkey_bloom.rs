@@ -18,8 +18,8 @@ const GROWTH: u64 = 10_000;
 fn loads(chain: &ValkeyChain) -> ValkeyChain {
     let payload = chain.load_payload().expect("enough memory");
     assert_eq!(payload.len() as u64, chain.load_payload_bytes());
-    let budget = Budget::new(&|bytes| bytes <= payload.len() as u64);
-    let loaded = ValkeyChain::from_load_payload(&payload, chain.size(), budget);
+    let fits = |bytes| bytes <= payload.len() as u64;
+    let loaded = ValkeyChain::from_load_payload(&payload, chain.size(), Budget::new(&fits));
     let loaded = loaded.expect("a valid payload within the size of the chain");
     assert!(stored::digest(&loaded) == stored::digest(chain));
     assert!(loaded.size() <= chain.size());
@@ -84,8 +84,8 @@ fn damaged(input: &mut Input<'_>, chain: ValkeyChain) -> ValkeyChain {
     };
     let at = usize::from(input.u16()) % range;
     payload[at] ^= input.byte();
-    let budget = Budget::new(&|bytes| bytes <= payload.len() as u64);
-    match ValkeyChain::from_load_payload(&payload, u64::MAX, budget) {
+    let fits = |bytes| bytes <= payload.len() as u64;
+    match ValkeyChain::from_load_payload(&payload, u64::MAX, Budget::new(&fits)) {
         Ok(loaded) => loaded.exercise(),
         Err(LoadError::Size | LoadError::OutOfMemory(_)) => panic!("there is no limit"),
         Err(_) => {}
