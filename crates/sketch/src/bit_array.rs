@@ -9,7 +9,7 @@ pub trait Probes: Copy {
     fn probe(self, i: u32) -> u64;
 }
 
-/// Items that [`BitArray::contains_block`] tests together: the number of bits of a mask. Each round of probes ends with a
+/// Items that `contains_block` tests together: the number of bits of a mask. Each round of probes ends with a
 /// branch misprediction that all items of the block share, so larger blocks are faster.
 pub const BLOCK_ITEMS: usize = 64;
 
