@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 records=target/abilities
-types="MBbloom-- MBbloomCF CMSk-TYPE TopK-TYPE TDIS-TYPE bf-window cf-window cmswindow tk-window td-window"
+types="MBbloom-- MBbloomCF CMSk-TYPE TopK-TYPE TDIS-TYPE bf-window cf-window cmswindow tk-window td-window bloomfltr"
 status=0
 
 # recorded SERVER ABILITY: prints the types that support the ability on the server, in the order of $types.
@@ -27,7 +27,7 @@ cell() {
     local found
     found=$(recorded "$1" "$2")
     if [ "$found" = "$types " ]; then
-        echo "all ten"
+        echo "all eleven"
     else
         echo "abilities: $2 on $1 is recorded for these types only: ${found:-none}" >&2
         status=1
@@ -70,8 +70,8 @@ fi
     cat << 'HEAD'
 # What each type can do
 
-`make abilities` generates this page from the test results of each server; do not edit it. "All ten" are the types
-`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`, and with a sliding window `bf-window`, `cf-window`, `cmswindow`, `tk-window` and `td-window`.
+`make abilities` generates this page from the test results of each server; do not edit it. "All eleven" are the types
+`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`, and with a sliding window `bf-window`, `cf-window`, `cmswindow`, `tk-window` and `td-window`, and `bloomfltr` of valkey-bloom.
 The tests are in `tests/server`. A test records an ability for a type only if all checks passed. The server `redis-sid` is the Redis of
 Debian's unstable release.
 

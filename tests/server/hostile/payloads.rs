@@ -1,7 +1,8 @@
 //! Damaged payloads, and chunks in a wrong order or of a wrong size.
 
 use super::use_key;
-use crate::families::FAMILIES;
+use crate::families::valkey_bloom::{allow_huge_keys, load_payload};
+use crate::families::{FAMILIES, Family};
 use crate::support::damage::{Numbers, damage_bytes, damage_values};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
@@ -46,6 +47,36 @@ fn damaged_payloads_are_refused_or_harmless() {
             family.name
         );
     }
+}
+
+#[test]
+fn damaged_payloads_of_bf_load_are_refused_or_harmless() {
+    let server = Options::new()
+        .arguments(&["--maxmemory", "512mb"])
+        .address_space(4 << 30)
+        .start();
+    let mut connection = server.resp2();
+    allow_huge_keys(&mut connection);
+    let mut numbers = Numbers(0x10ad);
+    let family = Family::of("bloomfltr");
+    family.build(&mut connection, "built");
+    let sound = load_payload(&mut connection, "built");
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..1200 {
+        let mut payload = sound.clone();
+        for _ in 0..=numbers.below(2) {
+            let at = numbers.below(payload.len());
+            damage_bytes(&mut payload, at, &mut numbers);
+        }
+        if connection.send(&[&b"BF.LOAD"[..], b"K", &payload]).is_ok() {
+            accepted += 1;
+            use_key(&mut connection, family);
+        } else {
+            refused += 1;
+        }
+        connection.call("DEL K copy");
+    }
+    assert!(accepted > 100 && refused > 100, "{accepted} {refused}");
 }
 
 #[test]
@@ -109,6 +140,8 @@ fn damaged_headers_are_refused_or_harmless() {
         .address_space(4 << 30)
         .start();
     let mut connection = server.resp2();
+    // RESTORE checks the size for the capacity and the rate, LOADCHUNK that of the bytes.
+    allow_huge_keys(&mut connection);
     let mut numbers = Numbers(0xc4a5);
     for family in FAMILIES {
         assert!(connection.call("FLUSHALL SYNC").is_ok());
