@@ -3,7 +3,7 @@
 mod client;
 pub mod nodes;
 
-use crate::families::{FAMILIES, NumberSet, without_window};
+use crate::families::{FAMILIES, NumberSet, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::support::set_on_drop::SetOnDrop;
@@ -81,7 +81,7 @@ fn every_command_is_routed_by_its_keys() {
             }
         }
     }
-    let mergeable = without_window()
+    let mergeable = one_per_family()
         .filter(|family| family.merge.is_some())
         .count();
     assert_eq!(merges, mergeable);

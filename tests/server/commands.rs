@@ -2,7 +2,7 @@
 //! functions, servers at maxmemory.
 
 use crate::families::{
-    FAMILIES, READ, SKETCH_CATEGORY, SKETCH_COMMANDS, all_commands, run_on, without_window,
+    FAMILIES, READ, SKETCH_CATEGORY, SKETCH_COMMANDS, all_commands, one_per_family, run_on,
 };
 use crate::golden::recorded;
 use crate::support::abilities::record;
@@ -151,7 +151,7 @@ fn since_is_the_version_that_introduced_the_command() {
         assert_eq!(since(&mut connection, name), "0.1.0", "{name}");
         assert!(!recorded.contains(name), "{name}");
     }
-    for family in without_window() {
+    for family in one_per_family() {
         for (name, _) in family.commands() {
             let since = since(&mut connection, &name);
             let is_recorded = recorded.contains(&name);
@@ -229,7 +229,7 @@ fn key_flags(connection: &mut Connection, name: &str) -> String {
 fn a_write_returns_stored_data_only_if_the_servers_comparable_command_does() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let families = without_window().flat_map(|family| {
+    let families = one_per_family().flat_map(|family| {
         let writes = family.write_commands.iter();
         writes.map(|write| (format!("{}.{}", family.prefix, write.name), write.like))
     });
@@ -583,7 +583,7 @@ fn surplus_arguments_are_refused_or_logged() {
             "{command}"
         );
     }
-    for family in without_window() {
+    for family in one_per_family() {
         let reads = family.read_commands.iter().map(|&name| (name, None));
         let writes = family
             .write_commands

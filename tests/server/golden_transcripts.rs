@@ -154,13 +154,13 @@ fn without_prefix(reply: Reply) -> Reply {
 
 /// The message of a failed replay.
 #[derive(Default)]
-struct Report {
-    count: usize,
-    text: String,
+pub struct Report {
+    pub count: usize,
+    pub text: String,
 }
 
 impl Report {
-    fn add(&mut self, number: usize, command: &[Vec<u8>], expected: &str, got: &Reply) {
+    pub fn add(&mut self, number: usize, command: &[Vec<u8>], expected: &str, got: &Reply) {
         self.count += 1;
         if self.count > SHOWN {
             return;

@@ -1,6 +1,6 @@
 //! The fields of INFO.
 
-use crate::families::{FAMILIES, Family, numbers, on_key};
+use crate::families::{FAMILIES, Family, numbers, on_key, run_on};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -243,30 +243,35 @@ fn refused_keys_are_not_part_of_the_high_water_mark_of_a_key() {
 fn info_counts_growths_of_families_that_grow() {
     let server = Server::start();
     let mut connection = server.resp2();
-    for (prefix, create, add) in [
+    for (name, create, add) in [
         ("bf", "BF.RESERVE KEY 0.01 100", "BF.MADD KEY"),
         ("cf", "CF.RESERVE KEY 100", "CF.INSERT KEY ITEMS"),
+        (
+            "bf-window",
+            "BF.RESERVE KEY 0.01 100 WINDOW 315360000000 PANES 4",
+            "BF.MADD KEY",
+        ),
+        (
+            "cf-window",
+            "CF.RESERVE KEY 100 WINDOW 315360000000 PANES 4",
+            "CF.INSERT KEY ITEMS",
+        ),
+        (
+            "bloomfltr",
+            "BF.INSERT KEY CAPACITY 100 TIGHTENING 0.5",
+            "BF.MADD KEY",
+        ),
     ] {
-        for has_window in [false, true] {
-            let mut families = FAMILIES.iter();
-            let family =
-                families.find(|family| (family.prefix, family.has_window) == (prefix, has_window));
-            let family = family.expect("a family");
-            let window = match has_window {
-                true => " WINDOW 315360000000 PANES 4",
-                false => "",
-            };
-            let create = create.replace("KEY", family.name);
-            assert!(connection.call(&format!("{create}{window}")).is_ok());
-            assert_eq!(family.info(&server, "growths"), 0);
-            let add = add.replace("KEY", family.name);
-            connection.call(&format!("{add} {}", numbers(0, 2000)));
-            let info = connection.call(&format!("{prefix}.INFO {}", family.name));
-            let filters = info.field("Number of filters").and_then(Reply::integer);
-            let filters = filters.expect("a number");
-            assert!(filters > 3);
-            assert_eq!(family.info(&server, "growths"), filters - 1);
-        }
+        let family = Family::of(name);
+        run_on(&mut connection, name, &[create]);
+        assert_eq!(family.info(&server, "growths"), 0);
+        let add = add.replace("KEY", name);
+        connection.call(&format!("{add} {}", numbers(0, 2000)));
+        let info = connection.call(&format!("{}.INFO {name}", family.prefix));
+        let filters = info.field("Number of filters").and_then(Reply::integer);
+        let filters = filters.expect("a number");
+        assert!(filters > 3);
+        assert_eq!(family.info(&server, "growths"), filters - 1);
     }
     for family in FAMILIES {
         let field = server.info(&format!("{}growths", family.info_prefix));

@@ -1,5 +1,6 @@
 //! Every type is saved, replicated, copied, counted, freed and watched like a built-in type.
 
+use crate::families::valkey_bloom::allow_huge_keys;
 use crate::families::{FAMILIES, run_on};
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
@@ -119,6 +120,20 @@ pub fn odd_settings() -> Options {
         "4",
         "cf-max-expansions",
         "1",
+        "bf-new-keys",
+        "valkey-bloom",
+        "bloom-capacity",
+        "9",
+        "bloom-expansion",
+        "0",
+        "bloom-fp-rate",
+        "0.3",
+        "bloom-tightening-ratio",
+        "0.9",
+        "bloom-memory-usage-limit",
+        "1",
+        "bloom-use-random-seed",
+        "no",
     ])
 }
 
@@ -331,6 +346,7 @@ fn transactions_and_scripts_work() {
 fn huge_reservations_take_address_space_only() {
     let mut server = Server::start();
     let mut connection = server.resp2();
+    allow_huge_keys(&mut connection);
     for family in FAMILIES {
         let Some((reserve, _)) = family.reserve_huge else {
             continue;

@@ -39,6 +39,7 @@ mod soak;
 mod t_digest;
 mod test_server;
 mod top_k;
+mod valkey;
 mod windows;
 mod worst_case_table;
 mod worst_cases;

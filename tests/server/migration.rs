@@ -3,10 +3,10 @@
 //! keys, and encoding_versions.rs encoding versions.
 
 mod files;
-mod primary;
+pub mod primary;
 
 use crate::commands::recorded_commands;
-use crate::families::{Family, dump, without_window};
+use crate::families::{Family, dump, one_per_family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Protocol, Reply, Text};
 use crate::support::server::{Options, Server};
@@ -204,7 +204,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
         .arguments(&["--auto-aof-rewrite-percentage", "0"])
         .start();
     let mut connection = server.resp2();
-    for family in without_window() {
+    for family in one_per_family() {
         family.build(&mut connection, family.type_name);
         let Reply::Bulk(payload) = connection.send(&["DUMP", family.type_name]) else {
             panic!("no DUMP of {}", family.type_name);
@@ -214,7 +214,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
         let wanted = type_id(name, family.encoding_version);
         assert_eq!(id, wanted, "{}", family.type_name);
     }
-    let mut workload = Workload::new(60, "", 20).without_window();
+    let mut workload = Workload::new(60, "", 20).one_per_family();
     for command in workload.creations() {
         connection.send(&command);
     }
@@ -241,7 +241,7 @@ fn redisbloom_can_read_saved_keys_and_logged_commands() {
             name.to_lowercase()
                 .starts_with(&format!("{}.", family.prefix))
         };
-        let family = without_window().find(family);
+        let family = one_per_family().find(family);
         family.is_none_or(|family| family.recorded.is_some())
     };
     let strange = written

@@ -1,7 +1,8 @@
 //! Modules that run commands in their handlers of keyspace events during a command of this module.
 //! tests/server/modules/handler.c is such a module.
 
-use crate::families::{FAMILIES, Family, without_window};
+use crate::families::valkey_bloom::load_payload;
+use crate::families::{FAMILIES, Family, one_per_family};
 use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -40,7 +41,7 @@ struct Creation {
 }
 
 impl Creation {
-    /// The event is named after the command.
+    /// The event is named after the command, except for keys of valkey-bloom's type.
     fn new(arguments: Vec<Vec<u8>>) -> Self {
         let event = String::from_utf8_lossy(&arguments[0]).to_lowercase();
         Self { arguments, event }
@@ -68,13 +69,23 @@ fn creations(connection: &mut Connection) -> Vec<Creation> {
         family.build(connection, &source);
         for command in family.creations {
             let command = command.replace("SOURCE", &source);
-            creations.push(Creation::new(words(&command)));
+            let mut creation = Creation::new(words(&command));
+            if family.type_name == "bloomfltr" {
+                creation.event = "bloom.reserve".to_owned();
+            }
+            creations.push(creation);
         }
         let (iterator, chunk) = family.scan(connection, &source, 0).expect("a header");
         assert_eq!(iterator, 1);
         let load = family.command("LOADCHUNK").into_bytes();
         creations.push(Creation::new(vec![load, b"KEY".into(), b"1".into(), chunk]));
     }
+    let payload = load_payload(connection, "source:bloomfltr");
+    let load = vec![b"BF.LOAD".into(), b"KEY".into(), payload];
+    creations.push(Creation {
+        arguments: load,
+        event: "bloom.reserve".to_owned(),
+    });
     creations
 }
 
@@ -100,12 +111,12 @@ fn every_command_that_creates_a_key_is_tested() {
         .map(|creation| String::from_utf8_lossy(&creation.arguments[0]).to_lowercase())
         .collect();
     let mut creating = 0;
-    for family in without_window() {
+    for family in one_per_family() {
         for write in family.write_commands {
             let name = format!("{}.{}", family.prefix, write.name);
             let arguments = write.arguments.replace("SOURCE", &source(family));
-            // LOADCHUNK creates a key, but `write.arguments` has no valid header.
-            let creates = write.name == "loadchunk" || {
+            // These create a key, but `write.arguments` has no valid header or payload.
+            let creates = ["loadchunk", "load"].contains(&write.name) || {
                 connection.call(format!("{name} new {arguments}").trim_end());
                 connection.call("DEL new") == Reply::Integer(1)
             };

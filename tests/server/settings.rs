@@ -1,6 +1,6 @@
 //! All settings of the module: defaults, CONFIG GET, SET and REWRITE, load arguments.
 
-use crate::families::{Setting, setting, without_window};
+use crate::families::{Setting, one_per_family, setting};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -10,7 +10,7 @@ fn settings() -> impl Iterator<Item = &'static Setting> {
         setting("sketch-max-key-bytes", "0", "1000000", "-1"),
         setting("sketch-windows", "yes", "no", "maybe"),
     ];
-    let families = without_window().flat_map(|family| family.settings);
+    let families = one_per_family().flat_map(|family| family.settings);
     families.chain(OWN)
 }
 
@@ -27,14 +27,13 @@ fn get(connection: &mut Connection, name: &str) -> String {
 fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = server.setting("");
     let count = |connection: &mut Connection, pattern: &str| {
         let reply = connection.send(&["CONFIG", "GET", pattern]);
         reply.items().map_or(0, |items| items.len() / 2)
     };
-    let known: usize = ["bf-*", "cf-*", "sketch-*"]
+    let known: usize = ["bf-*", "cf-*", "sketch-*", "bf.bloom-*"]
         .iter()
-        .map(|pattern| count(&mut connection, &format!("{prefix}{pattern}")))
+        .map(|pattern| count(&mut connection, &server.setting(pattern)))
         .sum();
     assert_eq!(known, settings().count());
     for Setting {
@@ -44,7 +43,7 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
         invalid,
     } in settings()
     {
-        let full = format!("{prefix}{name}");
+        let full = server.setting(name);
         assert_eq!(get(&mut connection, &full), *default);
         let reply = connection
             .send(&["CONFIG", "SET", &full, invalid])
@@ -59,21 +58,15 @@ fn every_setting_has_its_default_and_refuses_what_is_out_of_range() {
 #[test]
 fn every_setting_can_be_a_load_argument() {
     let words: Vec<&str> = settings()
-        .flat_map(|setting| [setting.name, setting.other])
+        .flat_map(|setting| [setting.argument(), setting.other])
         .collect();
     let server = Options::new().module_arguments(&words).start();
     let mut connection = server.resp2();
-    for Setting {
-        name,
-        other,
-        invalid,
-        ..
-    } in settings()
-    {
-        let full = server.setting(name);
-        assert_eq!(get(&mut connection, &full), *other);
+    for setting in settings() {
+        let (name, full) = (setting.argument(), server.setting(setting.name));
+        assert_eq!(get(&mut connection, &full), setting.other);
         let log = Options::new()
-            .module_arguments(&[name, invalid])
+            .module_arguments(&[name, setting.invalid])
             .try_start();
         let log = log.expect_err("a server that does not start");
         assert!(log.contains(name), "{name}: {log}");
@@ -88,15 +81,15 @@ fn every_setting_survives_a_rewritten_configuration_file() {
         .module_arguments(&["bf-initial-size", "55"])
         .start();
     let mut connection = server.resp2();
-    let prefix = server.setting("");
     for Setting { name, other, .. } in settings() {
-        let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
+        let reply = connection.send(&["CONFIG", "SET", &server.setting(name), other]);
         assert!(reply.is_ok(), "{name}: {reply}");
     }
     assert!(connection.call("CONFIG REWRITE").is_ok());
     let file = std::fs::read_to_string(server.dir().join("server.conf")).expect("a file");
     for Setting { name, other, .. } in settings() {
-        let has = |line: &str| line.replace('"', "") == format!("{prefix}{name} {other}");
+        let set = format!("{} {other}", server.setting(name));
+        let has = |line: &str| line.replace('"', "") == set;
         assert!(file.lines().any(has), "{name} is not in\n{file}");
     }
     // The file now loads the module.
@@ -104,7 +97,7 @@ fn every_setting_survives_a_rewritten_configuration_file() {
     server.restart_with(Options::new().config_file().without_module());
     let mut connection = server.resp2();
     for Setting { name, other, .. } in settings() {
-        assert_eq!(get(&mut connection, &format!("{prefix}{name}")), *other);
+        assert_eq!(get(&mut connection, &server.setting(name)), *other);
     }
 }
 
@@ -113,7 +106,6 @@ fn every_setting_survives_a_rewritten_configuration_file() {
 fn changed_settings_do_not_affect_existing_keys() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let prefix = server.setting("");
     for command in ["BF.ADD bf a", "CF.ADD cf a"] {
         assert_eq!(connection.call(command), Reply::Integer(1));
     }
@@ -121,8 +113,10 @@ fn changed_settings_do_not_affect_existing_keys() {
         ["DUMP bf", "DUMP cf", "BF.INFO bf", "CF.INFO cf"].map(|command| connection.call(command))
     };
     let before = look(&mut connection);
-    for Setting { name, other, .. } in settings() {
-        let reply = connection.send(&["CONFIG", "SET", &format!("{prefix}{name}"), other]);
+    // `bf-replies` changes the form of BF.INFO.
+    let settings = settings().filter(|setting| setting.name != "bf-replies");
+    for Setting { name, other, .. } in settings {
+        let reply = connection.send(&["CONFIG", "SET", &server.setting(name), other]);
         assert!(reply.is_ok(), "{name}: {reply}");
         assert_eq!(look(&mut connection), before, "{name}");
     }

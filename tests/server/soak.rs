@@ -4,7 +4,7 @@
 //!
 //! Runs for a few seconds in the tests, or as long as `make soak MINUTES=30` specifies (`ROUGHLY_SOAK_SECONDS`).
 
-use crate::families::{FAMILIES, Setting, without_window};
+use crate::families::{FAMILIES, Setting, one_per_family};
 use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -65,7 +65,7 @@ const EXPECTED_ERRORS: &[&str] = &[
 
 /// Settings of the families; some servers require the prefix `bf.`.
 fn settings() -> Vec<Setting> {
-    let settings = without_window().flat_map(|family| family.settings);
+    let settings = one_per_family().flat_map(|family| family.settings);
     settings.copied().collect()
 }
 

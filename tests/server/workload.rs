@@ -3,7 +3,7 @@
 //! The commands are a function of the seed and do not depend on replies. Some of them fail (an existing key, sketches
 //! of different sizes), and must fail on every server in the same way.
 
-use crate::families::{FAMILIES, Family, without_window};
+use crate::families::{FAMILIES, Family, one_per_family};
 use crate::support::resp::{Connection, Reply};
 use std::io;
 
@@ -174,8 +174,8 @@ impl Workload {
     }
 
     /// Restricts the workload to the types without a window.
-    pub fn without_window(mut self) -> Self {
-        self.families = without_window().collect();
+    pub fn one_per_family(mut self) -> Self {
+        self.families = one_per_family().collect();
         self
     }
 

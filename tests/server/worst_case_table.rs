@@ -2,6 +2,7 @@
 //!
 //! `cargo test --test server worst_case_table -- --nocapture` prints the table.
 
+use crate::families::valkey_bloom::load_payload;
 use crate::families::{FAMILIES, Family, Row};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
@@ -27,7 +28,8 @@ fn send(connection: &mut Connection, command: &[Vec<u8>]) -> Reply {
 /// Expands an argument of a template into groups that must stay together. `A..B` gives the numbers from A to B - 1,
 /// and `shuffled:A..B` the same numbers in another order. `A..B=C` appends C to each number, or a number up to 1,000
 /// if C is `?`. `equal*N` gives the same item N times, `key:*N` the keys `key:0` to `key:N-1`, `fractions*N` numbers
-/// from 0 to 1, `chunk:KEY` the first chunk of a key with its iterator, and `pane:KEY+N` the pane that is N panes after
+/// from 0 to 1, `chunk:KEY` the first chunk of a key with its iterator, `payload:KEY`
+/// the argument of BF.LOAD that creates an equal key, and `pane:KEY+N` the pane that is N panes after
 /// the newest one of a key with a window, or after the current one if that is later.
 fn expand(connection: &mut Connection, family: &Family, argument: &str) -> Vec<Vec<Vec<u8>>> {
     let text = |number: u64| number.to_string().into_bytes();
@@ -36,6 +38,9 @@ fn expand(connection: &mut Connection, family: &Family, argument: &str) -> Vec<V
     const STRIDE: u64 = 7919;
     if let Some(key) = argument.strip_prefix("chunk:") {
         return vec![first_chunk(connection, family, key)];
+    }
+    if let Some(key) = argument.strip_prefix("payload:") {
+        return vec![vec![load_payload(connection, key)]];
     }
     if let Some(pane) = argument.strip_prefix("pane:") {
         let (key, ahead) = pane.split_once('+').expect("a number of panes");

@@ -229,9 +229,10 @@ impl Server {
             .unwrap_or_else(|| panic!("no number {field} in INFO"))
     }
 
-    /// The full name of a setting of the module: without the prefix `bf.` on Redis 8.0 and above.
+    /// The full name of a setting of the module: without the prefix `bf.` on Redis 8.0 and above, unless the name has it
+    /// already.
     pub fn setting(&self, name: &str) -> String {
-        let is_prefixed = !self.version().is_redis_at_least(8, 0);
+        let is_prefixed = !self.version().is_redis_at_least(8, 0) && !name.starts_with("bf.");
         format!("{}{name}", if is_prefixed { "bf." } else { "" })
     }
 

@@ -81,12 +81,12 @@ impl Request {
 
     /// The parameters of a filter of valkey-bloom's type.
     pub fn valkey_parameters(&self, call: &Call<'_>) -> valkey_bloom::Parameters {
-        let seed = self.seed.unwrap_or_else(|| {
-            match valkey::config::uses_random_seed() {
+        let seed = self
+            .seed
+            .unwrap_or_else(|| match valkey::config::uses_random_seed() {
                 true => call.random_bytes(),
                 false => valkey_bloom::FIXED_SEED,
-            }
-        });
+            });
         valkey_bloom::Parameters {
             capacity: self.capacity.unwrap_or_else(valkey::config::capacity),
             error_rate: self.error_rate.unwrap_or_else(valkey::config::error_rate),

@@ -36,7 +36,11 @@ pub const FAMILY: Family = Family {
         module::other_type::<ValkeyChain>("_valkey"),
     ],
     commands: commands::COMMANDS,
-    settings: &[config::SETTINGS, dialect::SETTINGS, valkey::config::SETTINGS],
+    settings: &[
+        config::SETTINGS,
+        dialect::SETTINGS,
+        valkey::config::SETTINGS,
+    ],
     counters: &[ExtraCounter::Growths],
 };
 

@@ -2,7 +2,7 @@
 //! from the command table. `make command-pages` writes them, and this test compares them.
 
 use super::page::Page;
-use crate::families::without_window;
+use crate::families::one_per_family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use roughly::server::command::Command;
@@ -243,7 +243,7 @@ fn key(reply: &Reply) -> String {
 fn described() -> Vec<(&'static str, Vec<Described>)> {
     let server = Server::start();
     let mut connection = server.resp2();
-    let guides = without_window().map(|family| family.page);
+    let guides = one_per_family().map(|family| family.page);
     let families = roughly::MODULE.families.iter();
     let families = families.zip(guides.chain([SKETCH_GUIDE]));
     let described = families.map(|(family, guide)| {

@@ -1,7 +1,7 @@
 //! docs/troubleshooting.md has all errors and log lines of the module. The errors of a family are also on the pages of
 //! its commands. The tests collect these texts from the sources.
 
-use crate::families::{SKETCH_CATEGORY, without_window};
+use crate::families::{SKETCH_CATEGORY, one_per_family};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -115,7 +115,7 @@ fn every_error_is_on_a_command_page_and_in_troubleshooting() {
     let all = fs::read_to_string(TROUBLESHOOTING).expect("the page");
     let mut missing = Vec::new();
     let mut count = 0;
-    let families = without_window().map(|family| (family.prefix, family.sources));
+    let families = one_per_family().map(|family| (family.prefix, family.sources));
     // The errors of the option WINDOW are on the pages of the commands that create a key with a window.
     let sketch: (&str, &[&str]) = (SKETCH_CATEGORY, &["src/family/sketch"]);
     let windows = ["cms", "topk", "tdigest"].map(|prefix| (prefix, &["src/family/window.rs"][..]));

@@ -1,7 +1,7 @@
 //! The families of the module: what the tests need for each of their types, one file per family.
 //!
-//! A new type needs an entry in [`FAMILIES`]. The type of a family with a window has an entry of its own: its keys are
-//! created with [`window!`], and the commands are those of the family.
+//! A new type needs an entry in [`FAMILIES`]. Each further type of a family has an entry of its own, with the commands of
+//! the family: the type with a window, whose keys are created with [`window!`], and the type of valkey-bloom.
 //!
 //! Arguments of commands are separated by spaces. `KEY` is the key, `SOURCE` another key of the same type. A last argument
 //! `FIRST..END` stands for these numbers.
@@ -19,12 +19,14 @@ mod count_min;
 mod cuckoo;
 mod t_digest;
 mod top_k;
+pub mod valkey_bloom;
 
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::{Command, Random, words};
 
-/// All types of the module: those without a window in the order of the module's families, then those with a window.
+/// All types of the module: those of RedisBloom in the order of the module's families, then those with a window, then
+/// the others.
 pub static FAMILIES: &[Family] = &[
     bloom::FAMILY,
     cuckoo::FAMILY,
@@ -36,11 +38,15 @@ pub static FAMILIES: &[Family] = &[
     count_min::WINDOW,
     top_k::WINDOW,
     t_digest::WINDOW,
+    valkey_bloom::TYPE,
 ];
 
-/// The entries without a window, one per family: for tests of commands, which are the same for the types with a window.
-pub fn without_window() -> impl Iterator<Item = &'static Family> + Clone {
-    FAMILIES.iter().filter(|family| !family.has_window)
+/// The entries of RedisBloom's types, one per family: for tests of commands, which are the same for all types of a
+/// family.
+pub fn one_per_family() -> impl Iterator<Item = &'static Family> + Clone {
+    FAMILIES
+        .iter()
+        .filter(|family| family.name == family.prefix)
 }
 
 /// ACL category of the commands for sketches of any family, which have no type of their own.
@@ -60,7 +66,7 @@ pub const SKETCH_USES: &[&str] = &[
 /// Every command of the module in lower case, with the flags of its first key.
 pub fn all_commands() -> Vec<(String, &'static str)> {
     let sketch = SKETCH_COMMANDS.map(|(name, flags)| (name.to_owned(), flags));
-    without_window()
+    one_per_family()
         .flat_map(Family::commands)
         .chain(sketch)
         .collect()
@@ -68,7 +74,8 @@ pub fn all_commands() -> Vec<(String, &'static str)> {
 
 /// A family of commands and one of its types.
 pub struct Family {
-    /// The name of this entry, in names of keys and files: the prefix, followed by `-window` for a type with a window.
+    /// The name of this entry, in names of keys and files: the prefix for RedisBloom's type, followed by `-window` for a
+    /// type with a window, and the name of the type for other types.
     pub name: &'static str,
     /// Whether the type has a window.
     pub has_window: bool,
@@ -188,7 +195,7 @@ pub const READ: &str = "[+RO +access]";
 /// A setting.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// Name without the prefix `bf.`, which some servers require.
+    /// Name. With the prefix `bf.` if it has the prefix on all servers, and not only on some.
     pub name: &'static str,
     /// Default value.
     pub default: &'static str,
@@ -489,6 +496,13 @@ pub fn dump(connection: &mut Connection, key: &str) -> Reply {
     }
 }
 
+impl Setting {
+    /// The name in the arguments of MODULE LOAD.
+    pub fn argument(&self) -> &'static str {
+        self.name.strip_prefix("bf.").unwrap_or(self.name)
+    }
+}
+
 impl Family {
     /// The entry of a command (without a window), of a key that [`crate::workload::Workload`] created, or with this
     /// name.
@@ -508,7 +522,7 @@ impl Family {
         let found = FAMILIES
             .iter()
             .filter_map(|family| Some((family, field.strip_prefix(family.info_prefix)?)));
-        // The prefix of a type with a window begins with that of the type without.
+        // The prefixes of the other types begin with that of RedisBloom's type.
         found.min_by_key(|(_, rest)| rest.len())
     }
 
@@ -615,8 +629,7 @@ impl Family {
         create: &str,
         key: &str,
     ) {
-        let reply = connection.send(&words(&create.replace("KEY", key)));
-        assert!(reply.is_ok(), "{create}: {reply}");
+        run_on(connection, key, &[create]);
         match self.fill {
             Fill::Chunks(validate) => {
                 let mut iterator = 1;
@@ -654,7 +667,7 @@ fn the_list_of_families_matches_the_module() {
                 .map(|command| command.name.to_str().expect("UTF-8").to_owned())
                 .collect();
             commands.sort();
-            let settings = family.settings.iter();
+            let settings = family.settings.iter().copied().flatten();
             let settings = settings.map(|setting| setting.name.to_str().expect("UTF-8"));
             let category = family.category.to_str().expect("UTF-8");
             (category, settings.collect::<Vec<_>>(), commands)
@@ -663,7 +676,7 @@ fn the_list_of_families_matches_the_module() {
     let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
     let mut sketch = sketch.to_vec();
     sketch.sort();
-    let listed: Vec<_> = without_window()
+    let listed: Vec<_> = one_per_family()
         .map(|family| {
             let mut commands: Vec<_> = family
                 .commands()
@@ -671,7 +684,7 @@ fn the_list_of_families_matches_the_module() {
                 .map(|(name, _)| name)
                 .collect();
             commands.sort();
-            let settings = family.settings.iter().map(|setting| setting.name);
+            let settings = family.settings.iter().map(Setting::argument);
             (family.category, settings.collect(), commands)
         })
         .chain([(SKETCH_CATEGORY, Vec::new(), sketch)])

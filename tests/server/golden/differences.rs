@@ -3,6 +3,8 @@
 //! Every entry must match at least once in each transcript that it names; otherwise the test fails, so that the list
 //! has no outdated entries. Differences that change the value of a key are in [`super::expected`].
 
+pub mod valkey_bloom;
+
 use super::recorded::show;
 use crate::support::resp::{Protocol, Reply, Text};
 use crate::support::server::Version;
@@ -839,6 +841,7 @@ impl Listed {
     pub fn of(transcript: &str, server: Version, protocol: Protocol) -> Self {
         let listed: Vec<_> = DIFFERENCES
             .iter()
+            .chain(valkey_bloom::DIFFERENCES)
             .filter(|difference| difference.transcripts.contains(&transcript))
             .filter(|difference| (difference.occurs)(server, protocol))
             .collect();

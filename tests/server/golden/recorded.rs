@@ -55,9 +55,12 @@ impl Step {
 
 /// The family and the steps of a transcript with a name such as `8.10/bf-101`.
 pub fn transcript(name: &str) -> (String, Vec<Step>) {
-    let path = directory()
-        .join("transcripts")
-        .join(format!("{name}.jsonl.gz"));
+    transcript_of(&format!("transcripts/{name}"))
+}
+
+/// The family and the steps of a transcript with a path such as `valkey-bloom/vb-mix`.
+pub fn transcript_of(path: &str) -> (String, Vec<Step>) {
+    let path = directory().join(format!("{path}.jsonl.gz"));
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = BufReader::new(GzDecoder::new(file))
         .lines()

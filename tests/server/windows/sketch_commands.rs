@@ -1,7 +1,7 @@
 //! SKETCH.WINDOW and SKETCH.ADVANCE.
 
 use super::{SKETCHES, set_ms, start, totals};
-use crate::families::{dump, run_on, without_window};
+use crate::families::{dump, one_per_family, run_on};
 use crate::support::resp::{Protocol, Reply};
 use crate::support::server::{Options, Server};
 
@@ -74,7 +74,7 @@ fn sketch_commands_report_keys_without_a_window() {
         for command in ["SKETCH.WINDOW string", "SKETCH.ADVANCE string 5"] {
             assert_eq!(connection.call(command), error(WRONG_TYPE), "{command}");
         }
-        for family in without_window() {
+        for family in one_per_family() {
             connection.call("DEL k");
             run_on(&mut connection, "k", family.build);
             let reply = connection.call("SKETCH.WINDOW k");

@@ -54,13 +54,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: c"bloom-tightening-ratio",
         default: c"0.5",
-        set: |text| {
-            store_ratio(
-                text,
-                "ERR (0 < tightening ratio range < 1)",
-                &TIGHTENING,
-            )
-        },
+        set: |text| store_ratio(text, "ERR (0 < tightening ratio range < 1)", &TIGHTENING),
         notice: Some(
             "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
         ),

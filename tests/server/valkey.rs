@@ -1,0 +1,75 @@
+//! Bloom filters of valkey-bloom's type, and the settings `bf-new-keys` and `bf-replies` (spec: valkey-bloom.md).
+
+mod aof;
+mod recorded_keys;
+mod transcripts;
+
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server};
+
+/// The arguments of a command.
+type Words = Vec<Vec<u8>>;
+
+/// A server that replaces valkey-bloom: it creates keys of its type and replies as it does.
+fn replacement() -> Options {
+    Options::new().module_arguments(&["bf-new-keys", "valkey-bloom", "bf-replies", "valkey-bloom"])
+}
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+/// The arguments of a command that are separated by spaces.
+fn words(command: &str) -> Words {
+    command.split(' ').map(Into::into).collect()
+}
+
+/// The commands of the part of the append-only file whose name has this end, except for SELECT, MULTI and EXEC.
+fn logged_in(server: &Server, end: &str) -> Vec<Words> {
+    let directory = server.dir().join("appendonlydir");
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let mut parts = files.map(|file| file.expect("a file").path());
+    let part = parts.find(|path| path.to_string_lossy().ends_with(end));
+    let log = std::fs::read(part.expect("a part")).expect("a log");
+    let mut commands = Vec::new();
+    let mut rest = &log[..];
+    while !rest.is_empty() {
+        // Lines of annotations begin with `#`.
+        let (line, after) = line(rest);
+        rest = after;
+        let Some(count) = line.strip_prefix('*') else {
+            continue;
+        };
+        let mut command = Words::new();
+        for _ in 0..count.parse::<usize>().expect("a number") {
+            let (length, after) = self::line(rest);
+            let length: usize = length[1..].parse().expect("a length");
+            command.push(after[..length].to_vec());
+            rest = &after[length + 2..];
+        }
+        let name = command[0].to_ascii_uppercase();
+        if ![&b"SELECT"[..], b"MULTI", b"EXEC"].contains(&&name[..]) {
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+/// The first line, and the bytes after it.
+fn line(bytes: &[u8]) -> (&str, &[u8]) {
+    let end = bytes.windows(2).position(|end| end == b"\r\n");
+    let end = end.expect("a line");
+    let line = std::str::from_utf8(&bytes[..end]).expect("text");
+    (line, &bytes[end + 2..])
+}
+
+/// The commands since the start or the last rewrite.
+fn logged(server: &Server) -> Vec<Words> {
+    logged_in(server, ".incr.aof")
+}
+
+/// As [`logged`], for arguments that are text.
+fn logged_text(server: &Server) -> Vec<String> {
+    let text = |words: Words| String::from_utf8(words.join(&b' ')).expect("text");
+    logged(server).into_iter().map(text).collect()
+}
