@@ -147,6 +147,8 @@ write() {
 filters=("$@")
 version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
+# The same parameters for a key of valkey-bloom's type.
+vb="BF.INSERT k CAPACITY 10000000 ERROR 0.001 SEED 0123456789abcdef0123456789abcdef ITEMS a"
 cf=CF.RESERVE\ k\ 10000000
 cms=CMS.INITBYPROB\ k\ 0.001\ 0.01
 cms50=CMS.INITBYPROB\ k\ 0.00001\ 0.001
@@ -165,6 +167,10 @@ count "BF.ADD" 1 40000 1000000000 "$bf" "" BF.ADD k "$item"
 count "BF.EXISTS" 1 40000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
 count "BF.MADD x100" 100 2000 1000000000 "$bf" "" BF.MADD k "${items100[@]}"
 count "BF.MEXISTS x100" 100 2000 2000000 "$bf" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
+count "bloomfltr BF.ADD" 1 40000 1000000000 "$vb" "" BF.ADD k "$item"
+count "bloomfltr BF.EXISTS" 1 40000 2000000 "$vb" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
+count "bloomfltr BF.MADD x100" 100 2000 1000000000 "$vb" "" BF.MADD k "${items100[@]}"
+count "bloomfltr BF.MEXISTS x100" 100 2000 2000000 "$vb" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
 count "CF.ADD" 1 40000 1000000000 "$cf" "" CF.ADD k "$item"
 count "CF.EXISTS" 1 40000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
 count "CF.INSERT x100" 100 2000 1000000000 "$cf" "" CF.INSERT k ITEMS "${items100[@]}"

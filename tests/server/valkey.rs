@@ -1,7 +1,13 @@
 //! Bloom filters of valkey-bloom's type, and the settings `bf-new-keys` and `bf-replies` (spec: valkey-bloom.md).
 
 mod aof;
+mod dialects;
+mod events;
+mod limits;
+mod options;
 mod recorded_keys;
+mod replication;
+mod settings;
 mod transcripts;
 
 use crate::support::resp::Reply;
@@ -13,6 +19,13 @@ type Words = Vec<Vec<u8>>;
 /// A server that replaces valkey-bloom: it creates keys of its type and replies as it does.
 fn replacement() -> Options {
     Options::new().module_arguments(&["bf-new-keys", "valkey-bloom", "bf-replies", "valkey-bloom"])
+}
+
+/// The seed of new keys if `bf.bloom-use-random-seed` is `no`.
+fn fixed_seed() -> Vec<u8> {
+    let hex = "590ff522ea7811daa714d8093b3e7bd91d898a733e988887307f97cd28073383";
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
+    (0..hex.len()).step_by(2).map(byte).collect()
 }
 
 fn error(text: &str) -> Reply {

@@ -1,1 +1,175 @@
-//! The append-only file.
+//! The append-only file: the commands that are logged, and loading them.
+
+use super::{Words, fixed_seed, logged, logged_in, replacement, words};
+use crate::families::valkey_bloom::{allow_huge_keys, load_payload};
+use crate::families::{dump, run_on};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+const AOF: &[&str] = &["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+
+/// A server whose new keys have the fixed seed.
+fn with_fixed_seed() -> Options {
+    replacement()
+        .arguments(AOF)
+        .module_arguments(&["bloom-use-random-seed", "no"])
+}
+
+/// The arguments of a command, in which `SEED` is followed by the fixed seed.
+fn with_seed(command: &str) -> Words {
+    let mut words = words(command);
+    if let Some(at) = words.iter().position(|word| word == b"SEED") {
+        words.insert(at + 1, fixed_seed());
+    }
+    words
+}
+
+/// The creation of a key is logged with all parameters, as valkey-bloom does, followed by the items.
+#[test]
+fn creations_are_logged_with_all_parameters() {
+    let mut server = with_fixed_seed().start();
+    let mut connection = server.resp2();
+    let mut expected = Vec::new();
+    for (command, log) in [
+        (
+            "BF.RESERVE r 1e-9 1000",
+            &["BF.INSERT r CAPACITY 1000 ERROR 0.000000001 TIGHTENING 0.5 SEED EXPANSION 2"][..],
+        ),
+        (
+            "BF.RESERVE n .25 +10 NONSCALING",
+            &["BF.INSERT n CAPACITY 10 ERROR 0.25 TIGHTENING 0.5 SEED NONSCALING"],
+        ),
+        (
+            "BF.RESERVE x 0.3333333333333333 7 EXPANSION 4294967295",
+            &[
+                "BF.INSERT x CAPACITY 7 ERROR 0.3333333333333333 TIGHTENING 0.5 SEED EXPANSION 4294967295",
+            ],
+        ),
+        (
+            "BF.ADD a 1",
+            &[
+                "BF.INSERT a CAPACITY 100 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 2",
+                "BF.ADD a 1",
+            ],
+        ),
+        (
+            "BF.MADD m 1 2 1",
+            &[
+                "BF.INSERT m CAPACITY 100 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 2",
+                "BF.MADD m 1 2 1",
+            ],
+        ),
+        (
+            "BF.INSERT i ERROR 0.3 CAPACITY 7 EXPANSION 3 TIGHTENING 0.75 ITEMS 1 2",
+            &[
+                "BF.INSERT i CAPACITY 7 ERROR 0.3 TIGHTENING 0.75 SEED EXPANSION 3",
+                "BF.MADD i 1 2",
+            ],
+        ),
+        (
+            "BF.INSERT e CAPACITY 5",
+            &["BF.INSERT e CAPACITY 5 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 2"],
+        ),
+        (
+            "BF.INSERT v VALIDATESCALETO 100 NONSCALING EXPANSION 4",
+            &["BF.INSERT v CAPACITY 100 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 4"],
+        ),
+        // The key exists: every server can parse the command again.
+        (
+            "BF.INSERT i NOCREATE ITEMS 3",
+            &["BF.INSERT i NOCREATE ITEMS 3"],
+        ),
+        ("BF.ADD a 2", &["BF.ADD a 2"]),
+        // Without effect.
+        ("BF.ADD a 1", &[]),
+        ("BF.MADD m 1 2", &[]),
+        ("BF.INSERT i CAPACITY 9 ITEMS 1", &[]),
+        ("BF.INSERT e NOCREATE CAPACITY 5", &[]),
+        ("BF.RESERVE a 0.01 100", &[]),
+    ] {
+        connection.call(command);
+        expected.extend(log.iter().map(|command| with_seed(command)));
+        assert_eq!(logged(&server), expected, "{command}");
+    }
+    assert_equal_after_restart(&mut server, "r n x a m i e v");
+}
+
+/// Restarts a server from its AOF, with a memory limit that does not apply.
+fn assert_equal_after_restart(server: &mut Server, keys: &str) {
+    let state = |connection: &mut Connection| -> Vec<_> {
+        let keys = keys.split(' ');
+        keys.map(|key| {
+            let size = connection.send(&["BF.INFO", key, "SIZE"]);
+            let digest = connection.send(&["DEBUG", "DIGEST-VALUE", key]);
+            [dump(connection, key), size, digest]
+        })
+        .collect()
+    };
+    let before = state(&mut server.resp2());
+    let limited = with_fixed_seed().module_arguments(&["bloom-memory-usage-limit", "1"]);
+    server.restart_with(limited);
+    let mut connection = server.resp2();
+    assert_eq!(state(&mut connection), before);
+    let refused = connection.call("BF.ADD new 1").to_string();
+    assert_eq!(refused, "-ERR operation exceeds bloom object memory limit");
+    assert!(!before.iter().any(|state| state[0] == Reply::Null('$')));
+}
+
+#[test]
+fn load_is_logged_as_it_is() {
+    let mut server = with_fixed_seed().start();
+    let mut connection = server.resp2();
+    run_on(
+        &mut connection,
+        "source",
+        &["BF.RESERVE KEY 0.2 3", "BF.MADD KEY 1..40"],
+    );
+    let payload = load_payload(&mut connection, "source");
+    let before = logged(&server).len();
+    let load = vec![b"BF.LOAD".to_vec(), b"copy".to_vec(), payload];
+    assert!(connection.send(&load).is_ok());
+    assert_eq!(logged(&server)[before..], [load.clone()]);
+    // It is refused, because the key exists.
+    assert!(matches!(connection.send(&load), Reply::Error(_)));
+    assert_eq!(logged(&server).len(), before + 1);
+    let dumps = ["source", "copy"].map(|key| dump(&mut connection, key));
+    assert_eq!(dumps[0], dumps[1]);
+    server.restart();
+    let mut connection = server.resp2();
+    let loaded = ["source", "copy"].map(|key| dump(&mut connection, key));
+    assert_eq!(loaded, dumps);
+}
+
+/// A payload of BF.LOAD above 64 MiB is emitted in chunks.
+#[test]
+fn a_rewrite_emits_large_keys_in_chunks() {
+    let mut server = with_fixed_seed().start();
+    let mut connection = server.resp2();
+    allow_huge_keys(&mut connection);
+    for command in [
+        "BF.RESERVE large 0.001 40000000",
+        "BF.RESERVE small 0.001 4000000",
+        "BF.MADD large 1 2 3",
+        "BF.MADD small 1 2 3",
+    ] {
+        let reply = connection.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
+    let digests = |connection: &mut Connection| {
+        ["large", "small"].map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]))
+    };
+    let before = digests(&mut connection);
+    assert!(server.rewrite_aof());
+    let names = |key: &str| -> Vec<String> {
+        let commands = logged_in(&server, ".base.aof").into_iter();
+        commands
+            .filter(|command| command[1] == key.as_bytes())
+            .map(|command| String::from_utf8(command[0].clone()).expect("a name"))
+            .collect()
+    };
+    assert_eq!(names("small"), ["BF.LOAD"]);
+    // 69 MiB: the header and five chunks.
+    assert_eq!(names("large"), ["BF.LOADCHUNK"; 6]);
+    server.restart_with(with_fixed_seed().module_arguments(&["bloom-memory-usage-limit", "1"]));
+    assert_eq!(digests(&mut server.resp2()), before);
+}

@@ -179,7 +179,7 @@ mod tests {
                 1 << (149 - depth)
             };
             let depth_of = |bits| dimensions_for(0.1, f32::from_bits(bits).into()).unwrap().1;
-            assert_eq!(depth_of(power - units + 1), depth.into());
+            assert_eq!(depth_of(power - units + 1), u64::from(depth));
             assert_eq!(depth_of(power - units), u64::from(depth) + 1);
         }
     }

@@ -37,7 +37,7 @@ impl ItemHash {
         let hash = |key: usize| {
             let [low, high] = [keys[key], keys[key + 1]].map(u64::from_le_bytes);
             let mut hasher = SipHasher13::new_with_keys(low, high);
-            hasher.write(&(item.len() as u64).to_le_bytes());
+            hasher.write_u64(item.len() as u64);
             hasher.write(item);
             hasher.finish()
         };

@@ -1,1 +1,383 @@
-//! Tests.
+//! Tests of the operations, and helpers of the other test files.
+
+mod accuracy;
+mod golden;
+mod hostile;
+mod model;
+mod replay;
+
+use super::batch::Additions;
+use super::*;
+use crate::blocks::{Addresses, MovesAll};
+use crate::format::FormatError;
+use crate::stored::Stored;
+use roughly_dump::Values;
+
+/// Allows every allocation.
+const ANY: Budget<'_> = Budget::UNLIMITED;
+/// No memory limit.
+const NO_LIMIT: u64 = u64::MAX;
+
+fn parameters(capacity: u64, error_rate: f64, expansion: u32) -> Parameters {
+    Parameters {
+        capacity,
+        error_rate,
+        tightening: 0.5,
+        expansion,
+        seed: FIXED_SEED,
+        seed_is_random: false,
+    }
+}
+
+fn chain(capacity: u64, error_rate: f64, expansion: u32) -> ValkeyChain {
+    ValkeyChain::new(&parameters(capacity, error_rate, expansion), NO_LIMIT, ANY).unwrap()
+}
+
+fn add(chain: &mut ValkeyChain, item: &[u8]) -> Result<bool, Error> {
+    chain.add(item, NO_LIMIT, ANY)
+}
+
+fn saved(chain: &ValkeyChain) -> Values {
+    let mut values = Values::default();
+    chain.save(&mut values);
+    values
+}
+
+/// The chain that the header and the chunks of a chain describe.
+fn from_chunks(chain: &ValkeyChain) -> ValkeyChain {
+    let mut copy = ValkeyChain::from_header(&chain.header().unwrap(), ANY).unwrap();
+    let mut iterator = 1;
+    while let Some((next, chunk)) = chain.chunk(iterator, 1000) {
+        copy.load_chunk(next, chunk).unwrap();
+        iterator = next;
+    }
+    copy
+}
+
+/// Everything that the operations depend on.
+fn state(chain: &ValkeyChain) -> (Vec<u8>, Values) {
+    (chain.header().unwrap(), saved(chain))
+}
+
+#[test]
+fn the_hashes_are_those_of_the_spec() {
+    let all: Vec<u8> = (0..=255).collect();
+    for (item, a, b) in [
+        (&b""[..], 0x61ec_3bc3_3753_f4d6, 0x0aa4_a395_4a19_4204),
+        (b"abc", 0xb16b_95fe_4ea5_cc49, 0x6de9_1b4b_d8e3_21ca),
+        (&all, 0x1519_e04f_93ac_2a48, 0x587a_dfdc_43d6_60ef),
+    ] {
+        assert_eq!(ItemHash::new(item, &FIXED_SEED), ItemHash { a, b });
+    }
+}
+
+#[test]
+fn the_default_filter_has_120_bytes_and_7_hashes() {
+    let chain = chain(100, 0.01, 2);
+    let filter = &chain.filters()[0];
+    assert_eq!((filter.bits().len(), filter.hashes()), (120, 7));
+    assert_eq!((chain.size(), chain.bit_bytes()), (384, 120));
+    assert_eq!(chain.max_scaled_capacity(golden::LIMIT), Ok(26_214_300));
+}
+
+#[test]
+fn probes_from_number_2_on_are_reduced_by_the_prime() {
+    use crate::bit_array::Probes;
+    let prime = u64::MAX - 58;
+    for (a, b) in [
+        (u64::MAX, u64::MAX - 3),
+        (prime - 2, 1),
+        (prime - 1, 0),
+        (5, prime),
+    ] {
+        let hash = ItemHash { a, b };
+        assert_eq!(hash.probe(0), a);
+        assert_eq!(hash.probe(1), b);
+        for i in 2..40u32 {
+            let sum = a.wrapping_add(b.wrapping_mul(u64::from(i)));
+            assert_eq!(hash.probe(i), sum % prime);
+        }
+    }
+}
+
+#[test]
+fn an_item_is_added_once() {
+    let mut chain = chain(10, 0.01, 2);
+    assert!(!chain.contains(b"a"));
+    assert_eq!(add(&mut chain, b"a"), Ok(true));
+    assert_eq!(add(&mut chain, b"a"), Ok(false));
+    assert!(chain.contains(b"a"));
+    assert_eq!((chain.items(), chain.remaining_capacity()), (1, 9));
+}
+
+#[test]
+fn a_chain_that_does_not_scale_is_full_at_its_capacity() {
+    let mut chain = chain(3, 0.001, 0);
+    let added: Vec<_> = (0..5).map(|i| add(&mut chain, &[i])).collect();
+    assert_eq!(added[..3], [Ok(true); 3]);
+    assert_eq!(added[3..], [Err(Error::Full); 2]);
+    assert_eq!(
+        (
+            chain.items(),
+            chain.filters().len(),
+            chain.remaining_capacity()
+        ),
+        (3, 1, 0)
+    );
+    // A present item is found, not refused.
+    assert_eq!(add(&mut chain, &[0]), Ok(false));
+}
+
+#[test]
+fn a_chain_grows_when_an_item_does_not_fit() {
+    let mut chain = chain(3, 0.001, 3);
+    for i in 0..3u8 {
+        assert_eq!(add(&mut chain, &[i]), Ok(true));
+    }
+    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (1, 0));
+    // An item that is present needs no room.
+    assert_eq!(add(&mut chain, &[0]), Ok(false));
+    assert_eq!(chain.filters().len(), 1);
+    assert_eq!(add(&mut chain, &[3]), Ok(true));
+    assert_eq!((chain.filters().len(), chain.remaining_capacity()), (2, 8));
+    assert_eq!((chain.capacity(), chain.items()), (12, 4));
+    assert_eq!(chain.error_rate_of(1), 0.0005);
+}
+
+#[test]
+fn every_limit_is_exact() {
+    let first = parameters(100, 0.01, 2);
+    assert!(ValkeyChain::new(&first, 384, ANY).is_ok());
+    assert_eq!(ValkeyChain::new(&first, 383, ANY).err(), Some(Error::Size));
+    let mut chain = chain(3, 0.001, 2);
+    for round in 0..200u32 {
+        let slots_before = chain.slots;
+        let before = state(&chain);
+        let size = chain.size();
+        // Without growth, the limit has no effect.
+        if chain.remaining_capacity() > 0 {
+            chain.add(&round.to_le_bytes(), 0, ANY).unwrap();
+            assert_eq!(chain.size(), size);
+            continue;
+        }
+        if chain.contains(&round.to_le_bytes()) {
+            continue;
+        }
+        let index = chain.filters().len();
+        let capacity = chain.filters()[index - 1].capacity() * 2;
+        let bytes = shape::bit_array_bytes(capacity, chain.error_rate_of(index));
+        let needed = size + 208 + bytes;
+        let refused = chain.add(&round.to_le_bytes(), needed - 1, ANY);
+        assert_eq!(refused, Err(Error::Size));
+        assert_eq!(state(&chain), before);
+        assert_eq!(chain.add(&round.to_le_bytes(), needed, ANY), Ok(true));
+        assert_eq!(chain.size(), needed + (chain.slots - slots_before) * 8);
+    }
+    assert!(chain.filters().len() > 5);
+}
+
+#[test]
+fn the_list_has_1_then_4_then_twice_as_many_slots() {
+    let mut chain = chain(1, 0.5, 1);
+    let mut slots = Vec::new();
+    let mut item = 0u32;
+    while chain.filters().len() < 17 {
+        item += 1;
+        add(&mut chain, &item.to_le_bytes()).unwrap();
+        slots.push(chain.slots);
+    }
+    slots.dedup();
+    assert_eq!(slots, [1, 4, 8, 16, 32]);
+    // After BF.LOAD the list has no spare slots; its next growth doubles it.
+    let payload = chain.load_payload().unwrap();
+    let mut loaded = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
+    assert_eq!((loaded.slots, loaded.size()), (17, chain.size() - 15 * 8));
+    while loaded.filters().len() < 18 {
+        item += 1;
+        add(&mut loaded, &item.to_le_bytes()).unwrap();
+    }
+    assert_eq!(loaded.slots, 34);
+    assert_eq!(from_chunks(&loaded).slots, 34);
+}
+
+#[test]
+fn sizes_above_64_bits_are_errors_of_size() {
+    for (capacity, error_rate) in [
+        (i64::MAX as u64, 1e-300),
+        (i64::MAX as u64, 0.01),
+        (1 << 62, 5e-324),
+    ] {
+        let refused = ValkeyChain::new(&parameters(capacity, error_rate, 2), NO_LIMIT, ANY);
+        assert_eq!(refused.err(), Some(Error::Size));
+    }
+    // It fits in 64 bits, so the budget decides.
+    let asked = std::cell::Cell::new(0);
+    let refuse = |bytes| {
+        asked.set(bytes);
+        false
+    };
+    let refused = ValkeyChain::new(
+        &parameters(1 << 50, 0.01, 2),
+        NO_LIMIT,
+        Budget::new(&refuse),
+    );
+    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
+    assert_eq!(asked.get(), shape::bit_array_bytes(1 << 50, 0.01) + 45);
+    let refused = ValkeyChain::new(&parameters(1 << 50, 0.01, 2), 1 << 40, ANY);
+    assert_eq!(refused.err(), Some(Error::Size));
+}
+
+#[test]
+fn parameters_out_of_range_are_refused() {
+    let refused = |parameters: &Parameters| ValkeyChain::new(parameters, NO_LIMIT, ANY).err();
+    for rate in [0.0, -0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(refused(&parameters(10, rate, 2)), Some(Error::ErrorRate));
+        let tightening = Parameters {
+            tightening: rate,
+            ..parameters(10, 0.01, 2)
+        };
+        assert_eq!(refused(&tightening), Some(Error::ErrorRate));
+    }
+    for capacity in [0, 1 << 63, u64::MAX] {
+        assert_eq!(
+            refused(&parameters(capacity, 0.01, 2)),
+            Some(Error::Capacity)
+        );
+    }
+}
+
+#[test]
+fn a_chain_does_not_grow_to_a_rate_or_capacity_out_of_range() {
+    let mut subnormal = chain(1, 1e-320, 2);
+    assert_eq!(add(&mut subnormal, b"a"), Ok(true));
+    assert_eq!(add(&mut subnormal, b"b"), Err(Error::ErrorRate));
+    assert_eq!(subnormal.max_scaled_capacity(NO_LIMIT), Ok(0));
+    // The rate of the second filter is the smallest normal double: not above it.
+    let mut edge = chain(1, f64::MIN_POSITIVE * 2.0, 1);
+    assert_eq!(add(&mut edge, b"a"), Ok(true));
+    assert_eq!(add(&mut edge, b"b"), Err(Error::ErrorRate));
+    assert_eq!(edge.max_scaled_capacity(NO_LIMIT), Ok(1));
+    // A capacity of 2^33 needs few bytes at this rate. The next one exceeds 64 bits.
+    let rate = 1.0 - 1e-9;
+    let mut large = chain(1 << 33, rate, u32::MAX);
+    large.filters[0].blob_mut().fill(0);
+    assert_eq!(large.max_scaled_capacity(NO_LIMIT), Err(Error::Capacity));
+    assert_eq!(large.items(), 0);
+}
+
+#[test]
+fn refused_memory_changes_nothing() {
+    let refused = ValkeyChain::new(
+        &parameters(1000, 0.01, 2),
+        NO_LIMIT,
+        Budget::new(&|_| false),
+    );
+    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
+    let mut chain = chain(2, 0.001, 2);
+    add(&mut chain, b"a").unwrap();
+    add(&mut chain, b"b").unwrap();
+    let before = state(&chain);
+    let refused = chain.add(b"c", NO_LIMIT, Budget::new(&|_| false));
+    assert!(matches!(refused, Err(Error::OutOfMemory(_))));
+    assert_eq!(state(&chain), before);
+    assert_eq!(add(&mut chain, b"c"), Ok(true));
+}
+
+#[test]
+fn the_flag_follows_from_the_seed() {
+    for (seed, expected) in [(FIXED_SEED, false), ([0; 32], true), ([7; 32], true)] {
+        for seed_is_random in [false, true] {
+            let parameters = Parameters {
+                seed,
+                seed_is_random,
+                ..parameters(10, 0.01, 2)
+            };
+            let chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
+            assert_eq!(chain.parameters().seed_is_random, expected);
+            assert_eq!(chain.parameters().seed, seed);
+            assert_eq!(chain.filters()[0].seed(), seed);
+        }
+    }
+}
+
+#[test]
+fn a_copy_is_independent_of_the_original() {
+    let mut original = chain(2, 0.001, 2);
+    for item in 0..5u8 {
+        add(&mut original, &[item]).unwrap();
+    }
+    let mut copy = original.try_clone().unwrap();
+    assert_eq!(state(&copy), state(&original));
+    add(&mut copy, b"b").unwrap();
+    assert!(copy.contains(b"b") && !original.contains(b"b"));
+    assert_ne!(state(&copy), state(&original));
+    add(&mut original, b"b").unwrap();
+    assert_eq!(state(&copy), state(&original));
+    assert_eq!(original.filters.capacity(), copy.filters.capacity());
+}
+
+#[test]
+fn every_block_is_visited_and_can_be_moved() {
+    let mut chain = chain(1, 0.01, 1);
+    for i in 0..5u8 {
+        add(&mut chain, &[i]).unwrap();
+    }
+    let blocks = chain.filters().len() + 1;
+    let mut shown = Addresses::default();
+    chain.for_each_block(&mut shown);
+    assert_eq!(shown.0.len(), blocks);
+    let mut mover = MovesAll::default();
+    let mut index = 0;
+    while chain.relocate_block(index, &mut mover) {
+        index += 1;
+    }
+    assert_eq!((index, mover.moves), (blocks, blocks));
+    assert!((0..5u8).all(|i| chain.contains(&[i])));
+}
+
+/// The seeds of the filters of a crafted payload may differ.
+#[test]
+fn each_filter_is_tested_with_its_own_seed() {
+    let chains = [[1; 32], [2; 32], [1; 32]].map(|seed| {
+        let parameters = Parameters {
+            seed,
+            ..parameters(10_000, 1e-6, 2)
+        };
+        let mut chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
+        for item in 0..100u32 {
+            let item = [seed[0], item as u8, (item % 7) as u8];
+            add(&mut chain, &item).unwrap();
+        }
+        chain
+    });
+    let mut payload = chains[0].load_payload().unwrap()[..22].to_vec();
+    payload.extend_from_slice(&3u64.to_le_bytes());
+    for chain in &chains {
+        let filter = &chain.load_payload().unwrap()[30..];
+        payload.extend_from_slice(&filter[..filter.len() - 8]);
+        // The filters are full with 100 items, and larger than the capacity requires: no false positives.
+        payload.extend_from_slice(&100u64.to_le_bytes());
+    }
+    let mut mixed = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
+    let items: Vec<_> = (1..3u8)
+        .flat_map(|seed| (0..100u8).map(move |item| [seed, item, item % 7]))
+        .collect();
+    assert!(items.iter().all(|item| mixed.contains(item)));
+    mixed.contains_each(items.iter().map(|item| &item[..]), |found| assert!(found));
+    let absent: Vec<_> = (0..200u8).map(|item| [3, item, 0]).collect();
+    assert!(!absent.iter().any(|item| mixed.contains(item)));
+    mixed.contains_each(absent.iter().map(|item| &item[..]), |found| assert!(!found));
+    let all = || items.iter().chain(&absent).map(|item| &item[..]);
+    let mut batch = mixed.try_clone().unwrap();
+    let mut additions = Additions::new(all(), NO_LIMIT, &mut batch);
+    for item in all() {
+        assert_eq!(additions.add_next(ANY), Some(add(&mut mixed, item)));
+    }
+    assert_eq!(state(&batch), state(&mixed));
+    // New filters have the seed of the first one.
+    assert_eq!(mixed.filters().len(), 4);
+    assert_eq!(mixed.filters()[3].seed(), [1; 32]);
+    let again = ValkeyChain::load(&mut saved(&mixed), 1, &()).unwrap();
+    assert_eq!(saved(&again), saved(&mixed));
+    assert!(all().all(|item| again.contains(item)));
+}

@@ -1,0 +1,604 @@
+//! Invalid and damaged bytes are refused, or load as a chain that is safe to use.
+
+use super::golden::{bytes, grown_values};
+use super::*;
+use crate::format::Sink;
+use proptest::prelude::*;
+use roughly_dump::Value;
+use std::cell::Cell;
+
+/// A filter of a stored chain.
+#[derive(Debug, Clone)]
+struct FilterParts {
+    capacity: u64,
+    items: u64,
+    version: u8,
+    bytes: u64,
+    hashes: u32,
+    seed: Seed,
+    bits: Vec<u8>,
+}
+
+/// A chain that can be stored in all forms, valid or not.
+#[derive(Debug, Clone)]
+struct Parts {
+    /// The number of filters that is stored.
+    number: u64,
+    expansion: u64,
+    error_rate: f64,
+    tightening: f64,
+    flag: u64,
+    filters: Vec<FilterParts>,
+}
+
+impl FilterParts {
+    fn header(&self) -> Vec<u8> {
+        let mut header = vec![self.version];
+        header.extend_from_slice(&self.bytes.to_le_bytes());
+        header.extend_from_slice(&self.hashes.to_le_bytes());
+        header.extend_from_slice(&self.seed);
+        header
+    }
+
+    fn blob(&self) -> Vec<u8> {
+        [self.header(), self.bits.clone()].concat()
+    }
+}
+
+impl Parts {
+    /// A valid chain of two filters.
+    fn valid() -> Self {
+        let filter = |capacity, items, bytes: u64| FilterParts {
+            capacity,
+            items,
+            version: 1,
+            bytes,
+            hashes: 7,
+            seed: FIXED_SEED,
+            bits: vec![0x5a; bytes as usize],
+        };
+        Self {
+            number: 2,
+            expansion: 2,
+            error_rate: 0.01,
+            tightening: 0.5,
+            flag: 1,
+            filters: vec![filter(10, 10, 12), filter(20, 5, 27)],
+        }
+    }
+
+    fn values(&self) -> Values {
+        let mut values = Values::default();
+        values.write_unsigned(self.number);
+        values.write_unsigned(self.expansion);
+        values.write_double(self.error_rate);
+        values.write_double(self.tightening);
+        values.write_unsigned(self.flag);
+        for (index, filter) in self.filters.iter().enumerate() {
+            values.write_unsigned(filter.capacity);
+            if index + 1 == self.filters.len() {
+                values.write_unsigned(filter.items);
+            }
+            values.write_bytes(&filter.blob());
+        }
+        values
+    }
+
+    fn rdb(&self) -> Result<ValkeyChain, FormatError> {
+        ValkeyChain::load(&mut self.values(), 1, &())
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut payload = vec![1];
+        payload.extend_from_slice(&(self.expansion as u32).to_le_bytes());
+        payload.extend_from_slice(&self.error_rate.to_le_bytes());
+        payload.extend_from_slice(&self.tightening.to_le_bytes());
+        payload.push(self.flag as u8);
+        payload.extend_from_slice(&self.number.to_le_bytes());
+        for filter in &self.filters {
+            let blob = filter.blob();
+            payload.extend_from_slice(&(blob.len() as u64).to_le_bytes());
+            payload.extend_from_slice(&blob);
+            payload.extend_from_slice(&filter.items.to_le_bytes());
+            payload.extend_from_slice(&filter.capacity.to_le_bytes());
+        }
+        payload
+    }
+
+    fn load(&self, budget: Budget<'_>) -> Result<ValkeyChain, LoadError> {
+        ValkeyChain::from_load_payload(&self.payload(), NO_LIMIT, budget)
+    }
+
+    fn header(&self) -> Vec<u8> {
+        let mut header = HEADER_MARK.to_vec();
+        header.extend_from_slice(&(self.expansion as u32).to_le_bytes());
+        header.extend_from_slice(&self.error_rate.to_le_bytes());
+        header.extend_from_slice(&self.tightening.to_le_bytes());
+        header.push(self.flag as u8);
+        header.extend_from_slice(&4u64.to_le_bytes());
+        let items = self.filters.last().map_or(0, |newest| newest.items);
+        header.extend_from_slice(&items.to_le_bytes());
+        header.extend_from_slice(&(self.number as u32).to_le_bytes());
+        for filter in &self.filters {
+            header.extend_from_slice(&filter.capacity.to_le_bytes());
+            header.extend_from_slice(&filter.header());
+        }
+        header
+    }
+
+    fn newest(&mut self) -> &mut FilterParts {
+        self.filters.last_mut().unwrap()
+    }
+}
+
+/// Runs every operation on a loaded chain.
+fn exercise(mut chain: ValkeyChain) {
+    let budget = Budget::new(&|bytes| bytes <= 1 << 20);
+    let limit = chain.size().saturating_add(10_000);
+    for i in 0..40u8 {
+        let is_added = chain.add(&[i], limit, budget);
+        assert!(is_added.is_err() || chain.contains(&[i]));
+    }
+    let items = [&b"a"[..], b"b", b"a"];
+    let mut additions = Additions::new(items.into_iter(), limit, &mut chain);
+    while additions.add_next(budget).is_some() {}
+    chain.contains_each(items.into_iter(), |_| ());
+    let _ = (
+        chain.max_scaled_capacity(1 << 20),
+        chain.max_scaled_capacity(NO_LIMIT),
+    );
+    assert!(chain.items() <= chain.capacity() && chain.capacity() <= i64::MAX as u64);
+    let before = state(&chain);
+    for iterator in [0, 1, 2, i64::MAX, -1] {
+        let _ = chain.chunk(iterator, 100);
+        let _ = chain.load_chunk(iterator, b"xyz");
+    }
+    assert_eq!(state(&chain).0, before.0);
+    // A chain that loads can be used, saved and loaded again.
+    let again = ValkeyChain::load(&mut saved(&chain), 1, &()).unwrap();
+    assert_eq!(saved(&again), saved(&chain));
+    assert_eq!(state(&from_chunks(&chain)), state(&chain));
+    let payload = chain.load_payload().unwrap();
+    let again = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
+    assert_eq!(again.load_payload().unwrap(), payload);
+}
+
+/// A change of [`Parts::valid`], with its name.
+type Change = (&'static str, fn(&mut Parts));
+
+/// Changes that every stored form refuses. valkey-bloom aborts on many of them.
+const INVALID: &[Change] = &[
+    ("no filters", |parts| {
+        parts.number = 0;
+        parts.filters.clear();
+    }),
+    ("no filters, but bytes", |parts| parts.number = 0),
+    ("more filters than present", |parts| parts.number = 3),
+    ("2^31 filters", |parts| parts.number = 1 << 31),
+    ("rate 0", |parts| parts.error_rate = 0.0),
+    ("rate -0", |parts| parts.error_rate = -0.0),
+    ("rate 1", |parts| parts.error_rate = 1.0),
+    ("rate above 1", |parts| parts.error_rate = 1.5),
+    ("negative rate", |parts| parts.error_rate = -0.1),
+    ("rate nan", |parts| parts.error_rate = f64::NAN),
+    ("rate inf", |parts| parts.error_rate = f64::INFINITY),
+    ("tightening 0", |parts| parts.tightening = 0.0),
+    ("tightening 1", |parts| parts.tightening = 1.0),
+    ("tightening above 1", |parts| parts.tightening = 2.0),
+    ("negative tightening", |parts| parts.tightening = -0.5),
+    ("tightening nan", |parts| parts.tightening = f64::NAN),
+    ("tightening inf", |parts| parts.tightening = f64::INFINITY),
+    ("version 0", |parts| parts.filters[0].version = 0),
+    ("version 2", |parts| parts.newest().version = 2),
+    ("no bits", |parts| {
+        parts.newest().bytes = 0;
+        parts.newest().bits.clear();
+    }),
+    ("2^61 bytes", |parts| parts.newest().bytes = 1 << 61),
+    ("2^64 - 1 bytes", |parts| parts.newest().bytes = u64::MAX),
+    ("no hashes", |parts| parts.filters[0].hashes = 0),
+    ("2049 hashes", |parts| parts.newest().hashes = 2049),
+    ("2^32 - 1 hashes", |parts| parts.newest().hashes = u32::MAX),
+    ("capacity 0", |parts| {
+        parts.newest().capacity = 0;
+        parts.newest().items = 0;
+    }),
+    ("older capacity 0", |parts| parts.filters[0].capacity = 0),
+    ("capacity 2^63", |parts| parts.newest().capacity = 1 << 63),
+    ("capacity -1", |parts| parts.filters[0].capacity = u64::MAX),
+    ("more items than the capacity", |parts| {
+        parts.newest().items = 21
+    }),
+    ("negative items", |parts| parts.newest().items = u64::MAX),
+    ("capacities above 2^63 - 1", |parts| {
+        parts.newest().capacity = i64::MAX as u64 - 9
+    }),
+];
+
+/// Changes that only forms with bits refuse.
+const INVALID_BITS: &[Change] = &[
+    ("fewer bits", |parts| parts.newest().bits.truncate(26)),
+    ("more bits", |parts| parts.filters[0].bits.push(0)),
+    ("fewer bytes", |parts| parts.newest().bytes -= 1),
+    ("more bytes", |parts| parts.newest().bytes += 1),
+    ("2^40 bytes", |parts| parts.newest().bytes = 1 << 40),
+];
+
+/// Changes that every stored form accepts.
+const VALID: &[Change] = &[
+    ("nothing", |_| ()),
+    ("does not scale", |parts| parts.expansion = 0),
+    ("largest expansion", |parts| {
+        parts.expansion = u32::MAX.into()
+    }),
+    ("subnormal rate", |parts| parts.error_rate = 5e-324),
+    ("largest rate", |parts| {
+        parts.error_rate = 1.0 - f64::EPSILON / 2.0
+    }),
+    ("smallest tightening", |parts| parts.tightening = 5e-324),
+    ("fixed seed", |parts| parts.flag = 0),
+    ("another seed", |parts| parts.filters[0].seed = [9; 32]),
+    ("other seeds", |parts| {
+        parts
+            .filters
+            .iter_mut()
+            .for_each(|filter| filter.seed = [9; 32])
+    }),
+    ("1 hash", |parts| parts.newest().hashes = 1),
+    ("2048 hashes", |parts| parts.newest().hashes = 2048),
+    ("1 byte", |parts| {
+        parts.newest().bytes = 1;
+        parts.newest().bits.truncate(1);
+    }),
+    ("full", |parts| parts.newest().items = 20),
+    ("largest capacity", |parts| {
+        parts.newest().capacity = i64::MAX as u64 - 10
+    }),
+    // Older filters are full, whatever is stored.
+    ("older items", |parts| parts.filters[0].items = 3),
+    ("negative older items", |parts| {
+        parts.filters[0].items = u64::MAX
+    }),
+];
+
+#[test]
+fn every_rule_is_checked_before_memory_is_requested() {
+    let no_request = Budget::new(&|bytes| panic!("{bytes} bytes were requested"));
+    for (name, change) in INVALID {
+        let mut parts = Parts::valid();
+        change(&mut parts);
+        assert!(parts.rdb().is_err(), "{name}");
+        assert!(parts.load(no_request).is_err(), "{name}");
+        assert!(
+            ValkeyChain::from_header(&parts.header(), no_request).is_err(),
+            "{name}"
+        );
+    }
+    for (name, change) in INVALID_BITS {
+        let mut parts = Parts::valid();
+        change(&mut parts);
+        assert!(
+            matches!(parts.rdb(), Err(FormatError::Invalid(_))),
+            "{name}"
+        );
+        assert_eq!(
+            parts.load(no_request).err(),
+            Some(LoadError::Invalid),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn everything_else_is_accepted_and_usable() {
+    for (name, change) in VALID {
+        let mut parts = Parts::valid();
+        change(&mut parts);
+        let loaded = parts
+            .rdb()
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(saved(&loaded), parts.values(), "{name}");
+        let from_payload = parts
+            .load(ANY)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(saved(&from_payload), parts.values(), "{name}");
+        let from_header = ValkeyChain::from_header(&parts.header(), ANY);
+        let from_header = from_header.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            from_header.header().unwrap(),
+            loaded.header().unwrap(),
+            "{name}"
+        );
+        exercise(loaded);
+        exercise(from_payload);
+        exercise(from_header);
+    }
+}
+
+#[test]
+fn only_rdb_has_an_expansion_above_32_bits_and_other_flags() {
+    let mut parts = Parts::valid();
+    parts.expansion = 1 << 32;
+    assert!(matches!(parts.rdb(), Err(FormatError::Invalid(_))));
+    for flag in [2, 255, u64::MAX] {
+        let mut parts = Parts::valid();
+        parts.flag = flag;
+        assert!(!parts.rdb().unwrap().parameters().seed_is_random);
+    }
+    let mut parts = Parts::valid();
+    parts.flag = 2;
+    assert_eq!(parts.load(ANY).err(), Some(LoadError::Invalid));
+    assert!(ValkeyChain::from_header(&parts.header(), ANY).is_err());
+}
+
+/// valkey-bloom could not load such an RDB file, but it accepts the payload.
+#[test]
+fn the_fixed_seed_is_required_where_the_flag_specifies_it() {
+    for filter in [0, 1] {
+        let mut parts = Parts::valid();
+        parts.flag = 0;
+        parts.filters[filter].seed[31] ^= 1;
+        assert!(matches!(parts.rdb(), Err(FormatError::Invalid(_))));
+        assert!(ValkeyChain::from_header(&parts.header(), ANY).is_err());
+        let loaded = parts.load(ANY).unwrap();
+        assert!(loaded.parameters().seed_is_random);
+        parts.flag = 1;
+        assert_eq!(saved(&loaded), parts.values());
+    }
+}
+
+#[test]
+fn encoding_versions_other_than_1_are_refused() {
+    for version in [0, 2, 3, 1023] {
+        let refused = ValkeyChain::load(&mut Parts::valid().values(), version, &());
+        assert_eq!(refused.err(), Some(FormatError::UnknownVersion(version)));
+    }
+}
+
+/// Builds before 1.0 stored a string where the capacity is now.
+#[test]
+fn values_of_other_types_are_refused() {
+    let values = Parts::valid().values();
+    for position in 0..values.values.len() {
+        for other in [
+            Value::Integer(1),
+            Value::Double(0.5),
+            Value::Bytes(vec![1; 80]),
+        ] {
+            let mut values = values.clone();
+            if std::mem::discriminant(&values.values[position]) == std::mem::discriminant(&other) {
+                continue;
+            }
+            values.values[position] = other;
+            let refused = ValkeyChain::load(&mut values, 1, &());
+            assert_eq!(refused.err(), Some(FormatError::Truncated));
+        }
+    }
+}
+
+#[test]
+fn truncated_forms_are_refused_at_every_byte() {
+    let parts = Parts::valid();
+    let payload = parts.payload();
+    for len in 0..payload.len() {
+        let refused = ValkeyChain::from_load_payload(&payload[..len], NO_LIMIT, ANY);
+        assert_eq!(refused.err(), Some(LoadError::Invalid), "{len}");
+    }
+    let header = parts.header();
+    for len in 0..header.len() {
+        assert!(
+            ValkeyChain::from_header(&header[..len], ANY).is_err(),
+            "{len}"
+        );
+    }
+    let values = parts.values();
+    for len in 0..values.values.len() {
+        let mut values = values.clone();
+        values.values.truncate(len);
+        let refused = ValkeyChain::load(&mut values, 1, &());
+        assert_eq!(refused.err(), Some(FormatError::Truncated), "{len}");
+    }
+    let blob = parts.filters[1].blob();
+    for len in 0..blob.len() {
+        let mut values = values.clone();
+        *values.values.back_mut().unwrap() = Value::Bytes(blob[..len].to_vec());
+        assert!(ValkeyChain::load(&mut values, 1, &()).is_err(), "{len}");
+    }
+    // Bytes after the end are ignored in a payload, as in valkey-bloom, but not in a header.
+    let longer = [&payload[..], &[0; 9]].concat();
+    assert!(ValkeyChain::from_load_payload(&longer, NO_LIMIT, ANY).is_ok());
+    let longer = [&header[..], &[0]].concat();
+    assert!(ValkeyChain::from_header(&longer, ANY).is_err());
+}
+
+/// The memory that a payload requests is at most that of its bytes.
+#[test]
+fn flipped_bits_are_refused_or_safe_to_use() {
+    let check = |payload: &[u8]| {
+        let allows = |bytes| {
+            assert!(
+                bytes <= payload.len() as u64,
+                "{bytes} bytes were requested"
+            );
+            true
+        };
+        if let Ok(chain) = ValkeyChain::from_load_payload(payload, NO_LIMIT, Budget::new(&allows)) {
+            exercise(chain);
+        }
+    };
+    let payload = Parts::valid().payload();
+    for bit in 0..payload.len() * 8 {
+        let mut payload = payload.clone();
+        payload[bit / 8] ^= 1 << (bit % 8);
+        check(&payload);
+    }
+    let header = Parts::valid().header();
+    for bit in 0..header.len() * 8 {
+        let mut header = header.clone();
+        header[bit / 8] ^= 1 << (bit % 8);
+        let budget = Budget::new(&|bytes| bytes <= 1 << 20);
+        if let Ok(chain) = ValkeyChain::from_header(&header, budget) {
+            exercise(chain);
+        }
+    }
+}
+
+#[test]
+fn memory_for_a_header_is_requested_before_it_is_allocated() {
+    let mut parts = Parts::valid();
+    parts.filters[0].bytes = 1 << 50;
+    parts.newest().bytes = 1 << 51;
+    let requested = Cell::new(0);
+    let refuse = |bytes| {
+        requested.set(bytes);
+        false
+    };
+    let refused = ValkeyChain::from_header(&parts.header(), Budget::new(&refuse));
+    assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
+    assert_eq!(requested.get(), (1 << 50) + (1 << 51) + 2 * 45);
+    // The sum does not fit in 61 bits.
+    parts.filters[0].bytes = 1 << 60;
+    parts.newest().bytes = 1 << 60;
+    let refused = ValkeyChain::from_header(&parts.header(), ANY);
+    assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
+}
+
+#[test]
+fn slots_of_a_header_must_fit_the_filters() {
+    for (slots, is_valid) in [
+        (0, false),
+        (1, false),
+        (2, true),
+        (4, true),
+        (5, false),
+        (u64::MAX, false),
+    ] {
+        let mut header = Parts::valid().header();
+        header[29..37].copy_from_slice(&u64::to_le_bytes(slots));
+        let loaded = ValkeyChain::from_header(&header, ANY);
+        assert_eq!(loaded.is_ok(), is_valid, "{slots}");
+    }
+}
+
+#[test]
+fn headers_of_other_types_do_not_have_the_mark() {
+    // The first field of a Bloom filter's header is the number of items, at most i64::MAX.
+    assert!(u64::from_le_bytes(HEADER_MARK) > i64::MAX as u64);
+    let header = Parts::valid().header();
+    assert!(crate::bloom::Chain::from_header(&header, ANY).is_err());
+    assert!(crate::cuckoo::CuckooFilter::from_header(&header, ANY).is_err());
+    assert!(crate::window_filter::WindowSet::from_header(&header, ANY).is_err());
+    let bloom = crate::bloom::Parameters {
+        capacity: 10,
+        error_rate: 0.01,
+        expansion: 2,
+        scaling: true,
+    };
+    let bloom = crate::bloom::Chain::new(&bloom, ANY).unwrap();
+    assert!(ValkeyChain::from_header(&bloom.header().unwrap(), ANY).is_err());
+}
+
+/// The capacities of such a chain could not be stored.
+#[test]
+fn a_chain_does_not_grow_above_the_largest_sum_of_capacities() {
+    let mut parts = Parts::valid();
+    parts.expansion = 1;
+    for (capacity, expected) in [(1 << 62, Err(Error::Capacity)), (1 << 20, Ok(true))] {
+        parts.newest().capacity = capacity;
+        parts.newest().items = capacity;
+        let mut chain = parts.rdb().unwrap();
+        let item = (0..u64::MAX).map(u64::to_le_bytes);
+        let item = item.into_iter().find(|item| !chain.contains(item)).unwrap();
+        assert_eq!(add(&mut chain, &item), expected);
+        exercise(chain);
+    }
+}
+
+/// The bytes of a crafted filter count if there are more than those of the formula, and the other way round.
+#[test]
+fn limits_of_rdb_use_the_larger_number_of_bytes() {
+    let within =
+        |parts: &Parts, limit| ValkeyChain::load_within(&mut parts.values(), 1, limit).is_ok();
+    let mut parts = Parts::valid();
+    // 12 and 27 bytes by the formula: 9.6 and 11.0 bits per item.
+    let size = 48 + 8 + 2 * 208 + 12 + 28;
+    assert!(within(&parts, size) && !within(&parts, size - 1));
+    parts.newest().bits.resize(100, 0);
+    parts.newest().bytes = 100;
+    let size = 48 + 8 + 2 * 208 + 12 + 100;
+    assert!(within(&parts, size) && !within(&parts, size - 1));
+}
+
+const EDGES: [u64; 10] = [
+    0,
+    1,
+    63,
+    64,
+    1 << 31,
+    u32::MAX as u64,
+    1 << 32,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX,
+];
+
+const DOUBLES: [f64; 9] = [
+    0.0,
+    -0.0,
+    1.0,
+    0.5,
+    5e-324,
+    1e300,
+    f64::NAN,
+    f64::INFINITY,
+    -1.0,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn damaged_values_are_refused_or_safe_to_use(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
+    ) {
+        thread_local! { static VALUES: Values = grown_values(); }
+        let mut values = VALUES.with(Values::clone);
+        for (position, edge, random) in damage {
+            let len = values.values.len();
+            match &mut values.values[position.index(len)] {
+                Value::Integer(value) => {
+                    *value = if random % 3 == 0 { value.wrapping_add(random % 5).wrapping_sub(2) } else { EDGES[edge] };
+                }
+                Value::Double(value) => *value = DOUBLES[edge % DOUBLES.len()],
+                Value::Bytes(bytes) => match random % 4 {
+                    0 => bytes.truncate(bytes.len() / 2),
+                    1 => bytes.extend_from_slice(&[0xff; 9]),
+                    2 => bytes.fill(0xff),
+                    _ => bytes[(random >> 8) as usize % 45] ^= 1 << (random >> 16 & 7),
+                },
+            }
+        }
+        if let Ok(chain) = ValkeyChain::load(&mut values, 1, &()) {
+            exercise(chain);
+        }
+    }
+
+    #[test]
+    fn damaged_payloads_are_refused_or_safe_to_use(
+        position in any::<prop::sample::Index>(),
+        edge in 0usize..10,
+        width in 1usize..9,
+        other in any::<prop::sample::Index>(),
+        flip in any::<u8>(),
+    ) {
+        thread_local! { static PAYLOAD: Vec<u8> = bytes("fx-tiny-grown.load"); }
+        let mut payload = PAYLOAD.with(Vec::clone);
+        let start = position.index(payload.len());
+        let end = payload.len().min(start + width);
+        payload[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
+        let other = other.index(payload.len());
+        payload[other] ^= flip;
+        if let Ok(chain) = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY) {
+            exercise(chain);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `bf.bloom-memory-usage-limit`: commands of clients on a primary cannot make a key of this type larger than the limit;
+//! files, replication and other types are not limited.
+
+use super::{error, logged, replacement};
+use crate::families::valkey_bloom::load_payload;
+use crate::families::{dump, numbers};
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+
+const TOO_LARGE: &str = "ERR operation exceeds bloom object memory limit";
+
+fn limit(connection: &mut Connection, bytes: u64) {
+    let set = format!("CONFIG SET bf.bloom-memory-usage-limit {bytes}");
+    assert!(connection.call(&set).is_ok());
+}
+
+fn size(connection: &mut Connection, key: &str) -> u64 {
+    let size = connection.send(&["BF.INFO", key, "SIZE"]).integer();
+    size.and_then(|size| size.try_into().ok()).expect("a size")
+}
+
+/// If the limit equals the size of the new key, the key is created. If the limit is one byte lower, the key is not
+/// created, nothing is logged, and no event is published.
+#[test]
+fn no_command_creates_a_key_above_the_limit() {
+    let server = replacement()
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    let mut connection = server.resp2();
+    connection.call("BF.INSERT source ERROR 0.001 CAPACITY 10");
+    connection.call(&format!("BF.MADD source {}", numbers(0, 100)));
+    let payload = load_payload(&mut connection, "source");
+    let chunk = connection.call("BF.SCANDUMP source 0");
+    let Some([_, Reply::Bulk(header)]) = chunk.items() else {
+        panic!("{chunk}");
+    };
+    let of_text = |command: &str| super::words(command);
+    let many = format!("BF.MADD KEY {}", numbers(0, 50));
+    for command in [
+        of_text("BF.RESERVE KEY 0.01 100"),
+        of_text("BF.RESERVE KEY 0.25 1000 NONSCALING"),
+        of_text("BF.ADD KEY a"),
+        of_text(&many),
+        of_text("BF.INSERT KEY CAPACITY 77"),
+        of_text("BF.INSERT KEY TIGHTENING 0.1 ITEMS a b"),
+        vec![b"BF.LOAD".into(), b"KEY".into(), payload],
+        vec![
+            b"BF.LOADCHUNK".into(),
+            b"KEY".into(),
+            b"1".into(),
+            header.clone(),
+        ],
+    ] {
+        let name = String::from_utf8_lossy(&command[0]).into_owned();
+        let created = connection.send(&command);
+        assert!(!matches!(created, Reply::Error(_)), "{name}: {created}");
+        let bytes = size(&mut connection, "KEY");
+        connection.call("DEL KEY");
+        limit(&mut connection, bytes - 1);
+        let before = logged(&server).len();
+        assert_eq!(connection.send(&command), error(TOO_LARGE), "{name}");
+        assert_eq!(connection.call("EXISTS KEY"), Reply::Integer(0), "{name}");
+        assert_eq!(logged(&server).len(), before, "{name}");
+        limit(&mut connection, bytes);
+        assert_eq!(connection.send(&command), created, "{name}");
+        assert_eq!(connection.call("DEL KEY"), Reply::Integer(1));
+        limit(&mut connection, 128 << 20);
+    }
+}
+
+/// A key can be read and written up to its capacity, whatever the limit.
+#[test]
+fn a_key_above_the_limit_accepts_items_that_fit() {
+    let server = replacement().start();
+    let mut connection = server.resp2();
+    assert!(connection.call("BF.RESERVE k 1e-9 10").is_ok());
+    limit(&mut connection, 1);
+    let reply = connection.call(&format!("BF.MADD k {}", numbers(0, 10)));
+    assert_eq!(reply, Reply::Array(vec![Reply::Integer(1); 10]));
+    let before = dump(&mut connection, "k");
+    assert_eq!(connection.call("BF.ADD k 10"), error(TOO_LARGE));
+    assert_eq!(connection.call("BF.ADD k 9"), Reply::Integer(0));
+    assert_eq!(connection.call("BF.CARD k"), Reply::Integer(10));
+    assert_eq!(dump(&mut connection, "k"), before);
+    assert_eq!(connection.call("COPY k copy"), Reply::Integer(1));
+    // A new limit applies at once.
+    limit(&mut connection, 10_000);
+    assert_eq!(connection.call("BF.ADD k 10"), Reply::Integer(1));
+}
+
+#[test]
+fn restore_by_a_client_is_limited() {
+    let server = replacement().start();
+    let mut connection = server.resp2();
+    connection.call(&format!("BF.MADD k {}", numbers(0, 50)));
+    let payload = connection.call("DUMP k");
+    let payload = payload.text().expect("a payload");
+    let bytes = size(&mut connection, "k");
+    let restore = [b"RESTORE", &b"copy"[..], b"0", payload];
+    limit(&mut connection, bytes - 1);
+    assert_eq!(connection.send(&restore), error("ERR Bad data format"));
+    limit(&mut connection, bytes);
+    assert!(connection.send(&restore).is_ok());
+    assert_eq!(dump(&mut connection, "copy"), dump(&mut connection, "k"));
+}
+
+/// Files and replication, also of RESTORE, are not limited.
+#[test]
+fn files_and_replication_are_not_limited() {
+    let aof = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    for (arguments, rewrites) in [
+        (&["--save", "3600 1"][..], false),
+        (&aof, false),
+        (&aof, true),
+        (
+            &["--appendonly", "yes", "--aof-use-rdb-preamble", "yes"],
+            true,
+        ),
+    ] {
+        let limited = || Options::new().module_arguments(&["bloom-memory-usage-limit", "1"]);
+        let mut server = replacement().arguments(arguments).start();
+        let mut connection = server.resp2();
+        connection.call(&format!("BF.MADD grown {}", numbers(0, 500)));
+        connection.call("BF.RESERVE one 0.01 100");
+        let mut synchronized = limited().start();
+        synchronized.replicate(&server);
+        let payload = connection.call("DUMP grown");
+        let restore = [
+            b"RESTORE",
+            &b"restored"[..],
+            b"0",
+            payload.text().expect("bytes"),
+        ];
+        assert!(connection.send(&restore).is_ok());
+        connection.call(&format!("BF.MADD grown {}", numbers(500, 500)));
+        connection.call("BF.ADD new a");
+        server.wait_for_replica(&synchronized);
+        let keys = ["grown", "one", "restored", "new"];
+        let state = |server: &Server| {
+            let mut connection = server.resp2();
+            keys.map(|key| dump(&mut connection, key))
+        };
+        let before = state(&server);
+        assert!(!before.contains(&Reply::Null('$')));
+        assert_eq!(state(&synchronized), before);
+        if rewrites {
+            assert!(server.rewrite_aof());
+        }
+        server.restart_with(limited().arguments(arguments));
+        assert_eq!(state(&server), before, "{arguments:?}");
+        assert!(server.call("DEBUG RELOAD").is_ok());
+        assert_eq!(state(&server), before, "{arguments:?}");
+        assert_eq!(
+            server.call("BF.INSERT x TIGHTENING 0.5 ITEMS a"),
+            error(TOO_LARGE)
+        );
+        // The limit applies to a replica after it becomes a primary.
+        assert!(synchronized.call("REPLICAOF NO ONE").is_ok());
+        let insert = synchronized.call("BF.INSERT x TIGHTENING 0.5 ITEMS a");
+        assert_eq!(insert, error(TOO_LARGE));
+    }
+}
+
+#[test]
+fn other_types_are_not_limited() {
+    let server = Options::new()
+        .module_arguments(&["bloom-memory-usage-limit", "1"])
+        .start();
+    let mut connection = server.resp2();
+    for command in [
+        "BF.RESERVE classic 0.01 100",
+        "BF.RESERVE window 0.01 100 WINDOW 1000",
+        "CF.RESERVE cuckoo 1000",
+    ] {
+        assert!(connection.call(command).is_ok(), "{command}");
+    }
+    let grown = connection.call(&format!("BF.MADD classic {}", numbers(0, 500)));
+    assert!(!grown.to_string().contains("ERR"), "{grown}");
+    let payload = connection.call("DUMP classic");
+    let payload = payload.text().expect("a payload");
+    assert!(
+        connection
+            .send(&[b"RESTORE", &b"r"[..], b"0", payload])
+            .is_ok()
+    );
+}

@@ -1,0 +1,139 @@
+//! VALIDATESCALETO and the errors of BF.LOAD, which are the same whatever `bf-replies` is.
+
+use super::{error, replacement, words};
+use crate::families::valkey_bloom::load_payload;
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server};
+
+#[test]
+fn validatescaleto_checks_what_the_filter_can_grow_to() {
+    let too_large =
+        error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit");
+    let too_small = error("ERR provided VALIDATESCALETO causes false positive to degrade to 0");
+    let fixed = error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
+    for options in [Options::new(), replacement()] {
+        let server = options.start();
+        let mut connection = server.resp2();
+        for (command, expected) in [
+            (
+                "BF.INSERT k VALIDATESCALETO 26214300",
+                &Reply::Array(vec![]),
+            ),
+            ("BF.INSERT k VALIDATESCALETO 26214301", &too_large),
+            (
+                "BF.INSERT k VALIDATESCALETO 26214301 CAPACITY 101",
+                &Reply::Array(vec![]),
+            ),
+            (
+                "BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 31",
+                &too_small,
+            ),
+            (
+                "BF.INSERT k ERROR 1e-300 TIGHTENING 1e-5 CAPACITY 10 VALIDATESCALETO 30",
+                &Reply::Array(vec![]),
+            ),
+            ("BF.INSERT k NONSCALING VALIDATESCALETO 10", &fixed),
+            (
+                "BF.INSERT k VALIDATESCALETO 0",
+                &error("ERR (capacity should be larger than 0)"),
+            ),
+            ("BF.INSERT k VALIDATESCALETO -1", &error("ERR bad capacity")),
+            (
+                "BF.INSERT k VALIDATESCALETO 1e3",
+                &error("ERR bad capacity"),
+            ),
+            (
+                "BF.INSERT k VALIDATESCALETO 9223372036854775807 CAPACITY 1 EXPANSION 4294967295",
+                &too_large,
+            ),
+        ] {
+            assert_eq!(&connection.call(command), expected, "{command}");
+            let exists = i64::from(!matches!(expected, Reply::Error(_)));
+            assert_eq!(
+                connection.call("DEL k"),
+                Reply::Integer(exists),
+                "{command}"
+            );
+        }
+        // It is also checked if the key exists, with the parameters of the command.
+        connection.call("BF.INSERT k NONSCALING TIGHTENING 0.5");
+        for (command, expected) in [
+            ("BF.INSERT k VALIDATESCALETO 26214301 ITEMS a", &too_large),
+            ("BF.INSERT k NONSCALING VALIDATESCALETO 1 ITEMS a", &fixed),
+        ] {
+            assert_eq!(&connection.call(command), expected, "{command}");
+        }
+        assert_eq!(connection.call("BF.CARD k"), Reply::Integer(0));
+        let added = connection.call("BF.INSERT k VALIDATESCALETO 26214300 ITEMS a");
+        assert_eq!(added.items().map(<[Reply]>::len), Some(1));
+        assert_eq!(connection.call("BF.CARD k"), Reply::Integer(1));
+    }
+}
+
+/// The server's memory limit for the filter, not that of the primary, is not checked by a replica.
+#[test]
+fn validatescaleto_is_not_checked_for_commands_of_a_primary() {
+    let mut replica = Server::start();
+    let stream = [words(
+        "BF.INSERT k VALIDATESCALETO 999999999999 CAPACITY 10",
+    )];
+    super::replication::replicate_from(&mut replica, &stream);
+    assert_eq!(replica.call("TYPE k"), Reply::Simple(b"bloomfltr".into()));
+    let refused = replica.call(&String::from_utf8(stream[0].join(&b' ')).expect("text"));
+    assert!(matches!(refused, Reply::Error(_)), "{refused}");
+}
+
+#[test]
+fn load_refuses_invalid_payloads() {
+    let decoding = error("ERR bloom object decoding failed");
+    let version = error("ERR bloom object decoding failed. Unsupported version");
+    let rate = error("ERR (0 < error rate range < 1)");
+    let wrong_type = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    for options in [Options::new(), replacement()] {
+        let server = options.start();
+        let mut connection = server.resp2();
+        connection.call("BF.INSERT source ERROR 0.2 CAPACITY 3 TIGHTENING 0.5 ITEMS a b c d");
+        let sound = load_payload(&mut connection, "source");
+        let changed = |at: usize, bytes: &[u8]| {
+            let mut payload = sound.clone();
+            payload[at..at + bytes.len()].copy_from_slice(bytes);
+            payload
+        };
+        let end = sound.len();
+        for (what, payload, expected) in [
+            ("nothing", Vec::new(), &decoding),
+            ("version 0", changed(0, &[0]), &version),
+            ("version 2", changed(0, &[2]), &version),
+            ("only a version", vec![1], &decoding),
+            ("half", sound[..end / 2].to_vec(), &decoding),
+            ("a byte less", sound[..end - 1].to_vec(), &decoding),
+            ("rate 0", changed(5, &0f64.to_le_bytes()), &rate),
+            ("rate 1", changed(5, &1f64.to_le_bytes()), &rate),
+            ("rate nan", changed(5, &f64::NAN.to_le_bytes()), &rate),
+            ("ratio 1", changed(13, &1f64.to_le_bytes()), &rate),
+            ("flag 2", changed(21, &[2]), &decoding),
+            ("no filters", changed(22, &[0; 8]), &decoding),
+            ("too many filters", changed(22, &[255; 8]), &decoding),
+            ("version of a filter", changed(38, &[2]), &decoding),
+            ("capacity 0", changed(end - 8, &[0; 8]), &decoding),
+            ("negative items", changed(end - 16, &[255; 8]), &decoding),
+        ] {
+            let reply = connection.send(&[&b"BF.LOAD"[..], b"k", &payload]);
+            assert_eq!(&reply, expected, "{what}");
+            assert_eq!(connection.call("EXISTS k"), Reply::Integer(0), "{what}");
+        }
+        // Bytes after the end are ignored.
+        let long = [&sound[..], b"more"].concat();
+        assert!(connection.send(&[&b"BF.LOAD"[..], b"k", &long]).is_ok());
+        let digests = ["source", "k"].map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+        assert_eq!(digests[0], digests[1]);
+        let busy = connection.send(&[&b"BF.LOAD"[..], b"k", b"x"]);
+        assert_eq!(busy, error("BUSYKEY Target key name already exists."));
+        connection.call("SET text x");
+        connection.call("BF.RESERVE window 0.01 100 WINDOW 1000");
+        for key in ["text", "window"] {
+            let reply = connection.send(&[&b"BF.LOAD"[..], key.as_bytes(), &sound]);
+            assert_eq!(reply.to_string(), wrong_type, "{key}");
+        }
+    }
+}

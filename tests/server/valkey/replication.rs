@@ -1,0 +1,270 @@
+//! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
+
+use super::{Words, error, fixed_seed, replacement, words};
+use crate::families::{dump, numbers};
+use crate::integration::odd_settings;
+use crate::migration::primary::Primary;
+use crate::support::resp::{Connection, Reply, request};
+use crate::support::server::{Options, Server};
+use std::fs;
+
+/// DUMP, digest and BF.INFO of each key, in RESP2.
+fn state(server: &Server, keys: &[&str]) -> Vec<[Reply; 3]> {
+    let mut connection = server.resp2();
+    let keys = keys.iter();
+    keys.map(|key| {
+        let digest = connection.send(&["DEBUG", "DIGEST-VALUE", key]);
+        [
+            dump(&mut connection, key),
+            digest,
+            connection.send(&["BF.CARD", key]),
+        ]
+    })
+    .collect()
+}
+
+fn assert_equal(primary: &mut Server, replica: &Server, keys: &[&str]) {
+    primary.wait_for_replica(replica);
+    let expected = state(primary, keys);
+    assert!(!expected.iter().any(|state| state[0] == Reply::Null('$')));
+    assert_eq!(state(replica, keys), expected);
+    let log = replica.log();
+    assert!(!log.contains("error to its"), "{log}");
+}
+
+/// The settings of the replicas differ: RedisBloom's, valkey-bloom's with other values, and the same as the primary's.
+#[test]
+fn replicas_with_other_settings_have_equal_keys() {
+    for options in [Options::new(), odd_settings(), replacement()] {
+        let mut primary = replacement().start();
+        let mut replica = options.start();
+        replica.replicate(&primary);
+        let mut connection = primary.resp2();
+        let many = format!("BF.MADD auto {}", numbers(0, 1000));
+        for command in [
+            "BF.ADD auto x",
+            &many,
+            "BF.RESERVE reserved 0.7 33 EXPANSION 1",
+            "BF.INSERT reserved NOCREATE ITEMS a b c",
+            "BF.RESERVE fixed 0.001 20 NONSCALING",
+            "BF.INSERT inserted ERROR 1e-7 CAPACITY 9 TIGHTENING 0.9 ITEMS a b c",
+            "BF.INSERT empty CAPACITY 9",
+            "COPY auto copy",
+            "BF.ADD copy more",
+            "BF.INSERT window WINDOW 315360000000 ITEMS a",
+        ] {
+            let reply = connection.call(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        }
+        // A type of RedisBloom on the same server.
+        let name = primary.setting("bf-new-keys");
+        connection.send(&["CONFIG", "SET", &name, "redisbloom"]);
+        assert_eq!(connection.call("BF.ADD classic a"), Reply::Integer(1));
+        assert_eq!(
+            connection.call("TYPE classic"),
+            Reply::Simple(b"MBbloom--".into())
+        );
+        let keys = [
+            "auto", "reserved", "fixed", "inserted", "empty", "copy", "classic", "window",
+        ];
+        assert_equal(&mut primary, &replica, &keys);
+    }
+}
+
+#[test]
+fn random_seeds_differ_between_keys_but_not_on_a_replica() {
+    let mut primary = replacement().start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    for command in ["BF.ADD one a", "BF.ADD two a", "BF.RESERVE three 0.01 100"] {
+        assert!(!matches!(connection.call(command), Reply::Error(_)));
+    }
+    let seeds = ["one", "two", "three"].map(|key| {
+        let payload = crate::families::valkey_bloom::load_payload(&mut connection, key);
+        // The version, 21 bytes of parameters, number of filters, length, and the head of the first filter.
+        payload[1 + 21 + 8 + 8 + 13..][..32].to_vec()
+    });
+    assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
+    assert!(!seeds.contains(&fixed_seed()));
+    assert_equal(&mut primary, &replica, &["one", "two", "three"]);
+}
+
+/// A replica is exempt from the limit. It receives only the items that the primary has added.
+#[test]
+fn only_the_items_before_an_error_are_replicated() {
+    let mut primary = replacement()
+        .module_arguments(&["bloom-memory-usage-limit", "3000", "bloom-fp-rate", "1e-9"])
+        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let items = numbers(0, 1000);
+    let full = error("ERR non scaling filter is full");
+    let too_large = error("ERR operation exceeds bloom object memory limit");
+    assert!(
+        connection
+            .call("BF.RESERVE full 1e-9 10 NONSCALING")
+            .is_ok()
+    );
+    for (command, added, last) in [
+        (format!("BF.MADD full {items}"), 10, &full),
+        (format!("BF.MADD large {items}"), 300, &too_large),
+        (
+            format!("BF.INSERT inserted CAPACITY 50 ITEMS {items}"),
+            150,
+            &too_large,
+        ),
+    ] {
+        let reply = connection.call(&command);
+        let results = reply.items().expect("an array");
+        let (error, results) = results.split_last().expect("results");
+        assert_eq!(error, last, "{}", &command[..20]);
+        assert!(results.iter().all(|result| result == &Reply::Integer(1)));
+        assert_eq!(results.len(), added, "{}", &command[..20]);
+        let key = command.split(' ').nth(1).expect("a key");
+        let log = super::logged(&primary);
+        let logged = log.last().expect("a command");
+        let mut expected = words(&format!("BF.MADD {key}"));
+        expected.extend(words(&numbers(0, added as u32)));
+        assert!(logged == &expected, "{} arguments of {key}", logged.len());
+        // Nothing is replicated if the first item is refused.
+        let count = log.len();
+        let refused = connection.call(&format!("BF.MADD {key} {}", numbers(5000, 5)));
+        assert_eq!(refused, Reply::Array(vec![last.clone()]));
+        assert_eq!(&connection.call(&format!("BF.ADD {key} 6000")), last);
+        assert_eq!(super::logged(&primary).len(), count);
+    }
+    assert_equal(&mut primary, &replica, &["full", "large", "inserted"]);
+}
+
+/// Sends commands to a replica, from a primary without keys, and makes the replica a primary.
+pub fn replicate_from(replica: &mut Server, commands: &[Words]) {
+    let empty = Options::new().without_module().start();
+    assert!(empty.call("SAVE").is_ok());
+    let rdb = fs::read(empty.dir().join("dump.rdb")).expect("a file");
+    let stream: Vec<_> = commands
+        .iter()
+        .flat_map(|command| request(command))
+        .collect();
+    let primary = Primary::start(rdb, stream);
+    let replicaof = format!("REPLICAOF 127.0.0.1 {}", primary.port);
+    assert!(replica.call(&replicaof).is_ok());
+    let offset = primary.offset.to_string();
+    replica.wait_until("the end of the stream", |replica| {
+        replica.info("slave_repl_offset").as_ref() == Some(&offset)
+    });
+    assert!(replica.call("REPLICAOF NO ONE").is_ok());
+    primary.join();
+}
+
+fn types(connection: &mut Connection, keys: &[&str]) -> Vec<String> {
+    let keys = keys.iter();
+    keys.map(|key| connection.send(&["TYPE", key]).to_string())
+        .collect()
+}
+
+/// The stream of valkey-bloom 1.0.1, also to a server with the default settings.
+#[test]
+fn the_stream_of_valkey_bloom_creates_its_keys() {
+    let create = |key: &str, options: &str, last: &str| {
+        let mut create = words(&format!("BF.INSERT {key} {options} SEED"));
+        create.push(b"0123456789ABCDEF0123456789ABCDEF".to_vec());
+        create.extend(words(last));
+        create
+    };
+    let stream = [
+        create(
+            "a",
+            "CAPACITY 100 ERROR 0.01 TIGHTENING 0.5",
+            "EXPANSION 2 ITEMS 1 2",
+        ),
+        words("BF.ADD a 3"),
+        create(
+            "r",
+            "CAPACITY 1000 ERROR 0.000000001 TIGHTENING 0.5",
+            "EXPANSION 2",
+        ),
+        words("BF.MADD r 1 2 3 4"),
+        // valkey-bloom also replicates the items that it did not reach.
+        create(
+            "n",
+            "CAPACITY 2 ERROR 0.000000001 TIGHTENING 0.5",
+            "NONSCALING",
+        ),
+        words("BF.MADD n 1 2 3 4"),
+        words("BF.INSERT r NOCREATE ITEMS 5"),
+    ];
+    // The same keys, created by a client.
+    let client = replacement().start();
+    for command in &stream {
+        client.resp2().send(command);
+    }
+    let keys = ["a", "r", "n"];
+    let expected = state(&client, &keys);
+    let cards = expected.iter().map(|state| state[2].integer());
+    assert_eq!(cards.collect::<Vec<_>>(), [Some(3), Some(5), Some(2)]);
+    for options in [Options::new(), odd_settings(), replacement()] {
+        let mut replica = options.start();
+        replicate_from(&mut replica, &stream);
+        assert_eq!(state(&replica, &keys), expected);
+        let types = types(&mut replica.resp2(), &keys);
+        assert_eq!(types, ["+bloomfltr"; 3]);
+        let log = replica.log();
+        let errors = log.lines().filter(|line| line.contains("error to its"));
+        // The server logs replies of the error type, not errors in an array.
+        assert_eq!(errors.count(), 0, "{log}");
+    }
+}
+
+/// The settings `bf-new-keys` and `bf-replies` do not apply to commands of a primary.
+#[test]
+fn the_stream_of_redisbloom_creates_its_keys() {
+    let stream = [
+        "BF.RESERVE r 0.01 100",
+        "BF.RESERVE n 0.5 10 NONSCALING",
+        "BF.ADD a 1",
+        "BF.MADD m 1 2 3",
+        "BF.INSERT i CAP 50 ERR 0.001 IT 1 2",
+        "BF.INSERT j NOSCALING ITEMS 1 2",
+    ]
+    .map(words);
+    let keys = ["r", "n", "a", "m", "i", "j"];
+    let client = Server::start();
+    for command in &stream {
+        let reply = client.resp2().send(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{reply}");
+    }
+    let expected = state(&client, &keys);
+    let mut replica = replacement().start();
+    replicate_from(&mut replica, &stream);
+    assert_eq!(state(&replica, &keys), expected);
+    let mut connection = replica.resp2();
+    assert_eq!(types(&mut connection, &keys), ["+MBbloom--"; 6]);
+    let log = replica.log();
+    assert!(!log.contains("error to its"), "{log}");
+    // Clients of the same server create keys of the other type.
+    assert_eq!(connection.call("BF.ADD new 1"), Reply::Integer(1));
+    assert_eq!(types(&mut connection, &["new"]), ["+bloomfltr"]);
+}
+
+/// In an AOF of RedisBloom, too.
+#[test]
+fn the_aof_of_redisbloom_creates_its_keys() {
+    let aof = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+    let mut server = Options::new().arguments(&aof).start();
+    for command in [
+        "BF.RESERVE r 0.01 100",
+        "BF.ADD a 1",
+        "BF.INSERT i CAP 50 IT 1",
+    ] {
+        let reply = server.call(command);
+        assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+    }
+    let keys = ["r", "a", "i"];
+    let before = state(&server, &keys);
+    server.restart_with(replacement().arguments(&aof));
+    assert_eq!(state(&server, &keys), before);
+    assert_eq!(types(&mut server.resp2(), &keys), ["+MBbloom--"; 3]);
+}
