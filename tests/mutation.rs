@@ -1,4 +1,4 @@
-//! Runs the fuzz drivers (fuzz/src) on 180,000 damaged stored forms and random sequences of operations. No case may
+//! Runs the fuzz drivers (fuzz/src) on 200,000 damaged stored forms and random sequences of operations. No case may
 //! panic or hang.
 //!
 //! The random generator has fixed seeds, so every run executes the same cases.
@@ -20,10 +20,10 @@ const MAX_SEED_BYTES: usize = 4096;
 
 /// The golden payloads and the generated ones, of at most [`MAX_SEED_BYTES`].
 fn payloads() -> Vec<Vec<u8>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dumps");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut paths = Vec::new();
-    for version in ["2.8", "8.10"] {
-        for entry in fs::read_dir(root.join(version)).unwrap() {
+    for folder in ["dumps/2.8", "dumps/8.10", "valkey-bloom"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
             paths.push(entry.unwrap().path());
         }
     }

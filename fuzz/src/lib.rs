@@ -16,6 +16,7 @@ pub mod input;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;
+pub mod valkey_bloom;
 pub mod window;
 
 use roughly_dump::Values;
@@ -24,6 +25,7 @@ use roughly_sketch::count_min::{CountMin, CountMinWindow};
 use roughly_sketch::cuckoo::CuckooFilter;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use roughly_sketch::top_k::{TopK, TopKWindow};
+use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
 use stored::Subject;
 
@@ -67,12 +69,13 @@ impl Family {
 }
 
 /// All families.
-pub const FAMILIES: [Family; 10] = [
+pub const FAMILIES: [Family; 11] = [
     Family::new::<Chain>("bloom", bloom::commands),
     Family::new::<CuckooFilter>("cuckoo", cuckoo::commands),
     Family::new::<CountMin>("count_min", count_min::commands),
     Family::new::<TopK>("top_k", top_k::commands),
     Family::new::<TDigest>("t_digest", t_digest::commands),
+    Family::new::<ValkeyChain>("valkey_bloom", valkey_bloom::commands),
     Family::new::<WindowSet>("bloom_window", bloom::window::commands),
     Family::new::<WindowMultiset>("cuckoo_window", cuckoo::window::commands),
     Family::new::<CountMinWindow>("count_min_window", count_min::window::commands),

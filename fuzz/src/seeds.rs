@@ -39,8 +39,8 @@ fn main() -> std::io::Result<()> {
         }
         Ok::<(), std::io::Error>(())
     };
-    for version in ["2.8", "8.10"] {
-        let folder = package.join("../tests/golden/dumps").join(version);
+    for version in ["dumps/2.8", "dumps/8.10", "valkey-bloom"] {
+        let folder = package.join("../tests/golden").join(version);
         let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
         let mut paths: Vec<PathBuf> = entries.iter().map(|entry| entry.path()).collect();
         paths.retain(|path| {
@@ -50,6 +50,7 @@ fn main() -> std::io::Result<()> {
         paths.sort();
         for path in paths {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let version = version.trim_start_matches("dumps/");
             write_payload(&format!("{version}-{name}"), &fs::read(&path)?)?;
         }
     }

@@ -13,6 +13,9 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering};
 
+/// What servers put before the names of settings.
+const PREFIX: &str = "bf.";
+
 /// Why a setting rejects a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
@@ -51,8 +54,8 @@ pub struct Setting {
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
     /// Whether its name has the module's prefix on all servers.
     pub always_prefixed: bool,
-    /// A line for the log if the setting is not the default when the module is loaded.
-    pub notice: Option<&'static str>,
+    /// A line for the log if the setting is not the default when the module is loaded. Called when all settings are set.
+    pub notice: fn() -> Option<&'static str>,
 }
 
 impl Setting {
@@ -64,7 +67,7 @@ impl Setting {
         set: |_| Ok(Accepted::AsGiven),
         fits: |_| Ok(()),
         always_prefixed: false,
-        notice: None,
+        notice: || None,
     };
 }
 
@@ -283,8 +286,8 @@ pub(super) unsafe fn register(
         let text = unsafe { Argument::new(one.text.load(Ordering::Relaxed)) };
         (one.setting.fits)(text)
             .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        if let Some(notice) = one.setting.notice
-            && text.bytes() != one.setting.default.to_bytes()
+        if text.bytes() != one.setting.default.to_bytes()
+            && let Some(notice) = (one.setting.notice)()
         {
             log::notice(notice);
         }
@@ -316,6 +319,10 @@ fn take_load_line(shown: &[Shown], args: &[Argument<'_>]) -> Result<Vec<Option<C
             old.is_some_and(|old| old.eq_ignore_ascii_case(&given))
         };
         let is_new = |one: &Shown| {
+            let given = match one.setting.always_prefixed {
+                true => given.strip_prefix(PREFIX).unwrap_or(&given),
+                false => &given,
+            };
             let name = one.setting.name.to_bytes();
             name.eq_ignore_ascii_case(given.as_bytes())
         };

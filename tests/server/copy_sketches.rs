@@ -218,26 +218,38 @@ fn databases_patterns_and_types_select_keys() {
         &to,
     ]);
     assert_eq!(run.status.code(), Some(0));
-    // Those of the types with a window, too.
-    assert_eq!(run.count("found"), 8);
+    // Those of the other types of the families, too.
+    assert_eq!(run.count("found"), 10);
     assert!(
         run.output.contains("BF key \"bf:a\" in database 3\n"),
         "{run:?}"
     );
     let mut new = destination.resp2();
     assert_eq!(size(&mut new), 0);
-    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 8)]);
+    copy(&["--match", "*:a", "--types", "bf,cms", &from, &to]).assert(0, &[("copied", 10)]);
     let (from, to) = (from + "/3", to + "/5");
     let count = FAMILIES.len() as u64;
     copy(&["--match", "*:b", &from, &to]).assert(0, &[("copied", count)]);
     assert_eq!(
         names(&mut new),
-        ["bf-window:a", "bf:a", "cms-window:a", "cms:a"]
+        [
+            "bf-window:a",
+            "bf:a",
+            "bloomfltr:a",
+            "cms-window:a",
+            "cms:a"
+        ]
     );
     select(&mut new, 3);
     assert_eq!(
         names(&mut new),
-        ["bf-window:a", "bf:a", "cms-window:a", "cms:a"]
+        [
+            "bf-window:a",
+            "bf:a",
+            "bloomfltr:a",
+            "cms-window:a",
+            "cms:a"
+        ]
     );
     select(&mut new, 5);
     assert_eq!(
@@ -245,6 +257,7 @@ fn databases_patterns_and_types_select_keys() {
         [
             "bf-window:b",
             "bf:b",
+            "bloomfltr:b",
             "cf-window:b",
             "cf:b",
             "cms-window:b",

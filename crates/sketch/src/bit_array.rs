@@ -1,6 +1,5 @@
 //! [`BitArray`]: tests of the bits of many items in a Bloom filter.
 
-use crate::modulus::Modulus;
 use crate::prefetch::prefetch;
 use std::ops::Range;
 
@@ -10,7 +9,7 @@ pub trait Probes: Copy {
     fn probe(self, i: u32) -> u64;
 }
 
-/// Items that [`BitArray::contains_block`] tests together: the number of bits of a mask. Each round of probes ends with a
+/// Items that `contains_block` tests together: the number of bits of a mask. Each round of probes ends with a
 /// branch misprediction that all items of the block share, so larger blocks are faster.
 pub const BLOCK_ITEMS: usize = 64;
 
@@ -22,29 +21,27 @@ const MAX_CACHED_BYTES: usize = 1 << 20;
 /// absent items; prefetching all probes of all items would waste most of the cache misses.
 const FIRST_PROBES: u32 = 2;
 
-/// The bits of a filter: bit x is bit `x & 7` of byte `x >> 3`.
-#[derive(Debug, Clone, Copy)]
-pub struct BitArray<'a> {
-    /// The bytes. There must be at least as many bits as the modulus.
-    pub bytes: &'a [u8],
-    /// Reduces a probe to the index of its bit.
-    pub modulus: Modulus<u64>,
+/// The bit array of a filter: bit x is bit `x & 7` of byte `x >> 3`.
+pub trait BitArray {
     /// Probes per item, at least 1.
-    pub hashes: u32,
-}
+    fn hashes(&self) -> u32;
 
-impl BitArray<'_> {
-    /// The byte that contains the bit of a probe, shifted so that the bit is the lowest. The higher bits are other bits.
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+
+    /// The index of the bit of a probe. It must be inside the bytes.
+    fn index(&self, probe: u64) -> u64;
+
+    /// The byte that contains a bit, shifted so that the bit is the lowest. The higher bits are other bits.
     #[inline(always)]
     fn bit(&self, index: u64) -> u32 {
-        u32::from(self.bytes[(index >> 3) as usize]) >> (index & 7)
+        u32::from(self.bytes()[(index >> 3) as usize]) >> (index & 7)
     }
 
     /// Whether the bits of these probes are all set. Tests them without a branch in between.
     #[inline(always)]
-    #[must_use]
-    pub fn all_set<const N: usize>(&self, probes: [u64; N]) -> bool {
-        let indexes = probes.map(|probe| self.modulus.of(probe));
+    fn all_set<const N: usize>(&self, probes: [u64; N]) -> bool {
+        let indexes = probes.map(|probe| self.index(probe));
         indexes.iter().fold(1, |all, &index| all & self.bit(index)) != 0
     }
 
@@ -56,9 +53,8 @@ impl BitArray<'_> {
     ///
     /// Always inlined, so that it is compiled for the vector instructions of its caller.
     #[inline(always)]
-    #[must_use]
-    pub fn contains_block<P: Probes>(&self, hashes: &[P], candidates: u64) -> u64 {
-        let all = self.hashes;
+    fn contains_block<P: Probes>(&self, hashes: &[P], candidates: u64) -> u64 {
+        let all = self.hashes();
         let first = FIRST_PROBES.min(all);
         let is_large = self.is_large();
         let mut remaining = candidates;
@@ -88,7 +84,7 @@ impl BitArray<'_> {
     #[inline(always)]
     fn prefetch_probes(&self, hash: impl Probes, probes: Range<u32>) -> bool {
         for i in probes {
-            prefetch(self.bytes, (self.modulus.of(hash.probe(i)) >> 3) as usize);
+            prefetch(self.bytes(), (self.index(hash.probe(i)) >> 3) as usize);
         }
         true
     }
@@ -96,14 +92,14 @@ impl BitArray<'_> {
     /// Whether the bits are likely not in the caches, so that prefetching saves time.
     #[inline]
     fn is_large(&self) -> bool {
-        self.bytes.len() > MAX_CACHED_BYTES
+        self.bytes().len() > MAX_CACHED_BYTES
     }
 
     /// Prefetches the bits of an item if they are likely not in the caches.
     #[inline]
-    pub fn prefetch(&self, hash: impl Probes) {
+    fn prefetch(&self, hash: impl Probes) {
         if self.is_large() {
-            self.prefetch_probes(hash, 0..self.hashes);
+            self.prefetch_probes(hash, 0..self.hashes());
         }
     }
 }

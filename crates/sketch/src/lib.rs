@@ -1,4 +1,5 @@
-//! Bloom and cuckoo filters, count-min sketch, top-k and t-digest with the stored formats of RedisBloom.
+//! Bloom and cuckoo filters, count-min sketch, top-k and t-digest with the stored formats of RedisBloom, and Bloom filters
+//! with those of valkey-bloom.
 //!
 //! | module | structure | server type |
 //! |---|---|---|

@@ -17,7 +17,12 @@ const ARGUMENTS: RangeInclusive<usize> = 4..=7;
 /// Whether a command has valkey-bloom's syntax: if replies are those of valkey-bloom, except for a filter with a window,
 /// which valkey-bloom lacks, and for commands that must be obeyed, because another server has already parsed them.
 fn is_valkey(call: &Call<'_>) -> bool {
-    let has_window = || call.args_from(2).any(|argument| argument.is("WINDOW"));
+    let has_window = || {
+        let mut options = call
+            .args_from(2)
+            .take_while(|argument| !argument.is("ITEMS"));
+        options.any(|argument| argument.is("WINDOW"))
+    };
     dialect::replies_are_valkey() && !call.must_obey() && !has_window()
 }
 

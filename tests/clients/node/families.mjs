@@ -3,6 +3,28 @@
 import assert from 'node:assert/strict';
 import { refused, same } from './session.mjs';
 
+// An empty filter for five items, in the format of valkey-bloom.
+function valkeyPayload() {
+  const payload = Buffer.alloc(102);
+  // Version, expansion, error rate, tightening ratio, whether the seed is random, number of sub-filters.
+  payload.writeUInt8(1, 0);
+  payload.writeUInt32LE(2, 1);
+  payload.writeDoubleLE(0.1, 5);
+  payload.writeDoubleLE(0.5, 13);
+  payload.writeUInt8(1, 21);
+  payload.writeBigUInt64LE(1n, 22);
+  // The length of the stored sub-filter; its version, bytes, hashes, seed and bits, which are 0.
+  payload.writeBigUInt64LE(48n, 30);
+  payload.writeUInt8(1, 38);
+  payload.writeBigUInt64LE(3n, 39);
+  payload.writeUInt32LE(3, 47);
+  payload.write('0123456789abcdef'.repeat(2), 51);
+  // Items and capacity.
+  payload.writeBigUInt64LE(0n, 86);
+  payload.writeBigUInt64LE(5n, 94);
+  return payload;
+}
+
 export async function bloom(s) {
   same(await s.bf.reserve('bf', 0.01, 1000, { EXPANSION: 4 }), 'OK');
   same(await s.bf.add('bf', 'a'), true);
@@ -43,6 +65,11 @@ export async function bloom(s) {
   same(await s.bf.card('bf:copy'), await s.bf.card('bf'));
   same(await s.bf.mExists('bf:copy', numbers), numbers.map(() => true));
   same((await s.raw('BF.DEBUG', 'bf')).length, 3);
+  // Creates a filter of valkey-bloom's type from the payload of an empty filter. The clients lack the command.
+  same(await s.client.sendCommand(['BF.LOAD', 'bf:load', valkeyPayload()]), 'OK');
+  same(await s.bf.add('bf:load', 'a'), true);
+  same(await s.bf.exists('bf:load', 'a'), true);
+  same((await s.bf.info('bf:load')).Capacity, 5);
   // A command that RedisBloom and the clients lack.
   same(await s.raw('BF.MERGE', 'bf:union', 1, 'bf'), 'OK');
   same(await s.bf.mExists('bf:union', ['a', 'item 2999']), [true, true]);

@@ -1,6 +1,14 @@
 """Calls every BF.* command."""
 
+import struct
+
 from session import field, same
+
+# An empty filter for five items: version, expansion, error rate, tightening ratio, whether the seed is random, number of
+# sub-filters; length of the stored sub-filter, its version, bytes, hashes, seed and bits; items and capacity.
+VALKEY_PAYLOAD = struct.pack("<BIddBQ", 1, 2, 0.1, 0.5, 1, 1) + struct.pack(
+    "<QBQI32s3sqq", 48, 1, 3, 3, b"0123456789abcdef" * 2, bytes(3), 0, 5
+)
 
 
 async def walk(s):
@@ -44,6 +52,11 @@ async def walk(s):
 
     debug = await s.raw("BF.DEBUG", "bf")
     assert debug[0].startswith(s.text("size:")) and len(debug) == 3, debug
+    # Creates a filter of valkey-bloom's type from the payload of an empty filter. The clients lack the command.
+    same(await s.raw("BF.LOAD", "bf:load", VALKEY_PAYLOAD), s.text("OK"))
+    same(await s.bf.add("bf:load", "a"), s.flag(1))
+    same(await s.bf.exists("bf:load", "a"), s.flag(1))
+    same(field(await s.bf.info("bf:load"), "capacity", "Capacity"), 5)
     # A command that RedisBloom and the clients lack.
     same(await s.raw("BF.MERGE", "bf:union", 1, "bf"), s.text("OK"))
     same(await s.bf.mexists("bf:union", "a", 2999), s.flag(1, 1))

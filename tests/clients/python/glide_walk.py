@@ -20,6 +20,7 @@ from glide import (
 )
 
 import coverage
+from bloom import VALKEY_PAYLOAD
 from session import same
 
 PORT = int(os.environ["ROUGHLY_PORT"])
@@ -140,6 +141,8 @@ async def walk(protocol):
             assert message in str(error), error
         else:
             raise AssertionError(f"{command}: {answer!r}")
+    same(await client.custom_command(["BF.LOAD", "bf:load", VALKEY_PAYLOAD]), "OK")
+    same(await raw("BF.ADD bf:load a"), as_sent(True, protocol))
     for key, total in WINDOWS:
         info = await raw("SKETCH.WINDOW", key)
         if isinstance(info, list):

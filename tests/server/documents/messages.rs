@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 /// Texts with spaces that are not errors but names of reply fields.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 20] = [
     "Number of filters",
     "Number of items inserted",
     "Expansion rate",
+    "Error rate",
+    "Tightening ratio",
+    "Max scaled capacity",
     "Number of buckets",
     "Number of items deleted",
     "Bucket size",

@@ -2,11 +2,12 @@
 //! Errors", CACM 13(7), 1970; double hashing: Kirsch & Mitzenmacher, "Less Hashing, Same Performance", ESA 2006).
 
 use super::shape::Shape;
+use crate::bit_array::{BitArray, Probes};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use crate::modulus::Modulus;
-use crate::prefetch::prefetch;
-use std::ops::Range;
+
+pub use crate::bit_array::BLOCK_ITEMS;
 
 /// The two hashes of an item. Probe i is bit `(a + i*b) mod m`, m the modulus of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,25 +18,12 @@ pub struct ItemHash {
     pub b: u64,
 }
 
-impl ItemHash {
-    /// Probe `i` before reduction by the modulus.
+impl Probes for ItemHash {
     #[inline(always)]
     fn probe(self, i: u32) -> u64 {
         self.a.wrapping_add(self.b.wrapping_mul(u64::from(i)))
     }
 }
-
-/// Items that [`Filter::contains_block`] tests together: the number of bits of a mask. Each round of probes ends with a
-/// branch misprediction that all items of the block share, so larger blocks are faster.
-pub const BLOCK_ITEMS: usize = 64;
-
-/// Arrays of at most this size are not prefetched: they are likely in the caches, where prefetching costs more than it
-/// saves.
-const MAX_CACHED_BYTES: usize = 1 << 20;
-
-/// Probes that are prefetched and tested first. At capacity half of the bits are set, so two probes rule out three of four
-/// absent items; prefetching all probes of all items would waste most of the cache misses.
-const FIRST_PROBES: u32 = 2;
 
 /// One filter of a chain.
 #[derive(Debug)]
@@ -111,29 +99,10 @@ impl Filter {
         Ok(Self::with_bits(self.shape, self.items, bits))
     }
 
-    /// The index of the bit of a probe.
-    #[inline(always)]
-    fn index(&self, probe: u64) -> u64 {
-        self.modulus.of(probe)
-    }
-
-    /// The byte that contains a bit, shifted so that the bit is the lowest. The higher bits are other bits.
-    #[inline(always)]
-    fn bit(&self, index: u64) -> u32 {
-        u32::from(self.bits[(index >> 3) as usize]) >> (index & 7)
-    }
-
     /// Sets a bit.
     #[inline(always)]
     fn set(&mut self, index: u64) {
         self.bits[(index >> 3) as usize] |= 1 << (index & 7);
-    }
-
-    /// Whether the bits of these probes are all set. Tests them without a branch in between.
-    #[inline(always)]
-    fn all_set<const N: usize>(&self, probes: [u64; N]) -> bool {
-        let indexes = probes.map(|probe| self.index(probe));
-        indexes.iter().fold(1, |all, &index| all & self.bit(index)) != 0
     }
 
     /// Whether all bits of the item are set: no false negatives. Cost: at most `hashes` cache misses.
@@ -166,60 +135,17 @@ impl Filter {
     /// [`Filter::contains`] for several items. Tests the items whose bits are set in `candidates` (bit n for `hashes[n]`),
     /// at most [`BLOCK_ITEMS`], and returns the bits of those that are present.
     ///
-    /// Each round tests one or two probes of all remaining items, so that there is one branch misprediction per round
-    /// instead of one per item.
-    ///
     /// Always inlined, so that it is compiled for the vector instructions of its caller.
     #[inline(always)]
     #[must_use]
     pub fn contains_block(&self, hashes: &[ItemHash], candidates: u64) -> u64 {
-        let all = self.shape.hashes;
-        let first = FIRST_PROBES.min(all);
-        let is_large = self.is_large();
-        let mut remaining = candidates;
-        if is_large {
-            let _ = select(remaining, |n| self.prefetch_probes(hashes[n], 0..first));
-        }
-        for i in 0..first {
-            remaining = select(remaining, |n| self.all_set([hashes[n].probe(i)]));
-        }
-        if is_large {
-            let _ = select(remaining, |n| self.prefetch_probes(hashes[n], first..all));
-        }
-        let mut i = first;
-        while remaining != 0 && i < all {
-            // If one probe is left, it is tested twice.
-            let next = (i + 1).min(all - 1);
-            remaining = select(remaining, |n| {
-                let hash = hashes[n];
-                self.all_set([hash.probe(i), hash.probe(next)])
-            });
-            i += 2;
-        }
-        remaining
-    }
-
-    /// Prefetches the bits of these probes. Always returns true, for use with [`select`].
-    #[inline(always)]
-    fn prefetch_probes(&self, hash: ItemHash, probes: Range<u32>) -> bool {
-        for i in probes {
-            prefetch(&self.bits, (self.index(hash.probe(i)) >> 3) as usize);
-        }
-        true
-    }
-
-    /// Whether the bits are likely not in the caches, so that prefetching saves time.
-    #[inline]
-    fn is_large(&self) -> bool {
-        self.bits.len() > MAX_CACHED_BYTES
+        BitArray::contains_block(self, hashes, candidates)
     }
 
     /// Prefetches the bits of an item if they are likely not in the caches.
     #[inline]
     pub fn prefetch(&self, hash: ItemHash) {
-        if self.is_large() {
-            self.prefetch_probes(hash, 0..self.shape.hashes);
-        }
+        BitArray::prefetch(self, hash);
     }
 
     /// Sets all bits of an item and counts it. Returns false if all were set already. Nothing is written in this case, so
@@ -240,15 +166,19 @@ impl Filter {
     }
 }
 
-/// Keeps the set bits n of `candidates` for which `keep(n)` is true. Calls `keep` from the lowest bit up.
-#[inline(always)]
-fn select(candidates: u64, mut keep: impl FnMut(usize) -> bool) -> u64 {
-    let mut kept = 0;
-    let mut rest = candidates;
-    while rest != 0 {
-        let n = rest.trailing_zeros();
-        kept |= u64::from(keep(n as usize)) << n;
-        rest &= rest - 1;
+impl BitArray for Filter {
+    #[inline(always)]
+    fn hashes(&self) -> u32 {
+        self.shape.hashes
     }
-    kept
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        &self.bits
+    }
+
+    #[inline(always)]
+    fn index(&self, probe: u64) -> u64 {
+        self.modulus.of(probe)
+    }
 }

@@ -6,6 +6,7 @@
 
 use super::filter::ItemHash;
 use super::{Error, ValkeyChain, any_contains_block};
+use crate::bit_array::BitArray;
 use crate::memory::Budget;
 
 /// Items per block. Larger blocks are faster in chains of many filters, smaller ones in a single large filter.

@@ -264,8 +264,8 @@ impl Filter {
 
     /// The bits, for look-ups.
     #[inline(always)]
-    pub(super) fn bit_array(&self) -> BitArray<'_> {
-        BitArray {
+    pub(super) fn bit_array(&self) -> Bits<'_> {
+        Bits {
             bytes: self.bits(),
             modulus: self.modulus,
             hashes: self.hashes,
@@ -327,5 +327,30 @@ impl Filter {
         }
         self.items += 1;
         true
+    }
+}
+
+/// The bits of a filter, without their header.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits<'a> {
+    bytes: &'a [u8],
+    modulus: Modulus<u64>,
+    hashes: u32,
+}
+
+impl BitArray for Bits<'_> {
+    #[inline(always)]
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    #[inline(always)]
+    fn index(&self, probe: u64) -> u64 {
+        self.modulus.of(probe)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Spec: valkey-bloom.md, "BF.LOAD payload".
 
-use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter};
+use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
 use super::shape::size;
 use super::stored::{ChainParts, FilterChecks, FilterParts};
 use super::{FIXED_SEED, ValkeyChain};
@@ -152,7 +152,7 @@ impl ValkeyChain {
         for filter in &self.filters {
             payload.extend_from_slice(&(filter.blob().len() as u64).to_le_bytes());
             payload.extend_from_slice(filter.blob());
-            payload.extend_from_slice(&Filter::items(filter).to_le_bytes());
+            payload.extend_from_slice(&filter.items().to_le_bytes());
             payload.extend_from_slice(&filter.capacity().to_le_bytes());
         }
         Ok(payload)

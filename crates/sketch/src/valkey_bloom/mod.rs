@@ -14,7 +14,7 @@ mod scale;
 pub mod shape;
 mod stored;
 
-use crate::bit_array::BLOCK_ITEMS;
+use crate::bit_array::{BLOCK_ITEMS, BitArray};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::prefetch::with_wide_vectors;

@@ -25,8 +25,6 @@ const HEADER_FIXED_BYTES: usize = 8 + 4 + 8 + 8 + 1 + 8 + 8 + 4;
 /// Bytes of each filter in a header.
 const HEADER_FILTER_BYTES: usize = 8 + BLOB_HEADER_BYTES;
 
-const _: () = assert!(size_of::<usize>() >= 4, "the number of filters fits");
-
 /// The stored parameters of a chain, not validated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainParts {

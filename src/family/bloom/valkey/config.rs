@@ -2,6 +2,7 @@
 //!
 //! The names and the error texts are those of valkey-bloom, so that a configuration file is valid for both modules.
 
+use crate::family::bloom::dialect;
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, store_boolean};
 use std::ops::RangeInclusive;
@@ -28,45 +29,55 @@ pub const SETTINGS: &[Setting] = &[
         name: c"bloom-capacity",
         default: c"100",
         set: |text| store_integer(text, 1..=i64::MAX, &CAPACITY),
-        notice: Some(
-            "bf.bloom-capacity applies to new keys of valkey-bloom's type, bf-initial-size to those of RedisBloom's type",
-        ),
+        notice: || {
+            for_own_type(
+                "bf.bloom-capacity applies to new keys of valkey-bloom's type, bf-initial-size to those of RedisBloom's type",
+            )
+        },
         ..TEMPLATE
     },
     Setting {
         name: c"bloom-expansion",
         default: c"2",
         set: |text| store_integer(text, 0..=u32::MAX.into(), &EXPANSION),
-        notice: Some(
-            "bf.bloom-expansion applies to new keys of valkey-bloom's type, bf-expansion-factor to those of RedisBloom's type",
-        ),
+        notice: || {
+            for_own_type(
+                "bf.bloom-expansion applies to new keys of valkey-bloom's type, bf-expansion-factor to those of RedisBloom's type",
+            )
+        },
         ..TEMPLATE
     },
     Setting {
         name: c"bloom-fp-rate",
         default: c"0.01",
         set: |text| store_ratio(text, "ERR (0 < error rate range < 1)", &ERROR_RATE),
-        notice: Some(
-            "bf.bloom-fp-rate applies to new keys of valkey-bloom's type, bf-error-rate to those of RedisBloom's type",
-        ),
+        notice: || {
+            for_own_type(
+                "bf.bloom-fp-rate applies to new keys of valkey-bloom's type, bf-error-rate to those of RedisBloom's type",
+            )
+        },
         ..TEMPLATE
     },
     Setting {
         name: c"bloom-tightening-ratio",
         default: c"0.5",
         set: |text| store_ratio(text, "ERR (0 < tightening ratio range < 1)", &TIGHTENING),
-        notice: Some(
-            "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
-        ),
+        notice: || {
+            for_own_type(
+                "bf.bloom-tightening-ratio applies to new keys of valkey-bloom's type; that of RedisBloom's type is always 0.5",
+            )
+        },
         ..TEMPLATE
     },
     Setting {
         name: c"bloom-memory-usage-limit",
         default: c"134217728",
         set: |text| store_integer(text, 0..=i64::MAX, &MAX_SIZE),
-        notice: Some(
-            "bf.bloom-memory-usage-limit applies to keys of valkey-bloom's type, sketch-max-key-bytes to keys of all types",
-        ),
+        notice: || {
+            for_own_type(
+                "bf.bloom-memory-usage-limit applies to keys of valkey-bloom's type, sketch-max-key-bytes to keys of all types",
+            )
+        },
         ..TEMPLATE
     },
     Setting {
@@ -82,6 +93,11 @@ pub const SETTINGS: &[Setting] = &[
         ..TEMPLATE
     },
 ];
+
+/// A line for the log if a setting for keys of valkey-bloom's type is specified, but new keys have RedisBloom's type.
+fn for_own_type(notice: &'static str) -> Option<&'static str> {
+    (!dialect::new_keys_are_valkey()).then_some(notice)
+}
 
 fn because(text: impl Into<String>) -> Rejection {
     Rejection::Because(text.into())

@@ -7,6 +7,26 @@ use redis::bloom::{
 };
 use redis::{Connection, RedisResult, TypedCommands, Value};
 
+/// An empty filter for five items, in the format of valkey-bloom.
+fn valkey_payload() -> Vec<u8> {
+    let mut payload = vec![1];
+    payload.extend(2u32.to_le_bytes());
+    payload.extend([0.1f64, 0.5].map(f64::to_le_bytes).concat());
+    // Whether the seed is random; the number of sub-filters.
+    payload.push(1);
+    payload.extend(1u64.to_le_bytes());
+    // The length of the stored sub-filter; its version, bytes, hashes, seed and bits.
+    payload.extend(48u64.to_le_bytes());
+    payload.push(1);
+    payload.extend(3u64.to_le_bytes());
+    payload.extend(3u32.to_le_bytes());
+    payload.extend(b"0123456789abcdef".repeat(2));
+    payload.extend([0; 3]);
+    // Items and capacity.
+    payload.extend([0i64, 5].map(i64::to_le_bytes).concat());
+    payload
+}
+
 /// Calls every `BF.*` command and compares the replies.
 pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     connection.bf_reserve("bf", 0.01, 1000)?;
@@ -37,7 +57,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
     ] {
         assert_eq!(connection.bf_info_type("bf", kind)?, value);
     }
-    // The field `Tightening` exists only in valkey-bloom.
+    // Only filters of valkey-bloom's type have the field `Tightening`.
     let error = connection.bf_info_type("bf", BloomFilterInfoType::Tightening);
     assert!(error.unwrap_err().to_string().contains("information value"));
 
@@ -89,6 +109,18 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 
     let debug: Vec<String> = cmd("BF.DEBUG bf").query(connection)?;
     assert_eq!(debug.len(), 3);
+    // Creates a filter of valkey-bloom's type from the payload of an empty filter. The clients lack the command.
+    cmd("BF.LOAD bf:load")
+        .arg(valkey_payload())
+        .exec(connection)?;
+    assert!(connection.bf_add("bf:load", "a")?);
+    assert!(connection.bf_exists("bf:load", "a")?);
+    let capacity = connection.bf_info_type("bf:load", BloomFilterInfoType::Capacity)?;
+    assert_eq!(capacity, 5.0);
+    assert_eq!(
+        connection.bf_info_type("bf:load", BloomFilterInfoType::Tightening)?,
+        0.5
+    );
     // A command that RedisBloom and the clients lack.
     cmd("BF.MERGE bf:union 1 bf").exec(connection)?;
     assert_eq!(

@@ -4,6 +4,7 @@ mod accuracy;
 mod golden;
 mod hostile;
 mod model;
+mod parts;
 mod replay;
 
 use super::batch::Additions;
