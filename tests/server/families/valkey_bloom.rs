@@ -8,13 +8,14 @@ use crate::support::resp::Connection;
 use crate::workload::{with_item, with_items, words};
 use roughly_dump::{Value, Values};
 
-/// Options of BF.INSERT that create a filter with a fixed seed, so that its bytes do not vary.
+/// Options of BF.INSERT that create a filter with a fixed seed, so that its bytes do not vary. The halves of the seed are
+/// the keys of two hashes, so they must differ.
 macro_rules! seeded {
     ($key:literal, $options:literal) => {
         concat!(
             "BF.INSERT ",
             $key,
-            " SEED 0123456789abcdef0123456789abcdef",
+            " SEED 0123456789abcdefghijklmnopqrstuv",
             $options
         )
     };

@@ -170,7 +170,7 @@ fn types(connection: &mut Connection, keys: &[&str]) -> Vec<String> {
 fn the_stream_of_valkey_bloom_creates_its_keys() {
     let create = |key: &str, options: &str, last: &str| {
         let mut create = words(&format!("BF.INSERT {key} {options} SEED"));
-        create.push(b"0123456789ABCDEF0123456789ABCDEF".to_vec());
+        create.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUV".to_vec());
         create.extend(words(last));
         create
     };

@@ -42,11 +42,11 @@ fn new_keys_have_the_configured_type() {
             ("BF.INSERT k TIGHTENING 0.5 ITEMS a", "+bloomfltr"),
             ("BF.INSERT k VALIDATESCALETO 1000 ITEMS a", "+bloomfltr"),
             (
-                "BF.INSERT k SEED 0123456789abcdef0123456789abcdef ITEMS a",
+                "BF.INSERT k SEED 0123456789abcdefghijklmnopqrstuv ITEMS a",
                 "+bloomfltr",
             ),
             (
-                "BF.INSERT k seed 0123456789abcdef0123456789abcdef",
+                "BF.INSERT k seed 0123456789abcdefghijklmnopqrstuv",
                 "+bloomfltr",
             ),
             ("BF.RESERVE k 0.01 100 WINDOW 1000", "+bf-window"),
