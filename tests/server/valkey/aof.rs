@@ -128,7 +128,7 @@ fn load_is_logged_as_it_is() {
     let before = logged(&server).len();
     let load = vec![b"BF.LOAD".to_vec(), b"copy".to_vec(), payload];
     assert!(connection.send(&load).is_ok());
-    assert_eq!(logged(&server)[before..], [load.clone()]);
+    assert_eq!(logged(&server)[before..], *std::slice::from_ref(&load));
     // It is refused, because the key exists.
     assert!(matches!(connection.send(&load), Reply::Error(_)));
     assert_eq!(logged(&server).len(), before + 1);
