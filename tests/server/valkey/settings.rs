@@ -119,23 +119,25 @@ fn settings_apply_to_their_own_type() {
     );
 }
 
-/// Log lines name Roughly's setting for each of valkey-bloom's that is set at load.
+/// If new keys have RedisBloom's type, log lines name Roughly's setting for each of valkey-bloom's that is set at load.
 #[test]
 fn loading_with_settings_of_valkey_bloom_is_logged() {
-    let lines = |server: &Server| -> Vec<String> {
-        let log = server.log();
+    let lines = |options: Options| -> Vec<String> {
+        let log = options.start().log();
         let lines = log.lines().filter_map(|line| line.split_once("<bf> "));
         lines
             .map(|(_, text)| text.to_owned())
             .filter(|text| text.starts_with("bf.bloom-"))
             .collect()
     };
-    assert!(lines(&Server::start()).is_empty());
-    let server = replacement()
-        .module_arguments(&["bloom-capacity", "55", "bloom-expansion", "2"])
-        .module_arguments(&["bloom-fp-rate", "0.001", "bloom-use-random-seed", "no"])
-        .start();
-    let lines = lines(&server);
+    let with_settings = |options: Options| {
+        options
+            .module_arguments(&["bloom-capacity", "55", "bloom-expansion", "2"])
+            .module_arguments(&["bloom-fp-rate", "0.001", "bloom-use-random-seed", "no"])
+    };
+    assert!(lines(Options::new()).is_empty());
+    assert!(lines(with_settings(replacement())).is_empty());
+    let lines = lines(with_settings(Options::new()));
     // The expansion is the default, and the seed has no counterpart.
     assert_eq!(lines.len(), 2, "{lines:?}");
     for (name, other) in [
@@ -144,6 +146,26 @@ fn loading_with_settings_of_valkey_bloom_is_logged() {
     ] {
         let is_named = |line: &String| line.starts_with(name) && line.contains(other);
         assert!(lines.iter().any(is_named), "{name}: {lines:?}");
+    }
+}
+
+/// A load argument can have the name that CONFIG GET shows.
+#[test]
+fn load_arguments_can_have_the_prefix() {
+    let server = Options::new()
+        .module_arguments(&[
+            "bf.bloom-capacity",
+            "55",
+            "bf.bloom-tightening-ratio",
+            "0.75",
+        ])
+        .start();
+    for (name, value) in [
+        ("bf.bloom-capacity", "$55"),
+        ("bf.bloom-tightening-ratio", "$0.75"),
+    ] {
+        let reply = server.call(&format!("CONFIG GET {name}"));
+        assert_eq!(reply.to_string(), format!("*[${name} {value}]"));
     }
 }
 
