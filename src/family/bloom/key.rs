@@ -41,11 +41,11 @@ pub(super) use for_each_type;
 /// As [`Call::read`].
 #[inline]
 pub fn read(call: &Call<'_>) -> FilterReadKey {
-    match call.read_any(1).typed_if_found() {
-        Ok(key) => OneOf::Valkey(key),
-        Err(key) => match key.either() {
-            Either::Plain(key) => OneOf::Classic(key),
-            Either::Windowed(key) => OneOf::Windowed(key),
+    match call.read_either(1) {
+        Either::Windowed(key) => OneOf::Windowed(key),
+        Either::Plain(key) => match key.typed_if_found() {
+            Ok(key) => OneOf::Valkey(key),
+            Err(key) => OneOf::Classic(key),
         },
     }
 }
@@ -56,11 +56,11 @@ pub fn read(call: &Call<'_>) -> FilterReadKey {
 /// As [`Call::write`].
 #[inline]
 pub fn write(call: &Call<'_>) -> FilterWriteKey {
-    match call.write_any(1).typed_if_found(call) {
-        Ok(key) => OneOf::Valkey(key),
-        Err(key) => match key.either(call) {
-            Either::Plain(key) => OneOf::Classic(key),
-            Either::Windowed(key) => OneOf::Windowed(key),
+    match call.write_either(1) {
+        Either::Windowed(key) => OneOf::Windowed(key),
+        Either::Plain(key) => match key.typed_if_found(call) {
+            Ok(key) => OneOf::Valkey(key),
+            Err(key) => OneOf::Classic(key),
         },
     }
 }

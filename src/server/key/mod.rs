@@ -111,6 +111,19 @@ impl<T: DataType> ReadKey<T> {
         self.0.value().map(|counted| unsafe { &(*counted).value })
     }
 
+    /// The key, for values of another type, if it holds one. Otherwise the key itself.
+    ///
+    /// # Errors
+    /// The key, if it does not hold such a value.
+    #[inline]
+    pub fn typed_if_found<V: DataType>(self) -> Result<ReadKey<V>, Self> {
+        let Self(opened, reader) = self;
+        match opened.typed_if_found() {
+            Ok(opened) => Ok(ReadKey(opened, reader)),
+            Err(opened) => Err(Self(opened, reader)),
+        }
+    }
+
     /// Whether the key holds a value of this other type.
     #[must_use]
     pub fn holds(&self, registration: &Registration) -> bool {
@@ -159,30 +172,6 @@ impl AnyKey<Reader> {
     pub fn typed<T: DataType>(self) -> ReadKey<T> {
         ReadKey(self.0.typed(), self.1)
     }
-
-    /// The key, for values of type `T`, if it holds one. Otherwise the key itself.
-    ///
-    /// # Errors
-    /// The key, if it does not hold such a value.
-    #[inline]
-    pub fn typed_if_found<T: DataType>(self) -> Result<ReadKey<T>, Self> {
-        let Self(opened, reader) = self;
-        match opened.typed_if_found() {
-            Ok(opened) => Ok(ReadKey(opened, reader)),
-            Err(opened) => Err(Self(opened, reader)),
-        }
-    }
-
-    /// The key, for a command of a type with and without windows, as [`Call::read_either`].
-    #[must_use]
-    #[inline]
-    pub fn either<P: DataType, W: DataType>(self) -> Either<ReadKey<P>, ReadKey<W>> {
-        let Self(opened, reader) = self;
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(ReadKey(opened, reader)),
-            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, reader)),
-        }
-    }
 }
 
 impl AnyKey<Writer> {
@@ -191,33 +180,6 @@ impl AnyKey<Writer> {
     #[inline]
     pub fn typed<T: DataType>(self, call: &Call<'_>) -> WriteKey<T> {
         WriteKey::new(call, self.0.typed(), self.1)
-    }
-
-    /// The key, for values of type `T`, if it holds one. Otherwise the key itself.
-    ///
-    /// # Errors
-    /// The key, if it does not hold such a value.
-    #[inline]
-    pub fn typed_if_found<T: DataType>(self, call: &Call<'_>) -> Result<WriteKey<T>, Self> {
-        let Self(opened, writer) = self;
-        match opened.typed_if_found() {
-            Ok(opened) => Ok(WriteKey::new(call, opened, writer)),
-            Err(opened) => Err(Self(opened, writer)),
-        }
-    }
-
-    /// The key, for a command of a type with and without windows, as [`Call::write_either`].
-    #[must_use]
-    #[inline]
-    pub fn either<P: DataType, W: DataType>(
-        self,
-        call: &Call<'_>,
-    ) -> Either<WriteKey<P>, WriteKey<W>> {
-        let Self(opened, writer) = self;
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(WriteKey::new(call, opened, writer)),
-            Either::Windowed(opened) => Either::Windowed(WriteKey::new(call, opened, writer)),
-        }
     }
 }
 
@@ -254,7 +216,12 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<ReadKey<P>, ReadKey<W>> {
-        self.read_any(index).either()
+        Reader::check();
+        let opened = OpenedKey::<()>::new(self, index, raw::REDISMODULE_READ);
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
+            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
+        }
     }
 
     /// Opens the key in argument `index` for writing. A command that also reads other keys reads them first, or uses
@@ -309,7 +276,14 @@ impl Call<'_> {
         &self,
         index: usize,
     ) -> Either<WriteKey<P>, WriteKey<W>> {
-        self.write_any(index).either(self)
+        Writer::check();
+        let opened = OpenedKey::<()>::new(self, index, FOR_WRITING);
+        match opened.either() {
+            Either::Plain(opened) => Either::Plain(WriteKey::new(self, opened, Writer::begin())),
+            Either::Windowed(opened) => {
+                Either::Windowed(WriteKey::new(self, opened, Writer::begin()))
+            }
+        }
     }
 
     /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a

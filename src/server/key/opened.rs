@@ -93,7 +93,7 @@ impl<T> OpenedKey<T> {
     /// The same key, for values of `V`, if it holds one. Otherwise the key itself.
     #[inline]
     pub(super) fn typed_if_found<V: DataType>(self) -> Result<OpenedKey<V>, Self> {
-        match self.has_type(V::registration().handle()) {
+        match !self.is_found && self.has_type(V::registration().handle()) {
             true => Ok(self.found()),
             false => Err(self),
         }

@@ -35,6 +35,18 @@ impl<T: DataType> WriteKey<T> {
         WriteKey::new(call, self.opened.typed(), self.writer)
     }
 
+    /// The same key, for values of another type, if it holds one. Otherwise the key itself.
+    ///
+    /// # Errors
+    /// The key, if it does not hold such a value.
+    #[inline]
+    pub fn typed_if_found<V: DataType>(self, call: &Call<'_>) -> Result<WriteKey<V>, Self> {
+        match self.opened.typed_if_found() {
+            Ok(opened) => Ok(WriteKey::new(call, opened, self.writer)),
+            Err(opened) => Err(Self { opened, ..self }),
+        }
+    }
+
     /// What the key holds.
     #[inline]
     pub fn get(&mut self) -> Slot<&mut T> {
