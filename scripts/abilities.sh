@@ -71,7 +71,8 @@ fi
 # What each type can do
 
 `make abilities` generates this page from the test results of each server; do not edit it. "All eleven" are the types
-`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE`, and with a sliding window `bf-window`, `cf-window`, `cmswindow`, `tk-window` and `td-window`, and `bloomfltr` of valkey-bloom.
+`MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE` of RedisBloom, `bf-window`, `cf-window`, `cmswindow`, `tk-window` and
+`td-window` with a sliding window, and `bloomfltr` of valkey-bloom.
 The tests are in `tests/server`. A test records an ability for a type only if all checks passed. The server `redis-sid` is the Redis of
 Debian's unstable release.
 
