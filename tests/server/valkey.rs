@@ -21,6 +21,17 @@ fn replacement() -> Options {
     Options::new().module_arguments(&["bf-new-keys", "valkey-bloom", "bf-replies", "valkey-bloom"])
 }
 
+/// Logs commands without a preamble. The server then writes the file before it replies, which it may postpone while it
+/// synchronizes the file.
+const AOF: &[&str] = &[
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "no",
+    "--aof-use-rdb-preamble",
+    "no",
+];
+
 /// The seed of new keys if `bf.bloom-use-random-seed` is `no`.
 fn fixed_seed() -> Vec<u8> {
     let hex = "590ff522ea7811daa714d8093b3e7bd91d898a733e988887307f97cd28073383";

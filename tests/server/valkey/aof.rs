@@ -1,12 +1,10 @@
 //! The append-only file: the commands that are logged, and loading them.
 
-use super::{Words, fixed_seed, logged, logged_in, replacement, words};
+use super::{AOF, Words, fixed_seed, logged, logged_in, replacement, words};
 use crate::families::valkey_bloom::{allow_huge_keys, load_payload};
 use crate::families::{dump, run_on};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-
-const AOF: &[&str] = &["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
 
 /// A server whose new keys have the fixed seed.
 fn with_fixed_seed() -> Options {

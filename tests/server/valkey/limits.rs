@@ -1,7 +1,7 @@
 //! `bf.bloom-memory-usage-limit`: commands of clients on a primary cannot make a key of this type larger than the limit;
 //! files, replication and other types are not limited.
 
-use super::{error, logged, replacement};
+use super::{AOF, error, logged, replacement};
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{dump, numbers};
 use crate::support::resp::{Connection, Reply};
@@ -23,9 +23,7 @@ fn size(connection: &mut Connection, key: &str) -> u64 {
 /// created, nothing is logged, and no event is published.
 #[test]
 fn no_command_creates_a_key_above_the_limit() {
-    let server = replacement()
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
-        .start();
+    let server = replacement().arguments(AOF).start();
     let mut connection = server.resp2();
     connection.call("BF.INSERT source ERROR 0.001 CAPACITY 10");
     connection.call(&format!("BF.MADD source {}", numbers(0, 100)));
@@ -107,11 +105,10 @@ fn restore_by_a_client_is_limited() {
 /// Files and replication, also of RESTORE, are not limited.
 #[test]
 fn files_and_replication_are_not_limited() {
-    let aof = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
     for (arguments, rewrites) in [
         (&["--save", "3600 1"][..], false),
-        (&aof, false),
-        (&aof, true),
+        (AOF, false),
+        (AOF, true),
         (
             &["--appendonly", "yes", "--aof-use-rdb-preamble", "yes"],
             true,

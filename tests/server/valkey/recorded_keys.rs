@@ -1,7 +1,7 @@
 //! Keys that valkey-bloom created: their DUMP payloads and their payloads of BF.LOAD load, give the same replies, and are
 //! saved unchanged; the same commands create the same bytes.
 
-use super::{logged_in, replacement};
+use super::{AOF, logged_in, replacement};
 use crate::golden::compare::{VALKEY_BLOOM_INFO, is_same};
 use crate::golden::recorded::{self, Step};
 use crate::golden_dumps::with_footer;
@@ -190,7 +190,7 @@ fn recorded_commands_create_equal_keys() {
 /// A payload that valkey-bloom has written to its AOF is written again.
 #[test]
 fn a_rewrite_of_the_aof_emits_the_recorded_payloads() {
-    let mut server = start(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"]);
+    let mut server = start(AOF);
     let mut connection = server.resp2();
     let keys = keys();
     for key in &keys {

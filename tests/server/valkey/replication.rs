@@ -1,6 +1,6 @@
 //! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
 
-use super::{Words, error, fixed_seed, replacement, words};
+use super::{AOF, Words, error, fixed_seed, replacement, words};
 use crate::families::{dump, numbers};
 use crate::integration::odd_settings;
 use crate::migration::primary::Primary;
@@ -95,7 +95,7 @@ fn random_seeds_differ_between_keys_but_not_on_a_replica() {
 fn only_the_items_before_an_error_are_replicated() {
     let mut primary = replacement()
         .module_arguments(&["bloom-memory-usage-limit", "3000", "bloom-fp-rate", "1e-9"])
-        .arguments(&["--appendonly", "yes", "--aof-use-rdb-preamble", "no"])
+        .arguments(AOF)
         .start();
     let mut replica = Server::start();
     replica.replicate(&primary);
@@ -256,8 +256,7 @@ fn the_stream_of_redisbloom_creates_its_keys() {
 /// In an AOF of RedisBloom, too.
 #[test]
 fn the_aof_of_redisbloom_creates_its_keys() {
-    let aof = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut server = Options::new().arguments(&aof).start();
+    let mut server = Options::new().arguments(AOF).start();
     for command in [
         "BF.RESERVE r 0.01 100",
         "BF.ADD a 1",
@@ -268,7 +267,7 @@ fn the_aof_of_redisbloom_creates_its_keys() {
     }
     let keys = ["r", "a", "i"];
     let before = state(&server, &keys);
-    server.restart_with(replacement().arguments(&aof));
+    server.restart_with(replacement().arguments(AOF));
     assert_eq!(state(&server, &keys), before);
     assert_eq!(types(&mut server.resp2(), &keys), ["+MBbloom--"; 3]);
 }
