@@ -148,7 +148,7 @@ filters=("$@")
 version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
 # The same parameters for a key of valkey-bloom's type.
-vb="BF.INSERT k CAPACITY 10000000 ERROR 0.001 SEED 0123456789abcdef0123456789abcdef ITEMS a"
+vb="BF.INSERT k CAPACITY 10000000 ERROR 0.001 SEED 0123456789abcdefghijklmnopqrstuv ITEMS a"
 cf=CF.RESERVE\ k\ 10000000
 cms=CMS.INITBYPROB\ k\ 0.001\ 0.01
 cms50=CMS.INITBYPROB\ k\ 0.00001\ 0.001

@@ -36,7 +36,7 @@ impl Primary {
                     b"REPLCONF" if words[1] == b"ACK" => continue,
                     b"REPLCONF" => b"+OK\r\n".to_vec(),
                     b"PSYNC" => {
-                        let id = "0123456789abcdef0123456789abcdef01234567";
+                        let id = "0123456789abcdefghijklmnopqrstuv01234567";
                         let mut answer = format!("+FULLRESYNC {id} 0\r\n").into_bytes();
                         answer.extend(format!("${}\r\n", rdb.len()).into_bytes());
                         answer.extend_from_slice(&rdb);
