@@ -9,7 +9,7 @@ use crate::support::damage::Numbers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -232,6 +232,30 @@ fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Co
     done
 }
 
+/// The keys whose values differ on two servers, with their type, time to live and payload on both.
+fn differences(primary: &Server, replica: &Server) -> String {
+    const COMMANDS: [&str; 4] = ["DEBUG DIGEST-VALUE", "TYPE", "PTTL", "DUMP"];
+    let mut connections = [primary.resp2(), replica.resp2()];
+    let mut keys = BTreeSet::new();
+    for connection in &mut connections {
+        let reply = connection.call("KEYS *");
+        let found = reply.items().expect("an array").iter();
+        keys.extend(
+            found.map(|key| String::from_utf8_lossy(key.text().expect("a key")).into_owned()),
+        );
+    }
+    let mut found = Vec::new();
+    for key in keys {
+        let [of_primary, of_replica] = connections.each_mut().map(|connection| {
+            COMMANDS.map(|command| connection.call(&format!("{command} {key}")).to_string())
+        });
+        if of_primary != of_replica {
+            found.push(format!("{key}: {of_primary:?}, replica: {of_replica:?}"));
+        }
+    }
+    found.join("\n")
+}
+
 #[test]
 fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     let seconds = std::env::var("ROUGHLY_SOAK_SECONDS")
@@ -292,7 +316,11 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     });
     primary.wait_for_replica(&replica);
     let digest = primary.call("DEBUG DIGEST");
-    assert_eq!(replica.call("DEBUG DIGEST"), digest, "the replica");
+    assert!(
+        replica.call("DEBUG DIGEST") == digest,
+        "the replica differs: {}",
+        differences(&primary, &replica)
+    );
     primary.wait_until("the RDB file", |primary| {
         primary.info_number("rdb_bgsave_in_progress") == 0
     });

@@ -28,24 +28,25 @@ impl SubFilter {
         }
     }
 
-    /// Empties the expired slots of a region and stores the generation. Returns whether a slot was emptied.
+    /// Empties the expired slots of a region and stores the generation. Returns whether a slot or the generation changed.
     #[inline(never)]
     fn sweep(&mut self, view: &View, region: u64) -> bool {
         let layout = *self.layout();
-        let live = layout.live_tags(view, self.generation_of(region));
+        let generation = self.generation_of(region);
+        let live = layout.live_tags(view, generation);
         let region_slots = self.slots_of_region(region);
-        let mut emptied = false;
+        let mut changed = generation != view.generation as u16;
         let slots = self.slots_mut();
         for slot in region_slots {
             let value = layout.get(slots, slot);
             if value != 0 && layout.live_tick(&live, value).is_none() {
                 layout.set(slots, slot, 0);
-                emptied = true;
+                changed = true;
             }
         }
         let bytes = (view.generation as u16).to_le_bytes();
         self.generations_mut()[region as usize * 2..][..2].copy_from_slice(&bytes);
-        emptied
+        changed
     }
 
     /// Visits the regions whose turn it is at a new tick.
@@ -58,7 +59,7 @@ impl SubFilter {
         }
     }
 
-    /// Sweeps all regions. Returns whether a slot was emptied.
+    /// Sweeps all regions. Returns whether a slot or a generation changed.
     pub fn sweep_all(&mut self, view: &View) -> bool {
         (0..self.regions()).fold(false, |any, region| self.sweep(view, region) | any)
     }

@@ -280,6 +280,23 @@ fn the_oldest_occurrence_is_deleted() {
 }
 
 #[test]
+fn a_compaction_in_a_later_generation_is_a_change() {
+    let mut filter = multiset(1000, 1, 1, 1);
+    let mut changes = 0;
+    for pane in 1..=20 {
+        filter.advance(pane);
+        // In a new generation, it sweeps its own region. In the other regions, which are empty, only the generation changes.
+        filter.insert_item(b"a", ANY).unwrap();
+        let before = digest(&filter);
+        let changed = filter.compact();
+        assert_eq!(changed, digest(&filter) != before, "{pane}");
+        assert!(!filter.compact());
+        changes += u32::from(changed);
+    }
+    assert!(changes > 0);
+}
+
+#[test]
 fn an_expired_occurrence_is_not_deleted() {
     let mut filter = multiset(100, 4, 1, 10);
     filter.insert_item(b"a", ANY).unwrap();

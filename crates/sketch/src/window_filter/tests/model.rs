@@ -71,7 +71,12 @@ proptest! {
             filter = copied(filter, operation);
             let before = model.get(&item).copied().filter(|&pane| pane + panes >= now);
             let live = model.values().filter(|&&pane| pane + panes >= now).count() as u64;
-            match filter.add(&item.to_le_bytes(), ANY) {
+            let state = digest(&filter);
+            let added = filter.add(&item.to_le_bytes(), ANY);
+            // Only changes are replicated.
+            let is_change = matches!(added, Ok(Addition::New | Addition::Refreshed));
+            prop_assert_eq!(is_change, digest(&filter) != state);
+            match added {
                 Ok(Addition::New) => prop_assert_eq!(before, None),
                 Ok(Addition::Refreshed) => prop_assert!(before.is_some_and(|pane| pane < now)),
                 Ok(Addition::Unchanged) => prop_assert_eq!(before, Some(now)),
@@ -121,14 +126,19 @@ proptest! {
                     prop_assert_eq!(filter.count(&bytes, now), count + 1);
                 }
                 5 => {
+                    let before = digest(&filter);
                     let inserted = filter.insert_unique(&bytes, ANY).unwrap();
                     prop_assert_eq!(inserted, count == 0);
+                    prop_assert_eq!(inserted, digest(&filter) != before);
                     if !inserted {
                         continue;
                     }
                 }
                 6 => {
-                    filter.compact();
+                    // Only changes are replicated.
+                    let before = digest(&filter);
+                    let changed = filter.compact();
+                    prop_assert_eq!(changed, digest(&filter) != before);
                     continue;
                 }
                 _ => {
