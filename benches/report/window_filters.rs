@@ -64,7 +64,7 @@ fn loads(rows: &Value) -> String {
 
 fn alternatives(results: &Value) -> String {
     let mut table = String::from(
-        "| structure | bits per item | cache lines of a miss | ns per hit | ns per miss | an item counts for, in windows |\n\
+        "| structure | bits per item | cache lines of a miss | ns per hit | ns per miss | lifetime of items, in windows |\n\
          |---|---:|---:|---:|---:|---|\n",
     );
     for row in items(&results["rows"]) {

@@ -1,4 +1,4 @@
-//! Other structures that answer whether an item was added in a window: memory, and the time of look-ups where the code
+//! Other structures for the items of a window: memory, and the time of look-ups where the code
 //! exists.
 
 use super::{Sizes, absent, add, percent, set};
@@ -29,7 +29,7 @@ struct Row {
     lines: Option<f64>,
     /// ns per look-up of items of all panes, and of absent items.
     times: Option<[f64; 2]>,
-    /// How long an item counts, as a multiple of the window.
+    /// The lifetime of items, as a multiple of the window.
     counts: String,
 }
 

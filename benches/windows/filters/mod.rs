@@ -89,7 +89,7 @@ fn contains(filter: &WindowSet, number: u64) -> bool {
     filter.contains(&item(number), filter.timeline().newest())
 }
 
-/// The number of an item that no benchmark adds.
+/// An item number that no benchmark adds.
 fn absent(number: u64) -> u64 {
     number | 1 << 50
 }

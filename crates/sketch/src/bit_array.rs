@@ -3,7 +3,7 @@
 use crate::prefetch::prefetch;
 use std::ops::Range;
 
-/// The probes of an item.
+/// The probe sequence of one item.
 pub trait Probes: Copy {
     /// Probe `i` before reduction by the modulus of the bit array.
     fn probe(self, i: u32) -> u64;
@@ -95,7 +95,7 @@ pub trait BitArray {
         self.bytes().len() > MAX_CACHED_BYTES
     }
 
-    /// Prefetches the bits of an item if they are likely not in the caches.
+    /// Prefetches all bits of one item if they are likely not in the caches.
     #[inline]
     fn prefetch(&self, hash: impl Probes) {
         if self.is_large() {

@@ -142,7 +142,7 @@ impl Filter {
         BitArray::contains_block(self, hashes, candidates)
     }
 
-    /// Prefetches the bits of an item if they are likely not in the caches.
+    /// Prefetches all bits of one item if they are likely not in the caches.
     #[inline]
     pub fn prefetch(&self, hash: ItemHash) {
         BitArray::prefetch(self, hash);

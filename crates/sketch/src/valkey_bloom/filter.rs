@@ -1,4 +1,4 @@
-//! One Bloom filter: a bit array with its stored header, and the probes of an item.
+//! One Bloom filter: a bit array with its stored header, and the probe sequence of each item.
 //!
 //! Spec: valkey-bloom.md, "Layout of one filter".
 
@@ -22,7 +22,7 @@ pub const BLOB_HEADER_BYTES: usize = 1 + 8 + 4 + 32;
 /// The modulus of probes from number 2 on, before that of the bit array: the largest prime below 2^64.
 const PRIME: u64 = u64::MAX - 58;
 
-/// The two hashes of an item for one seed.
+/// The two hashes of one item for one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ItemHash {
     pub(super) a: u64,
@@ -30,7 +30,7 @@ pub(super) struct ItemHash {
 }
 
 impl ItemHash {
-    /// Hashes an item: SipHash-1-3 of its length and its bytes, once per key of the seed.
+    /// Computes SipHash-1-3 of the length and the bytes of the item, once per key of the seed.
     #[inline]
     pub(super) fn new(item: &[u8], seed: &Seed) -> Self {
         let (keys, _) = seed.as_chunks::<8>();
@@ -246,7 +246,7 @@ impl Filter {
         })
     }
 
-    /// The hashes of an item for this filter. `hash` is that of the chain's seed.
+    /// The hashes of the item for this filter. `hash` is that of the chain's seed.
     #[inline]
     pub(super) fn hash(&self, hash: ItemHash, item: &[u8]) -> ItemHash {
         if self.has_own_seed {
@@ -306,7 +306,7 @@ impl Filter {
         true
     }
 
-    /// Sets all bits of an item and counts it. Returns false if all were set already. Nothing is written in this case, so
+    /// Sets all bits of the item and counts it. Returns false if all were set already. Nothing is written in this case, so
     /// that no page is copied while a child process saves. Does not check the capacity.
     #[inline]
     pub(super) fn insert(&mut self, hash: ItemHash) -> bool {

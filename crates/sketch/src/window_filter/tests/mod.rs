@@ -3,7 +3,6 @@
 mod accuracy;
 mod golden;
 mod hostile;
-mod measure;
 mod memory;
 mod model;
 
