@@ -6,11 +6,8 @@ use crate::families::{dump, run_on};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
-/// A server whose new keys have the fixed seed.
-fn with_fixed_seed() -> Options {
-    replacement()
-        .arguments(AOF)
-        .module_arguments(&["bloom-use-random-seed", "no"])
+fn with_log() -> Options {
+    replacement().arguments(AOF)
 }
 
 /// The arguments of a command, in which `SEED` is followed by the fixed seed.
@@ -25,7 +22,7 @@ fn with_seed(command: &str) -> Words {
 /// The creation of a key is logged with all parameters, as valkey-bloom does, followed by the items.
 #[test]
 fn creations_are_logged_with_all_parameters() {
-    let mut server = with_fixed_seed().start();
+    let mut server = with_log().start();
     let mut connection = server.resp2();
     let mut expected = Vec::new();
     for (command, log) in [
@@ -104,7 +101,7 @@ fn assert_equal_after_restart(server: &mut Server, keys: &str) {
         .collect()
     };
     let before = state(&mut server.resp2());
-    let limited = with_fixed_seed().module_arguments(&["bloom-memory-usage-limit", "1"]);
+    let limited = with_log().module_arguments(&["bloom-memory-usage-limit", "1"]);
     server.restart_with(limited);
     let mut connection = server.resp2();
     assert_eq!(state(&mut connection), before);
@@ -115,7 +112,7 @@ fn assert_equal_after_restart(server: &mut Server, keys: &str) {
 
 #[test]
 fn load_is_logged_as_it_is() {
-    let mut server = with_fixed_seed().start();
+    let mut server = with_log().start();
     let mut connection = server.resp2();
     run_on(
         &mut connection,
@@ -141,7 +138,7 @@ fn load_is_logged_as_it_is() {
 /// A payload of BF.LOAD above 64 MiB is emitted in chunks.
 #[test]
 fn a_rewrite_emits_large_keys_in_chunks() {
-    let mut server = with_fixed_seed().start();
+    let mut server = with_log().start();
     let mut connection = server.resp2();
     allow_huge_keys(&mut connection);
     for command in [
@@ -168,6 +165,6 @@ fn a_rewrite_emits_large_keys_in_chunks() {
     assert_eq!(names("small"), ["BF.LOAD"]);
     // 69 MiB: the header and five chunks.
     assert_eq!(names("large"), ["BF.LOADCHUNK"; 6]);
-    server.restart_with(with_fixed_seed().module_arguments(&["bloom-memory-usage-limit", "1"]));
+    server.restart_with(with_log().module_arguments(&["bloom-memory-usage-limit", "1"]));
     assert_eq!(digests(&mut server.resp2()), before);
 }

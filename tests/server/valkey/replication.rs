@@ -1,6 +1,6 @@
 //! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
 
-use super::{AOF, Words, error, fixed_seed, replacement, words};
+use super::{AOF, Words, error, fixed_seed, replacement, with_random_seeds, words};
 use crate::families::{dump, numbers};
 use crate::integration::odd_settings;
 use crate::migration::primary::Primary;
@@ -36,7 +36,7 @@ fn assert_equal(primary: &mut Server, replica: &Server, keys: &[&str]) {
 #[test]
 fn replicas_with_other_settings_have_equal_keys() {
     for options in [Options::new(), odd_settings(), replacement()] {
-        let mut primary = replacement().start();
+        let mut primary = with_random_seeds().start();
         let mut replica = options.start();
         replica.replicate(&primary);
         let mut connection = primary.resp2();
@@ -73,7 +73,7 @@ fn replicas_with_other_settings_have_equal_keys() {
 
 #[test]
 fn random_seeds_differ_between_keys_but_not_on_a_replica() {
-    let mut primary = replacement().start();
+    let mut primary = with_random_seeds().start();
     let mut replica = Server::start();
     replica.replicate(&primary);
     let mut connection = primary.resp2();

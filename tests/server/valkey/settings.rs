@@ -1,7 +1,7 @@
 //! `bf-new-keys` and `bf-replies` at run time, the log lines about valkey-bloom's settings, and which settings apply to
 //! which type.
 
-use super::replacement;
+use super::with_random_seeds;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
@@ -136,7 +136,7 @@ fn loading_with_settings_of_valkey_bloom_is_logged() {
             .module_arguments(&["bloom-fp-rate", "0.001", "bloom-use-random-seed", "no"])
     };
     assert!(lines(Options::new()).is_empty());
-    assert!(lines(with_settings(replacement())).is_empty());
+    assert!(lines(with_settings(with_random_seeds())).is_empty());
     let lines = lines(with_settings(Options::new()));
     // The expansion is the default, and the seed has no counterpart.
     assert_eq!(lines.len(), 2, "{lines:?}");
@@ -172,7 +172,7 @@ fn load_arguments_can_have_the_prefix() {
 /// A configuration file for valkey-bloom is valid for Roughly, too.
 #[test]
 fn the_settings_of_valkey_bloom_can_be_in_the_configuration_file() {
-    let mut server = replacement().config_file().start();
+    let mut server = with_random_seeds().config_file().start();
     for (name, value) in [
         ("bf.bloom-capacity", "55"),
         ("bf.bloom-fp-rate", "0.00300"),
