@@ -10,7 +10,7 @@ pub(super) fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.first() == Some(&b'+') {
         return None;
     }
-    let value: f64 = fast_float2::parse(text).ok()?;
+    let value: f64 = lexical_core::parse(text).ok()?;
     (value.is_normal() || text == b"0").then_some(value)
 }
 

@@ -62,6 +62,7 @@ impl Call<'_> {
 
     /// Signals that the key in argument `key` changed, for WATCH and client-side caching, and publishes a keyspace event
     /// with this name (in the classes module and generic).
+    #[inline]
     pub fn signal_changed(&mut self, key: usize, event: &CStr) {
         self.signal_advance();
         let key = self.arg(key).as_raw();

@@ -99,10 +99,16 @@ impl Call<'_> {
     }
 
     /// Signals an advance of the key in argument 1 that was not signaled yet. No key may be open.
+    #[inline]
     pub(super) fn signal_advance(&mut self) {
         if std::mem::take(&mut self.pending_advance) {
-            self.signal_changed(1, ADVANCE_EVENT);
+            self.signal_pending_advance();
         }
+    }
+
+    #[cold]
+    fn signal_pending_advance(&mut self) {
+        self.signal_changed(1, ADVANCE_EVENT);
     }
 }
 

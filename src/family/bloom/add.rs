@@ -19,6 +19,7 @@ const FULL: &CStr = c"ERR non scaling filter is full";
 const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
 /// Replies with the result of an item.
+#[inline]
 fn reply_item(call: &mut Call<'_>, added: Result<Addition, AddError>) {
     match added {
         Ok(addition) => reply_flag(call, addition == Addition::New),

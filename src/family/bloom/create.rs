@@ -9,7 +9,7 @@ use super::sketch::Sketch;
 use super::valkey;
 use crate::family::window::check_allowed;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Slot};
+use crate::server::key::{Entry, Found, Slot, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
@@ -145,29 +145,37 @@ fn store<T: Sketch>(call: &mut Call<'_>, entry: Entry<T>) {
 ///
 /// # Errors
 /// Those of the creation, and [`Error::WrongType`].
+#[inline(always)]
 pub fn find_or_create(
     call: &mut Call<'_>,
     key: FilterWriteKey,
     request: &Request,
 ) -> Result<FilterEntry, Error> {
     let not_found = || NOT_FOUND.into();
-    let mut key = match key {
-        OneOf::Classic(key) => key,
+    match key {
+        OneOf::Classic(key) => match key.find()? {
+            Found::Entry(entry) => Ok(OneOf::Classic(entry)),
+            Found::Missing(key) => create(call, key, request),
+        },
         OneOf::Windowed(key) => {
             let mut entry = key.find_or_create(call, || Err(not_found()))?;
             entry.advance(call);
-            return Ok(OneOf::Windowed(entry));
+            Ok(OneOf::Windowed(entry))
         }
         OneOf::Valkey(key) => {
-            return Ok(OneOf::Valkey(
-                key.find_or_create(call, || Err(not_found()))?,
-            ));
+            let entry = key.find_or_create(call, || Err(not_found()))?;
+            Ok(OneOf::Valkey(entry))
         }
-    };
-    if !matches!(key.get(), Slot::Missing) {
-        let entry = key.find_or_create(call, || Err(not_found()))?;
-        return Ok(OneOf::Classic(entry));
     }
+}
+
+/// Creates the filter of a missing key, and replicates the creation.
+#[cold]
+fn create(
+    call: &mut Call<'_>,
+    key: WriteKey<Chain>,
+    request: &Request,
+) -> Result<FilterEntry, Error> {
     if let Some(window) = request.window {
         let parameters = request.parameters(call)?;
         check_allowed(call)?;

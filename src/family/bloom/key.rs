@@ -39,7 +39,7 @@ pub(super) use for_each_type;
 ///
 /// # Panics
 /// As [`Call::read`].
-#[inline]
+#[inline(always)]
 pub fn read(call: &Call<'_>) -> FilterReadKey {
     match call.read_either(1) {
         Either::Windowed(key) => OneOf::Windowed(key),
@@ -54,7 +54,7 @@ pub fn read(call: &Call<'_>) -> FilterReadKey {
 ///
 /// # Panics
 /// As [`Call::write`].
-#[inline]
+#[inline(always)]
 pub fn write(call: &Call<'_>) -> FilterWriteKey {
     match call.write_either(1) {
         Either::Windowed(key) => OneOf::Windowed(key),

@@ -163,6 +163,7 @@ pub type EitherEntry = Either<Entry<CuckooFilter>, Entry<WindowMultiset>>;
 
 /// The filter at the key, advanced to the current pane. A missing one is created without a window, and its creation is
 /// replicated.
+#[inline(always)]
 pub fn find_or_create(
     call: &mut Call<'_>,
     key: Either<WriteKey<CuckooFilter>, WriteKey<WindowMultiset>>,

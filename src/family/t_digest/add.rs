@@ -1,6 +1,6 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::{NO_MEMORY, NOT_FOUND, OVERFLOW, parse_all};
+use super::{NO_MEMORY, NOT_FOUND, Numbers, OVERFLOW, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -18,7 +18,8 @@ fn add_to<T: QuantileSketch + DataType>(
     key: WriteKey<T>,
 ) -> Result<(), Error> {
     let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
-    let values = parse_all(call, 2, sample)?;
+    let mut values = Numbers::new();
+    parse_all(call, 2, &mut values, sample)?;
     entry.advance(call);
     let digest = entry.value();
     let blocks = digest.block_bytes();

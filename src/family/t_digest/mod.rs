@@ -87,20 +87,23 @@ impl Chunked for TDigestWindow {
     }
 }
 
-/// Parses all arguments from number `first` on, because a command uses none of them unless all are valid. Up to 16
-/// need no allocation.
+/// The numbers of a command. Up to 16 need no allocation.
+type Numbers<T> = SmallVec<[T; 16]>;
+
+/// Parses all arguments from number `first` on, because a command uses none of them unless all are valid. Appends them to
+/// `parsed`, which the caller owns so that it is not moved.
 fn parse_all<T>(
     call: &Call<'_>,
     first: usize,
+    parsed: &mut Numbers<T>,
     parse: impl Fn(Argument<'_>) -> Result<T, Error>,
-) -> Result<SmallVec<[T; 16]>, Error> {
+) -> Result<(), Error> {
     let arguments = call.args_from(first);
-    let mut parsed = SmallVec::new();
     parsed
         .try_reserve_exact(arguments.len())
         .map_err(|_| NO_MEMORY)?;
     for argument in arguments {
         parsed.push(parse(argument)?);
     }
-    Ok(parsed)
+    Ok(())
 }

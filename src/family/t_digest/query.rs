@@ -3,7 +3,7 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN and MAX creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::{NO_MEMORY, NOT_FOUND, parse_all};
+use super::{NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -156,7 +156,8 @@ fn reply_each_of<T: QuantileSketch + DataType, N: Copy + Default>(
     reply: impl Fn(&mut Call<'_>, &Compressed, N),
 ) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let numbers = parse_all(call, 2, parse)?;
+    let mut numbers = Numbers::new();
+    parse_all(call, 2, &mut numbers, parse)?;
     let compressed = compressed(call, key, digest)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {

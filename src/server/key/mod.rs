@@ -11,7 +11,7 @@ mod opened;
 mod write;
 
 pub use merge::MergeKeys;
-pub use write::{Entry, WriteKey};
+pub use write::{Entry, Found, WriteKey};
 
 use super::call::{Call, Error};
 use super::datatype::{DataType, Registration};
@@ -212,6 +212,7 @@ impl Call<'_> {
     /// # Panics
     /// If a [`WriteKey`] is open.
     #[must_use]
+    #[inline(always)]
     pub fn read_either<P: DataType, W: DataType>(
         &self,
         index: usize,
@@ -272,6 +273,7 @@ impl Call<'_> {
     /// # Panics
     /// If another key is open.
     #[must_use]
+    #[inline(always)]
     pub fn write_either<P: DataType, W: DataType>(
         &self,
         index: usize,

@@ -172,13 +172,18 @@ impl<T: DataType> OpenedKey<T> {
     #[inline]
     pub(super) fn set_key_bytes(&self, call: &Call<'_>) {
         if call.max_key_bytes().is_some() {
-            let bytes = match self.value() {
-                // SAFETY: the value lives while the key is open, and it is only read here.
-                Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
-                Slot::Missing | Slot::WrongType => 0,
-            };
-            call.set_key_bytes(bytes);
+            self.set_limited_key_bytes(call);
         }
+    }
+
+    #[cold]
+    fn set_limited_key_bytes(&self, call: &Call<'_>) {
+        let bytes = match self.value() {
+            // SAFETY: the value lives while the key is open, and it is only read here.
+            Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
+            Slot::Missing | Slot::WrongType => 0,
+        };
+        call.set_key_bytes(bytes);
     }
 
     /// The address of the value, if it is one of `T`.

@@ -20,6 +20,7 @@ pub struct WriteKey<T: DataType> {
 }
 
 impl<T: DataType> WriteKey<T> {
+    #[inline(always)]
     pub(super) fn new(call: &Call<'_>, opened: OpenedKey<T>, writer: Writer) -> Self {
         opened.set_key_bytes(call);
         Self {
@@ -39,7 +40,7 @@ impl<T: DataType> WriteKey<T> {
     ///
     /// # Errors
     /// The key, if it does not hold such a value.
-    #[inline]
+    #[inline(always)]
     pub fn typed_if_found<V: DataType>(self, call: &Call<'_>) -> Result<WriteKey<V>, Self> {
         match self.opened.typed_if_found() {
             Ok(opened) => Ok(WriteKey::new(call, opened, self.writer)),
@@ -70,21 +71,34 @@ impl<T: DataType> WriteKey<T> {
     ///
     /// # Errors
     /// [`Error::WrongType`] for another type, and the errors of `create` and of [`WriteKey::create`].
+    #[inline(always)]
     pub fn find_or_create(
         self,
         call: &Call<'_>,
         create: impl FnOnce() -> Result<T, Error>,
     ) -> Result<Entry<T>, Error> {
-        match self.opened.value() {
-            Slot::Found(counted) => Ok(self.existing(counted)),
-            Slot::WrongType => Err(Error::WrongType),
-            Slot::Missing => {
-                let entry = self.create(create()?)?;
+        match self.find()? {
+            Found::Entry(entry) => Ok(entry),
+            Found::Missing(key) => {
+                let entry = key.create(create()?)?;
                 if let (Some(_), Place::New(counted)) = (entry.key.max_bytes, &entry.place) {
                     call.set_key_bytes(counted.bytes() as u64);
                 }
                 Ok(entry)
             }
+        }
+    }
+
+    /// The value of the key, or the key itself if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    #[inline(always)]
+    pub fn find(self) -> Result<Found<T>, Error> {
+        match self.opened.value() {
+            Slot::Found(counted) => Ok(Found::Entry(self.existing(counted))),
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Missing => Ok(Found::Missing(self)),
         }
     }
 
@@ -126,6 +140,16 @@ impl<T: DataType> WriteKey<T> {
         }
     }
 
+    /// Puts a new value into the key, and closes the key.
+    #[cold]
+    fn store(self, counted: Box<Counted<T>>) {
+        let Self { opened, writer, .. } = self;
+        drop(writer);
+        counted.raise_peak();
+        T::registration().stats.count_creation();
+        opened.set(counted);
+    }
+
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
     #[must_use]
     pub fn expires_at(&self) -> Option<i64> {
@@ -164,6 +188,15 @@ impl<T: DataType> WriteKey<T> {
             unsafe { (*counted).recount() }
         }
     }
+}
+
+/// What [`WriteKey::find`] found.
+#[derive(Debug)]
+pub enum Found<T: DataType> {
+    /// A value.
+    Entry(Entry<T>),
+    /// The key is missing.
+    Missing(WriteKey<T>),
 }
 
 /// A value that a command changes: the value of its key, or a new one that [`Entry::store`] puts there when it is
@@ -224,13 +257,10 @@ impl<T: DataType> Entry<T> {
     ///
     /// # Panics
     /// If the server does not take the value.
+    #[inline]
     pub fn store(self) {
         if let Place::New(counted) = self.place {
-            let WriteKey { opened, writer, .. } = self.key;
-            drop(writer);
-            counted.raise_peak();
-            T::registration().stats.count_creation();
-            opened.set(counted);
+            self.key.store(counted);
         }
     }
 }

@@ -173,6 +173,7 @@ impl TDigest {
     ///
     /// # Errors
     /// As [`TDigest::add`].
+    #[inline]
     pub fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
         self.check_samples(values, 0)?;
         self.add_checked(values, budget)?;
@@ -321,6 +322,7 @@ impl TDigest {
 
     /// Bytes of all its blocks. Cost: constant.
     #[must_use]
+    #[inline]
     pub fn block_bytes(&self) -> usize {
         let compressed = self.compressed.get();
         self.centroids.capacity() * size_of::<Centroid>()

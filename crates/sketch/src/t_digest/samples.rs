@@ -94,6 +94,7 @@ impl Samples {
     }
 
     /// Bytes of the block.
+    #[inline]
     pub(super) fn block_bytes(&self) -> usize {
         self.values.capacity() * size_of::<f64>()
     }

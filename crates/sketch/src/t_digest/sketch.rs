@@ -56,6 +56,7 @@ pub trait QuantileSketch: Stored {
 impl QuantileSketch for TDigest {
     type Answers<'a> = &'a Compressed;
 
+    #[inline]
     fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
         TDigest::add_within(self, values, budget)
     }
@@ -72,6 +73,7 @@ impl QuantileSketch for TDigest {
         TDigest::compression(self)
     }
 
+    #[inline]
     fn block_bytes(&self) -> usize {
         TDigest::block_bytes(self)
     }
