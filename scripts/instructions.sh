@@ -80,8 +80,9 @@ load() {
     fi
 }
 
-# Adds up the instructions in a callgrind file: the total and those of the module. Skips the line after "calls=":
-# it has the cost of the called function, which the file also lists under that function.
+# Adds up the instructions in a callgrind file: the total, those of the module, and those of the functions that the
+# module calls. The line after "calls=" has the cost of the called function, which the file also lists under that
+# function.
 # shellcheck disable=SC2016
 sums='
 /^c?ob=/ {
@@ -90,17 +91,20 @@ sums='
     sub(/\).*/, ")", number); sub(/^\([0-9]+\) ?/, "", name)
     if (name != "") names[number] = name
     if ($0 ~ /^ob=/) is_ours = names[number] ~ /libroughly/
+    else calls_ours = names[number] ~ /libroughly/
     next
 }
-/^calls=/ { getline; next }
+# Without "cob=", the called function is in the same object.
+/^fn=/ { calls_ours = is_ours }
+/^calls=/ { getline; if (is_ours && !calls_ours) called += $NF; calls_ours = is_ours; next }
 /^[0-9+*-]/ { all += $NF; if (is_ours) ours += $NF }
-END { printf "%.0f %.0f\n", all, ours }'
+END { printf "%.0f %.0f %.0f\n", all, ours, called }'
 
 results=()
 # count NAME ITEMS COMMANDS RANGE SETUP PREFILL ARGUMENT...: measures one case. SETUP is a command; PREFILL is
 # the arguments of load. Both are strings whose parts are separated by spaces.
 count() {
-    local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours
+    local name=$1 items=$2 commands=$3 range=$4 setup=$5 prefill=$6 all ours called
     shift 6
     local filter chosen=${#filters[@]}
     for filter in "${filters[@]}"; do
@@ -118,7 +122,7 @@ count() {
     "$client" -p "$port" shutdown nosave > /dev/null 2>&1 || true
     wait "$process" || true
     process=
-    read -r all ours < <(awk "$sums" "$work"/out)
+    read -r all ours called < <(awk "$sums" "$work"/out)
     rm -f "$work"/out*
     if [ "$all" -eq 0 ]; then
         echo "instructions: no instructions were counted for $name" >&2
@@ -126,10 +130,11 @@ count() {
     fi
     all=$((all / commands))
     ours=$((ours / commands))
-    printf '%-28s %8d instructions, %7d of them in the module' "$name" "$all" "$ours"
+    called=$((called / commands))
+    printf '%-28s %8d instructions, %7d of them in the module, %7d in functions that it calls' "$name" "$all" "$ours" "$called"
     [ "$items" -eq 1 ] || printf '; per item %d and %d' $((all / items)) $((ours / items))
     printf '\n'
-    results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours}")
+    results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours, \"called\": $called}")
     # Write after each case, so that an interrupted run keeps its results. A partial selection is not written.
     [ ${#filters[@]} -gt 0 ] || write
 }
