@@ -145,7 +145,7 @@ fn shown(name: &str, result: &Value) -> String {
     let number = |field: &str| result[field].as_f64().unwrap_or(f64::NAN);
     let warning = match result["agree"] == true {
         true => "",
-        false => ", no two rounds of a module agree",
+        false => ", rounds of a module disagree",
     };
     format!(
         "    {name:<32} {:>9.0} {:>8.3} ({:.3} to {:.3}) in {} rounds{warning}",

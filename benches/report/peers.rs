@@ -166,15 +166,21 @@ impl Peers {
             redisbloom(Kind::Quantile),
             redisbloom(Kind::Increment),
         );
-        if self.has_product() {
-            text += "These ratios are products of two measurements: see the table.\n";
+        if let Some(peers) = self.with_products() {
+            let _ = writeln!(
+                text,
+                "The ratios to {peers} are products of two measurements: see the table."
+            );
         }
         text
     }
 
-    /// Whether a ratio of the newest commit is a product of two runs.
-    fn has_product(&self) -> bool {
-        self.both().iter().any(|peer| peer.newer().is_some())
+    /// The modules whose ratios are products of two runs.
+    fn with_products(&self) -> Option<String> {
+        let peers = self.both().into_iter();
+        let peers = peers.filter(|peer| peer.newer().is_some());
+        let names: Vec<_> = peers.map(Comparison::peer).collect();
+        (!names.is_empty()).then(|| names.join(" and "))
     }
 
     fn tables(&self) -> String {
@@ -198,6 +204,12 @@ impl Peers {
             let range = |comparison| Self::range(comparison, kind).unwrap_or("–".to_owned());
             let (first, second) = (range(redisbloom), range(valkey_bloom));
             let _ = writeln!(text, "| {name} | {first} | {second} |");
+        }
+        if let Some(peers) = self.with_products() {
+            let _ = writeln!(
+                text,
+                "\nThe ratios to {peers} are products of two measurements: see [performance](docs/performance.md)."
+            );
         }
         let _ = writeln!(
             text,
@@ -255,8 +267,8 @@ impl Peers {
             "Below 1, Roughly takes less time. The gray band".to_owned(),
             "is ±5 %: repeated runs differ by as much.".to_owned(),
         ];
-        if self.has_product() {
-            notes.push("Each ratio is a product of two runs.".to_owned());
+        if self.with_products().is_some() {
+            notes.push("Some ratios are products of two runs.".to_owned());
         }
         DotChart {
             title: "Server CPU time per command:\nRoughly divided by another module".to_owned(),
@@ -292,20 +304,28 @@ fn spread(ratio: Ratio) -> String {
     format!("{range}{mark}")
 }
 
+/// A commit, in seven digits.
+fn short(commit: &str) -> &str {
+    commit.get(..7).unwrap_or(commit)
+}
+
 /// The results beside one module.
 fn table(comparison: &Comparison) -> String {
-    let (peer, server, commit) = (comparison.peer(), comparison.server(), comparison.commit());
+    let (peer, server) = (comparison.peer(), comparison.server());
+    let commit = short(comparison.commit());
     let mut table = match comparison.newer() {
         None => format!(
             "{peer} and commit {commit} of Roughly, on {server}:\n\n\
              | command | Roughly, ns | {peer}, ns | ratio | spread |\n|---|---:|---:|---:|---:|\n"
         ),
-        Some((newer, newer_server)) => format!(
-            "{peer} and commit {commit} of Roughly, on {server}, in one run. \"Now\" is the ratio of commit {newer} to {peer}: the \
-             measured ratio, multiplied by the ratio of commit {newer} to commit {commit}, which another run measured on {newer_server}. \
-             The spread is that of the product:\n\n\
-             | command | Roughly, ns | {peer}, ns | ratio, measured | ratio, now | spread |\n|---|---:|---:|---:|---:|---:|\n"
-        ),
+        Some((newer, newer_server)) => {
+            let newer = short(newer);
+            format!(
+                "{peer} and commit {commit} of Roughly, on {server}. The column \"now\" is for commit {newer}: the measured ratio, multiplied by\n\
+                 the ratio of commit {newer} to commit {commit}, which another run measured on {newer_server}. The spread is that of the product:\n\n\
+                 | command | Roughly, ns | {peer}, ns | ratio, measured | ratio, now | spread |\n|---|---:|---:|---:|---:|---:|\n"
+            )
+        }
     };
     let rows = CASES
         .iter()

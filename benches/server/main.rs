@@ -120,7 +120,11 @@ impl Bench {
 /// Spread and agreement of rounds, for the terminal.
 fn shown(rounds: &Rounds) -> String {
     let spread = rounds.spread() * 100.0;
-    let warning = if rounds.agree() { "" } else { ", no two agree" };
+    let warning = if rounds.agree() {
+        ""
+    } else {
+        ", rounds disagree"
+    };
     format!("spread {spread:.1} %{warning}")
 }
 
