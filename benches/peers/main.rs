@@ -143,16 +143,19 @@ fn main() {
 /// The result of a case, for the terminal.
 fn shown(name: &str, result: &Value) -> String {
     let number = |field: &str| result[field].as_f64().unwrap_or(f64::NAN);
-    let warning = match result["agree"] == true {
-        true => "",
-        false => ", rounds of a module disagree",
+    let rounds = match result["rounds"].as_u64() {
+        Some(1) => "one round".to_owned(),
+        rounds => format!("{} rounds", rounds.unwrap_or(0)),
+    };
+    let warning = match result["agree"] == false && rounds != "one round" {
+        true => ", rounds of a module disagree",
+        false => "",
     };
     format!(
-        "    {name:<32} {:>9.0} {:>8.3} ({:.3} to {:.3}) in {} rounds{warning}",
+        "    {name:<32} {:>9.0} {:>8.3} ({:.3} to {:.3}) in {rounds}{warning}",
         number("peer"),
         number("roughly") / number("peer"),
         number("ratio_low"),
         number("ratio_high"),
-        result["rounds"],
     )
 }

@@ -1,9 +1,9 @@
 //! Benchmark of the module in a server: CPU time of the server per command under pipelined load.
 //!
 //! `cargo bench --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
-//! select the cases whose names contain one of them and write server-part.json; `--quick` runs one short
-//! round of each case. The environment variable `ROUGHLY_SERVER` selects the server (default: the one in
-//! PATH). The module is target/release/libroughly.so.
+//! select the cases whose names contain one of them; `--quick` runs one short round of each case. Both write
+//! server-part.json instead, which `make bench-report` does not read. The environment variable `ROUGHLY_SERVER` selects
+//! the server (default: the one in PATH). The module is target/release/libroughly.so.
 //!
 //! Each round measures `EXISTS nokey` and then the case. The rounds of a case are repeated until two of them agree
 //! (benches/rounds). The results are the fastest round of each and their ratio, and the spread of the rounds. CPU time is
@@ -119,6 +119,9 @@ impl Bench {
 
 /// Spread and agreement of rounds, for the terminal.
 fn shown(rounds: &Rounds) -> String {
+    if rounds.difference().is_infinite() {
+        return "one round".to_owned();
+    }
     let spread = rounds.spread() * 100.0;
     let warning = if rounds.agree() {
         ""
@@ -181,7 +184,7 @@ fn main() {
         "curves": curves,
         "pauses": pauses,
     });
-    let name = match bench.arguments.is_empty() {
+    let name = match bench.arguments.is_empty() && !bench.is_quick {
         true => "server.json",
         false => "server-part.json",
     };
