@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the CPU time of the server with Roughly and with other modules, in turn, and writes the tables and charts of
-# docs/performance.md. A complete run takes 10 to 30 minutes per module; other load on the machine distorts the times.
+# docs/performance.md. A complete run takes 5 to 15 minutes per module; other load on the machine distorts the times.
 #
 #   scripts/bench-peers.sh                    all cases
 #   scripts/bench-peers.sh --quick BF CF      one short round of the cases whose names contain BF or CF; changes no document
