@@ -1,7 +1,7 @@
 # Each target calls the script of the same name in scripts/, or cargo.
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
-	valgrind asan tour bench bench-report lint docs test-docs command-pages \
+	valgrind asan tour bench bench-peers bench-report lint docs test-docs command-pages \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
@@ -76,7 +76,10 @@ tour: ## demonstrate the module with 100,000 English words
 bench: ## run all benchmarks; takes long and needs a machine without other load
 	@scripts/bench.sh
 
-bench-report: ## write the tables and charts of docs/performance.md from the last results of bench
+bench-peers: ## compare with the module files REDISBLOOM, VALKEY_BLOOM and BASELINE, or use the recorded results
+	@scripts/bench-peers.sh
+
+bench-report: ## write the tables and charts of docs/performance.md from the last results of bench and bench-peers
 	@scripts/install.sh build
 	cargo bench --bench report
 

@@ -3,7 +3,7 @@
 # tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
 #
 #   scripts/bench.sh              all parts
-#   scripts/bench.sh server BF    one part (server, growth, references, windows, instructions, sketches);
+#   scripts/bench.sh server BF    one part (server, peers, growth, references, windows, instructions, sketches);
 #                                 the part receives the remaining arguments
 #
 # Environment:

@@ -2,20 +2,25 @@
 //!
 //! The report copies the results of the benchmarks from target/bench to benches/record/measured, so that the repository
 //! contains the data of its tables and figures. Results that are missing in target/bench keep their recorded values.
-//! The comparison with other modules is in benches/record/peers, and the memory of sets and filters in
+//! The comparison with other modules is copied from target/bench to benches/record/peers. The memory of sets and filters is in
 //! benches/record/memory.json.
 //!
-//! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
+//! A table is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it. It also
+//! writes the comparison in README.md.
 
 #[path = "../figure/mod.rs"]
 mod figure;
 #[path = "../record/mod.rs"]
 mod record;
 
+mod comparison;
+mod peers;
 mod plots;
 mod tables;
 mod window_filters;
 
+use comparison::Comparison;
+use peers::Peers;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +34,7 @@ struct Results {
     windows: Value,
     window_filters: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
-    peers: [Value; 2],
+    peers: Peers,
     memory: Value,
 }
 
@@ -38,21 +43,41 @@ fn recorded(name: &str) -> PathBuf {
     package.join("benches/record").join(name)
 }
 
+fn read_text(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
 fn read(file: &Path) -> Value {
-    let text =
-        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    serde_json::from_str(&text).expect("JSON")
+    serde_json::from_str(&read_text(file)).expect("JSON")
+}
+
+/// Copies a result from target/bench to benches/record, if target/bench has it.
+fn copy_to_record(new: &str, file: &Path) {
+    let new = record::directory().join(new);
+    if new.exists() {
+        fs::copy(&new, file).expect("a file that can be written");
+        println!("wrote {}", file.display());
+    }
 }
 
 /// Records the results in target/bench, if there are any, and reads the recorded results.
 fn measured(name: &str) -> Value {
-    let new = record::directory().join(name);
     let file = recorded("measured").join(name);
-    if new.exists() {
-        fs::copy(&new, &file).expect("a file that can be written");
-        println!("wrote {}", file.display());
-    }
+    copy_to_record(name, &file);
     read(&file)
+}
+
+/// Like [`measured`], for a comparison of modules. `None` if it was never measured.
+fn compared(name: &str) -> Option<Value> {
+    let file = recorded("peers").join(format!("{name}.json"));
+    copy_to_record(&format!("peers-{name}.json"), &file);
+    file.exists().then(|| read(&file))
+}
+
+/// The comparison with another module, and that of a newer commit with a baseline if there is one.
+fn comparison(name: &str, baseline: &str) -> Comparison {
+    let results = compared(name).unwrap_or_else(|| panic!("no recorded comparison with {name}"));
+    Comparison::new(results, compared(baseline))
 }
 
 /// Replaces the text between the markers with this name.
@@ -78,22 +103,31 @@ fn main() {
         instructions: measured("instructions.json"),
         windows: measured("windows.json"),
         window_filters: measured("window_filters.json"),
-        peers: [
-            "redisbloom-on-redis-8.0.2.json",
-            "valkey-bloom-on-valkey-8.1.1.json",
-        ]
-        .map(|name| read(&recorded("peers").join(name))),
+        peers: Peers::new(
+            comparison("redisbloom", "baseline"),
+            comparison("valkey-bloom", "baseline-valkey"),
+        ),
         memory: read(&recorded("memory.json")),
     };
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let file = docs.join("performance.md");
-    let mut document = fs::read_to_string(&file).expect("docs/performance.md");
-    let tables = tables::all(&results);
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = package.join("docs");
     let of_filters = window_filters::all(&results.window_filters);
-    for (name, text) in tables.into_iter().chain(of_filters) {
+    let of_page = tables::all(&results).into_iter().chain(of_filters);
+    write(
+        &docs.join("performance.md"),
+        of_page.chain(results.peers.of_page()),
+    );
+    let of_readme = [("peers", results.peers.of_readme())];
+    write(&package.join("README.md"), of_readme.into_iter());
+    plots::draw(&results, &docs);
+}
+
+/// Replaces texts in a document. Each has the name of its markers.
+fn write(file: &Path, texts: impl Iterator<Item = (&'static str, String)>) {
+    let mut document = read_text(file);
+    for (name, text) in texts {
         document = replace(&document, name, &text);
     }
-    fs::write(&file, document).expect("docs/performance.md");
+    fs::write(file, document).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     println!("wrote {}", file.display());
-    plots::draw(&results, &docs);
 }

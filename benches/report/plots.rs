@@ -1,7 +1,7 @@
 //! The figures of docs/performance, and docs/plots/memory.svg.
 
 use crate::Results;
-use crate::figure::{Axis, DotChart, Dots, LineChart, Panel, Point, Reference, Scale, Series};
+use crate::figure::{Axis, DotChart, Dots, LineChart, Panel, Point, Scale, Series};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -76,8 +76,8 @@ pub fn draw(results: &Results, docs: &Path) {
             ),
         ),
         ("overview.svg", overview(&results.server["cases"])),
-        ("peers.svg", peers(&results.peers, PeerRows::Selected)),
-        ("peers-all.svg", peers(&results.peers, PeerRows::All)),
+        ("peers.svg", results.peers.small_figure()),
+        ("peers-all.svg", results.peers.full_figure()),
     ];
     let figures = figures.map(|(name, figure)| (docs.join("performance").join(name), figure));
     let memory = (docs.join("plots/memory.svg"), memory(&results.memory));
@@ -226,95 +226,6 @@ fn overview(cases: &Value) -> String {
             panel("One item per command, × EXISTS", false),
             panel("Several items or replies per command, × EXISTS", true),
         ],
-    }
-    .svg()
-}
-
-/// The cases that were measured with other modules, in the order of the rows: the name in the data, the label, and
-/// whether the figure of the README has the case. That figure has at least one write and one read of each family.
-const PEER_CASES: [(&str, &str, bool); 22] = [
-    ("BF.ADD 10M/0.001", "BF.ADD", true),
-    ("BF.ADD 200M/0.001 (cold)", "BF.ADD, 200M", false),
-    ("BF.EXISTS hit+miss 10M", "BF.EXISTS", true),
-    ("BF.MADD x100 200M (cold)", "BF.MADD ×100", true),
-    ("BF.MEXISTS x100 200M (cold)", "BF.MEXISTS ×100", true),
-    (
-        "BF.MEXISTS x100 scaled 12 filters",
-        "BF.MEXISTS ×100, grown",
-        false,
-    ),
-    ("CF.ADD 10M", "CF.ADD", true),
-    ("CF.EXISTS 10M", "CF.EXISTS", true),
-    ("CF.EXISTS default, grown", "CF.EXISTS, grown", false),
-    ("CF.INSERT x100 cold 200M", "CF.INSERT ×100", true),
-    ("CF.MEXISTS x100 cold 200M", "CF.MEXISTS ×100", true),
-    ("CMS.INCRBY 0.001/0.01", "CMS.INCRBY", true),
-    ("CMS.INCRBY x50 1e-5/0.001", "CMS.INCRBY ×50", false),
-    ("CMS.QUERY x50 1e-5/0.001", "CMS.QUERY ×50", true),
-    ("TOPK.ADD k100 zipf-ish", "TOPK.ADD, k 100", false),
-    ("TOPK.ADD k1000 wide", "TOPK.ADD, k 1,000", true),
-    ("TOPK.INCRBY k100 x1000", "TOPK.INCRBY by 1,000", false),
-    ("TOPK.QUERY k1000", "TOPK.QUERY, k 1,000", true),
-    ("TDIGEST.ADD c100", "TDIGEST.ADD", true),
-    ("TDIGEST.ADD c1000 x100", "TDIGEST.ADD ×100", false),
-    ("TDIGEST.QUANTILE p50 c1000", "TDIGEST.QUANTILE", true),
-    ("TDIGEST.CDF c1000", "TDIGEST.CDF", false),
-];
-
-/// Rows of the comparison with other modules.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PeerRows {
-    /// For the README: few enough for a phone.
-    Selected,
-    All,
-}
-
-/// CPU time of the server as a ratio to other modules.
-fn peers(peers: &[Value; 2], rows: PeerRows) -> String {
-    for peer in peers {
-        let cases = peer["cases"].as_object().expect("cases").keys();
-        let unknown = cases.filter(|name| {
-            // The data also has a built-in command, which the figure does not show.
-            !PEER_CASES.iter().any(|case| case.0 == *name) && *name != "floor EXISTS"
-        });
-        assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&String>::new());
-    }
-    let chosen = PEER_CASES
-        .iter()
-        .filter(|case| case.2 || rows == PeerRows::All);
-    let rows = chosen.map(|(name, label, _)| {
-        let values = peers.iter().enumerate().filter_map(|(series, peer)| {
-            let case = peer["cases"].get(name)?;
-            let ratio = number(&case["roughly"]) / number(&case["peer"]);
-            let shown = match ratio {
-                ..0.1 => format!("{ratio:.3}"),
-                _ => format!("{ratio:.2}"),
-            };
-            Some((series, ratio, shown))
-        });
-        Dots {
-            label: (*label).to_owned(),
-            values: values.collect(),
-        }
-    });
-    DotChart {
-        title: "Server CPU time per command:\nRoughly divided by another module".to_owned(),
-        notes: vec![
-            "Below 1, Roughly takes less time. The gray band".to_owned(),
-            "is ±5 %: repeated runs differ by as much.".to_owned(),
-        ],
-        series: vec![
-            format!("RedisBloom 8.10, {}", text(&peers[0]["server"])),
-            format!("valkey-bloom 1.0.1, {}", text(&peers[1]["server"])),
-        ],
-        reference: Some(Reference {
-            value: 1.0,
-            tolerance: 0.05,
-        }),
-        panels: vec![Panel {
-            axis: Axis::new("", Scale::Linear, (0.0, 1.12), [0.0, 0.5, 1.0], plain),
-            rows: rows.collect(),
-        }],
     }
     .svg()
 }

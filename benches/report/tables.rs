@@ -8,8 +8,9 @@ use std::fmt::Write;
 pub fn all(results: &Results) -> Vec<(&'static str, String)> {
     vec![
         ("machine", machine(results)),
-        ("summary", summary(&results.server["cases"])),
-        ("cases", cases(&results.server["cases"])),
+        ("per-core", per_core(&results.server["cases"])),
+        ("overhead", overhead(&results.server["cases"])),
+        ("memory", memory(&results.memory)),
         ("instructions", instructions(&results.instructions)),
         ("pauses", pauses(&results.server["pauses"])),
         ("windows", windows(&results.windows["figures"])),
@@ -104,90 +105,81 @@ fn machine(results: &Results) -> String {
     row("load average, curves", &loads[2]);
     row(
         "`EXISTS nokey`",
-        &format!(
-            "{least:.0} to {most:.0} ns (fastest of {} rounds, measured for each case)",
-            results.server["rounds"]
-        ),
+        &format!("{least:.0} to {most:.0} ns, measured for each case"),
     );
+    let curves = items(&results.server["curves"]).flat_map(|curve| items(&curve["points"]));
+    let rounds = [
+        (
+            "rounds per case",
+            agreement(items(&results.server["cases"]).map(|case| &case["rounds"])),
+        ),
+        (
+            "rounds per point of a curve, with a server",
+            agreement(curves.map(|point| &point[2])),
+        ),
+    ];
+    for (name, rounds) in rounds {
+        if let Some(rounds) = rounds {
+            row(name, &rounds);
+        }
+    }
     table
 }
 
-/// An operation, its case with one item, and its case with many items and their number.
-type SummaryRow = (&'static str, &'static str, Option<(&'static str, f64)>);
-
-const SUMMARY: [SummaryRow; 12] = [
-    (
-        "Bloom filter: add",
-        "BF.ADD, 10M",
-        Some(("BF.MADD x100, 10M", 100.0)),
-    ),
-    (
-        "Bloom filter: test",
-        "BF.EXISTS, 10M",
-        Some(("BF.MEXISTS x100, 200M cold", 100.0)),
-    ),
-    (
-        "Cuckoo filter: add",
-        "CF.ADD, 10M",
-        Some(("CF.INSERT x100, 200M cold, pre-faulted", 100.0)),
-    ),
-    (
-        "Cuckoo filter: test",
-        "CF.EXISTS, 10M",
-        Some(("CF.MEXISTS x100, 200M cold", 100.0)),
-    ),
-    (
-        "Count-min sketch: increment",
-        "CMS.INCRBY, 0.001/0.01",
-        Some(("CMS.INCRBY x50, 1e-5/0.001", 50.0)),
-    ),
-    (
-        "Count-min sketch: query",
-        "CMS.QUERY, 0.001/0.01",
-        Some(("CMS.QUERY x50, 1e-5/0.001", 50.0)),
-    ),
-    ("Top-k: add", "TOPK.ADD, k 1,000", None),
-    ("Top-k: query", "TOPK.QUERY, k 1,000", None),
-    (
-        "t-digest: add",
-        "TDIGEST.ADD, c 100",
-        Some(("TDIGEST.ADD x100, c 1,000", 100.0)),
-    ),
-    ("t-digest: quantile", "TDIGEST.QUANTILE, c 1,000", None),
-    (
-        "Set with 1,000,000 members: test",
-        "SISMEMBER, 1,000,000 members",
-        Some(("SMISMEMBER x100, 1,000,000 members", 100.0)),
-    ),
-    (
-        "Missing key: test",
-        "EXISTS, no such key",
-        Some(("EXISTS x100, no such keys", 100.0)),
-    ),
-];
-
-fn summary(cases: &Value) -> String {
-    let ns = |name: &str| {
-        let case = items(cases).find(|case| case["name"] == name);
-        number(&case.unwrap_or_else(|| panic!("no case {name}"))["ns"])
+/// Number of rounds, and in how many measurements the two fastest agree. `None` if it was not recorded.
+fn agreement<'a>(measurements: impl Iterator<Item = &'a Value>) -> Option<String> {
+    let recorded: Vec<_> = measurements.filter(|rounds| rounds.is_object()).collect();
+    let numbers = || {
+        recorded
+            .iter()
+            .filter_map(|rounds| rounds["rounds"].as_u64())
     };
-    let command = |name: &str| name.split(',').next().unwrap_or(name).to_owned();
+    let agreeing = recorded.iter().filter(|rounds| rounds["agree"] == true);
+    let (least, most) = numbers().min().zip(numbers().max())?;
+    Some(format!(
+        "{least} to {most}; the two fastest differ by at most 3 % in {} of {} measurements",
+        agreeing.count(),
+        recorded.len()
+    ))
+}
+/// The number of items per command of a case, if its name contains one: ` x100`.
+fn items_per_command(name: &str) -> Option<f64> {
+    let (_, rest) = name.split_once(" x")?;
+    let digits = rest.split([',', ' ']).next()?;
+    digits.parse().ok()
+}
+
+/// Three significant digits.
+fn rounded(value: f64) -> String {
+    let unit = 10f64.powi(value.log10().floor() as i32 - 2);
+    grouped((value / unit).round() * unit)
+}
+
+/// The spread of rounds; a mark if no two rounds agree. Older results have no rounds.
+fn spread(rounds: &Value) -> String {
+    let mark = if rounds["agree"] == false { " \\*" } else { "" };
+    let spread = rounds["spread"].as_f64();
+    spread.map_or("–".to_owned(), |spread| {
+        format!("{:.1} %{mark}", spread * 100.0)
+    })
+}
+
+/// Commands and items per second of server CPU time.
+fn per_core(cases: &Value) -> String {
     let mut table = String::from(
-        "| operation | one item per command | many items per command |\n|---|---|---|\n",
+        "| case | commands per second | items per second | ns per command | spread |\n|---|---:|---:|---:|---:|\n",
     );
-    for (operation, one, many) in SUMMARY {
-        let many = many.map_or(String::new(), |(name, items)| {
-            format!(
-                "{} ns per item (`{} items)",
-                grouped(ns(name) / items),
-                command(name).replace(" x", "`, ")
-            )
-        });
+    // Commands on missing keys measure the call overhead.
+    for case in items(cases).filter(|case| !text(&case["name"]).contains("no such key")) {
+        let (name, ns) = (text(&case["name"]), number(&case["ns"]));
         let _ = writeln!(
             table,
-            "| {operation} | {} ns (`{}`) | {many} |",
-            grouped(ns(one)),
-            command(one)
+            "| {} | {} | {} | {} | {} |",
+            name.replace(" x", " ×"),
+            rounded(1e9 / ns),
+            items_per_command(name).map_or(String::new(), |items| rounded(items * 1e9 / ns)),
+            grouped(ns),
+            spread(&case["rounds"]),
         );
     }
     table
@@ -211,22 +203,43 @@ fn server_share(case: &Value, cases: &Value) -> Option<f64> {
         .sum()
 }
 
-fn cases(cases: &Value) -> String {
+/// Times in multiples of EXISTS, and the parts of the module's commands.
+fn overhead(cases: &Value) -> String {
     let mut table = String::from(
-        "| case | ns | × EXISTS | call overhead (× EXISTS) | remainder (× EXISTS) |\n|---|---:|---:|---:|---:|\n",
+        "| case | × EXISTS | call overhead (× EXISTS) | remainder (× EXISTS) |\n|---|---:|---:|---:|\n",
     );
     for case in items(cases) {
         let own = number(&case["multiple"]);
         let share = server_share(case, cases);
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} |",
-            text(&case["name"]),
-            grouped(number(&case["ns"])),
+            "| {} | {} | {} | {} |",
+            text(&case["name"]).replace(" x", " ×"),
             multiple(own),
             share.map_or(String::new(), multiple),
             share.map_or(String::new(), |share| multiple(own - share)),
         );
+    }
+    table
+}
+
+/// Bytes per item of sets and filters.
+fn memory(results: &Value) -> String {
+    const ITEMS: [f64; 3] = [1e3, 1e6, 1e7];
+    let mut table = String::from("| structure | commands |");
+    for count in ITEMS {
+        let _ = write!(table, " {} items |", grouped(count));
+    }
+    table += "\n|---|---|---:|---:|---:|\n";
+    for curve in items(&results["curves"]) {
+        let (name, commands) = (text(&curve["name"]), text(&curve["commands"]));
+        let _ = write!(table, "| {name} | `{}` |", commands.replace(", ", "`, `"));
+        for count in ITEMS {
+            let point = items(&curve["points"]).find(|point| number(&point[0]) == count);
+            let bytes = number(&point.expect("a measured number of items")[1]);
+            let _ = write!(table, " {:.1} |", bytes / count);
+        }
+        table.push('\n');
     }
     table
 }
@@ -285,30 +298,15 @@ fn pauses(pauses: &Value) -> String {
 }
 
 fn windows(figures: &Value) -> String {
-    let mut table = String::from("| figure | measured | target |\n|---|---:|---:|\n");
-    let shown = |value: f64, unit: &str| match unit {
-        "" => format!("{value:.3}"),
-        "µs" if value >= 10.0 => format!("{value:.0} µs"),
-        unit => format!("{value:.2} {unit}"),
-    };
+    let mut table = String::from("| figure | measured |\n|---|---:|\n");
     for figure in items(figures) {
-        let unit = text(&figure["unit"]);
-        let target = figure["target"]
-            .as_f64()
-            .map_or("none".to_owned(), |target| {
-                let bound = if unit.is_empty() {
-                    "at least"
-                } else {
-                    "at most"
-                };
-                format!("{bound} {}", shown(target, unit))
-            });
-        let measured = shown(number(&figure["value"]), unit);
-        let _ = writeln!(
-            table,
-            "| {} | {measured} | {target} |",
-            text(&figure["name"])
-        );
+        let value = number(&figure["value"]);
+        let measured = match text(&figure["unit"]) {
+            "" => format!("{value:.3}"),
+            "µs" if value >= 10.0 => format!("{value:.0} µs"),
+            unit => format!("{value:.2} {unit}"),
+        };
+        let _ = writeln!(table, "| {} | {measured} |", text(&figure["name"]));
     }
     table
 }

@@ -29,15 +29,11 @@ fn shown(value: f64) -> String {
 }
 
 fn figures(figures: &Value) -> String {
-    let mut table = String::from("| figure | measured | target |\n|---|---:|---:|\n");
+    let mut table = String::from("| figure | measured |\n|---|---:|\n");
     for figure in items(figures) {
-        let unit = text(&figure["unit"]);
-        let target = figure["target"].as_f64();
-        let target = target.map_or("none".to_owned(), |target| {
-            format!("at most {} {unit}", shown(target))
-        });
-        let (name, value) = (text(&figure["name"]), shown(number(&figure["value"])));
-        let _ = writeln!(table, "| {name} | {value} {unit} | {target} |");
+        let (name, unit) = (text(&figure["name"]), text(&figure["unit"]));
+        let value = shown(number(&figure["value"]));
+        let _ = writeln!(table, "| {name} | {value} {unit} |");
     }
     table
 }

@@ -1,22 +1,26 @@
 //! Benchmark of the module in a server: CPU time of the server per command under pipelined load.
 //!
 //! `cargo bench --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
-//! select the cases whose names contain one of them and write server-part.json; `--quick` runs one short
-//! round of each case. The environment variable `ROUGHLY_SERVER` selects the server (default: the one in
-//! PATH). The module is target/release/libroughly.so.
+//! select the cases whose names contain one of them; `--quick` runs one short round of each case. Both write
+//! server-part.json instead, which `make bench-report` does not read. The environment variable `ROUGHLY_SERVER` selects
+//! the server (default: the one in PATH). The module is target/release/libroughly.so.
 //!
-//! Each round measures `EXISTS nokey` and then the case. The results are the fastest round of each and their
-//! ratio. CPU time is that of the whole server process (user and system, from INFO): it includes reading,
-//! parsing and replying, but not the time of other processes.
+//! Each round measures `EXISTS nokey` and then the case. The rounds of a case are repeated until two of them agree
+//! (benches/rounds). The results are the fastest round of each and their ratio, and the spread of the rounds. CPU time is
+//! that of the whole server process (user and system, from INFO): it includes reading, parsing and replying, but
+//! not the time of other processes.
 
 #[path = "../record/mod.rs"]
 mod record;
+#[path = "../rounds/mod.rs"]
+mod rounds;
 #[path = "../stream/mod.rs"]
 mod stream;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
 mod cases;
+mod cpu;
 mod curves;
 mod load;
 mod pauses;
@@ -24,13 +28,14 @@ mod pauses;
 use cases::{Case, UNIT};
 use load::{Connections, Load};
 use pauses::prepare;
+use rounds::{Rounds, until_agreement};
 use serde_json::{Value, json};
 use support::server::{Options, Server};
 
-/// Rounds per case.
-const ROUNDS: usize = 5;
-/// Rounds per point of a curve.
-const POINT_ROUNDS: usize = 3;
+/// Minimum number of rounds per case and per point of a curve.
+const MIN_ROUNDS: usize = 3;
+/// Maximum number of rounds, if no two of them agree.
+const MAX_ROUNDS: usize = 12;
 
 struct Bench {
     server: Server,
@@ -47,8 +52,12 @@ impl Bench {
                 .any(|argument| name.contains(argument.as_str()))
     }
 
-    fn rounds(&self, rounds: usize) -> usize {
-        if self.is_quick { 1 } else { rounds }
+    /// Repeats a measurement until two rounds agree.
+    fn rounds(&self, measure: impl FnMut() -> f64) -> Rounds {
+        match self.is_quick {
+            true => until_agreement(1, 1, measure),
+            false => until_agreement(MIN_ROUNDS, MAX_ROUNDS, measure),
+        }
     }
 
     fn shortened(&self, load: &Load) -> Load {
@@ -59,45 +68,34 @@ impl Bench {
         load
     }
 
-    /// CPU time of the server per command of a load, in ns.
-    fn cost(&self, connections: &mut Connections, load: &Load) -> f64 {
-        let before = self.cpu_seconds();
-        connections.run(load);
-        (self.cpu_seconds() - before) * 1e9 / load.commands as f64
-    }
-
-    /// User and system CPU time of the server, in seconds.
-    fn cpu_seconds(&self) -> f64 {
-        let info = self.server.call("INFO cpu");
-        let text = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
-        let field = |name: &str| -> f64 {
-            text.lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-                .and_then(|number| number.parse().ok())
-                .expect("a number")
-        };
-        field("used_cpu_user") + field("used_cpu_sys")
-    }
-
     fn case(&self, case: &Case, unit: &Load) -> Value {
         let mut connection = self.server.resp2();
         let mut connections = Connections::open(self.server.port(), 1);
         let (unit, load) = (self.shortened(unit), self.shortened(&case.load));
-        let (mut unit_ns, mut ns) = (f64::INFINITY, f64::INFINITY);
-        for round in 0..self.rounds(ROUNDS) {
-            if round == 0 || case.fresh {
+        let mut units = Rounds::default();
+        let mut is_prepared = false;
+        let rounds = self.rounds(|| {
+            if case.fresh || !is_prepared {
+                is_prepared = true;
                 prepare(&mut connection, case.setup);
                 if let Some(prefill) = &case.prefill {
                     connections.run(&self.shortened(prefill));
                 }
             }
-            unit_ns = unit_ns.min(self.cost(&mut connections, &unit));
-            ns = ns.min(self.cost(&mut connections, &load));
-        }
-        println!("{:<44} {ns:>9.0} ns {:>8.2}", case.name, ns / unit_ns);
+            units.push(cpu::per_command(&self.server, &mut connections, &unit));
+            cpu::per_command(&self.server, &mut connections, &load)
+        });
+        let (ns, unit_ns) = (rounds.fastest(), units.fastest());
+        println!(
+            "{:<44} {ns:>9.0} ns {:>8.2} {}",
+            case.name,
+            ns / unit_ns,
+            shown(&rounds)
+        );
         json!({
             "name": case.name,
             "ns": ns,
+            "rounds": rounds.to_json(),
             "exists_ns": unit_ns,
             "multiple": ns / unit_ns,
             "server_share": case.server_share,
@@ -110,11 +108,27 @@ impl Bench {
         prepare(&mut connection, &[&point.setup]);
         connections.run(&self.shortened(&point.prefill));
         let load = self.shortened(&point.load);
-        let costs = (0..self.rounds(POINT_ROUNDS)).map(|_| self.cost(&mut connections, &load));
-        let ns = costs.fold(f64::INFINITY, f64::min) / point.items as f64;
-        println!("{number:>12} {ns:>9.1} ns per item");
-        json!([number, ns])
+        let per_item =
+            || cpu::per_command(&self.server, &mut connections, &load) / point.items as f64;
+        let rounds = self.rounds(per_item);
+        let ns = rounds.fastest();
+        println!("{number:>12} {ns:>9.1} ns per item {}", shown(&rounds));
+        json!([number, ns, rounds.to_json()])
     }
+}
+
+/// Spread and agreement of rounds, for the terminal.
+fn shown(rounds: &Rounds) -> String {
+    if rounds.difference().is_infinite() {
+        return "one round".to_owned();
+    }
+    let spread = rounds.spread() * 100.0;
+    let warning = if rounds.agree() {
+        ""
+    } else {
+        ", rounds disagree"
+    };
+    format!("spread {spread:.1} %{warning}")
 }
 
 fn main() {
@@ -129,10 +143,7 @@ fn main() {
         is_quick,
     };
     let field = |name| bench.server.info(name);
-    let version = match field("valkey_version") {
-        Some(version) => format!("Valkey {version}"),
-        None => format!("Redis {}", field("redis_version").unwrap_or_default()),
-    };
+    let version = cpu::version(&bench.server);
     println!("{version}: server CPU time per command, and its ratio to `EXISTS nokey`");
 
     let cases = cases::all();
@@ -169,12 +180,11 @@ fn main() {
     let results = json!({
         "server": version,
         "allocator": field("mem_allocator"),
-        "rounds": bench.rounds(ROUNDS),
         "cases": measured,
         "curves": curves,
         "pauses": pauses,
     });
-    let name = match bench.arguments.is_empty() {
+    let name = match bench.arguments.is_empty() && !bench.is_quick {
         true => "server.json",
         false => "server-part.json",
     };

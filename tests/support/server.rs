@@ -33,6 +33,8 @@ pub struct Options {
     module_arguments: Vec<String>,
     without_module: bool,
     debug_module: bool,
+    module: Option<PathBuf>,
+    program: Option<OsString>,
     address_space: Option<u64>,
     environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
@@ -69,6 +71,18 @@ impl Options {
     #[allow(dead_code)] // Not all test programs use it.
     pub fn debug_module(mut self) -> Self {
         self.debug_module = true;
+        self
+    }
+
+    /// Loads this module file instead of the one of [`module_path`].
+    pub fn module(mut self, file: &Path) -> Self {
+        self.module = Some(file.to_owned());
+        self
+    }
+
+    /// Starts this server program instead of that of [`server_program`].
+    pub fn program(mut self, program: OsString) -> Self {
+        self.program = Some(program);
         self
     }
 
@@ -462,7 +476,7 @@ impl Server {
                 Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
                 None => "exec \"$0\" \"$@\"".to_owned(),
             })
-            .arg(server_program());
+            .arg(self.options.program.clone().unwrap_or_else(server_program));
         if self.options.config_file {
             let file = self.dir.path().join("server.conf");
             File::options()
@@ -481,9 +495,10 @@ impl Server {
             .arg(self.dir.path())
             .args(&self.options.arguments);
         if !self.options.without_module {
-            let module = match self.options.debug_module {
-                true => debug_module_path(),
-                false => module_path(),
+            let module = match &self.options.module {
+                Some(module) => module.clone(),
+                None if self.options.debug_module => debug_module_path(),
+                None => module_path(),
             };
             command
                 .arg("--loadmodule")
