@@ -246,7 +246,7 @@ fn memory(results: &Value) -> String {
 
 fn instructions(results: &Value) -> String {
     let mut table = format!(
-        "{}:\n\n| command | instructions | of these in the module | per item | of these in the module |\n|---|---:|---:|---:|---:|\n",
+        "{}:\n\n| command | instructions | in the module | in functions that it calls | per item | per item in the module |\n|---|---:|---:|---:|---:|---:|\n",
         text(&results["server"])
     );
     for case in items(&results["cases"]) {
@@ -264,10 +264,11 @@ fn instructions(results: &Value) -> String {
         };
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             text(&case["name"]),
             grouped(all),
             grouped(ours),
+            case["called"].as_f64().map_or_else(String::new, grouped),
             per_item(all),
             per_item(ours),
         );
