@@ -36,6 +36,23 @@ impl Rows {
         columns
     }
 
+    /// Prepares `G` groups of `L` rows from `first_row` on.
+    #[inline(always)]
+    #[must_use]
+    pub fn groups<const L: usize, const G: usize>(self, first_row: usize) -> RowGroups<L, G> {
+        let mut starts = [[0; L]; G];
+        let mut next = first_row.wrapping_mul(self.width);
+        for start in starts.as_flattened_mut() {
+            *start = next;
+            next = next.wrapping_add(self.width);
+        }
+        RowGroups {
+            modulus: self.modulus,
+            seeds: seeds(first_row as u32),
+            starts,
+        }
+    }
+
     /// The cell numbers that belong to these columns, the first of which is in row `first_row`. Columns beyond the
     /// last row are skipped.
     #[inline(always)]
@@ -53,16 +70,60 @@ impl Rows {
     }
 }
 
-/// The hashes of `item` in `G` groups of `L` rows from `first_row` on. Row numbers wrap at 2^32.
+/// `G` groups of `L` rows, prepared for the cells of many items.
+///
+/// If the compiler computes the seeds, it treats seed 0 differently from the others and uses fewer vector instructions.
+/// The cells are therefore computed in a function that reads them from memory.
+#[derive(Debug, Clone, Copy)]
+pub struct RowGroups<const L: usize, const G: usize> {
+    modulus: Modulus<u32>,
+    seeds: [[u32; L]; G],
+    /// The number of the first cell of each row. Those beyond the last row have no meaning.
+    starts: [[usize; L]; G],
+}
+
+impl<const L: usize, const G: usize> RowGroups<L, G> {
+    /// Replaces `cells` by the numbers of the cells of the items, at most `N`. Those beyond the last row have no meaning.
+    /// Cost: one pass over each item.
+    #[inline(always)]
+    pub fn cells_of<const N: usize>(&self, items: &[&[u8]; N], cells: &mut [[[usize; L]; G]]) {
+        let mut columns = [[[0; L]; G]; N];
+        let columns = &mut columns[..cells.len()];
+        // Separate loops: the steps for several items do not depend on each other, so the processor overlaps them.
+        for (columns, item) in columns.iter_mut().zip(items) {
+            *columns = murmur2_groups(item, self.seeds);
+        }
+        self.modulus
+            .replace(columns.as_flattened_mut().as_flattened_mut());
+        for (cells, columns) in cells.iter_mut().zip(columns) {
+            *cells = self.starts;
+            for (cell, column) in cells
+                .as_flattened_mut()
+                .iter_mut()
+                .zip(columns.as_flattened())
+            {
+                *cell = cell.wrapping_add(*column as usize);
+            }
+        }
+    }
+}
+
+/// The seeds of rows from `first_row` on. Row numbers wrap at 2^32.
 #[inline(always)]
-fn group_hashes<const L: usize, const G: usize>(item: &[u8], first_row: u32) -> [[u32; L]; G] {
+fn seeds<const L: usize, const G: usize>(first_row: u32) -> [[u32; L]; G] {
     let mut seeds = [[0; L]; G];
     let mut next = first_row;
     for seed in seeds.as_flattened_mut() {
         *seed = next;
         next = next.wrapping_add(1);
     }
-    murmur2_groups(item, seeds)
+    seeds
+}
+
+/// The hashes of `item` in `G` groups of `L` rows from `first_row` on. Row numbers wrap at 2^32.
+#[inline(always)]
+fn group_hashes<const L: usize, const G: usize>(item: &[u8], first_row: u32) -> [[u32; L]; G] {
+    murmur2_groups(item, seeds(first_row))
 }
 
 #[cfg(test)]
@@ -94,7 +155,27 @@ mod tests {
                 let hash = murmur2(item, row as u32);
                 row * rows.width + hash as usize % rows.width
             });
-            assert!(expected.eq(cells));
+            assert!(expected.clone().eq(cells));
+
+            let groups = rows.groups::<L, G>(first_row);
+            // There is space for the cells of two items.
+            let items = [item, b"another", b"ignored"];
+            let mut several = [[[0; L]; G]; 2];
+            with_wide_vectors(
+                #[inline(always)]
+                || groups.cells_of(&items, &mut several),
+            );
+            let expected: Vec<_> = expected.collect();
+            assert_eq!(several[0].as_flattened()[..expected.len()], expected);
+            let [other] = rows.columns::<L, 1>(b"another", first_row);
+            let other = rows.cells(first_row, &other);
+            assert!(
+                other.eq(several[1]
+                    .as_flattened()
+                    .iter()
+                    .copied()
+                    .take(L.min(expected.len())))
+            );
         }
         let item: Vec<u8> = (0..40).collect();
         for (width, depth) in [(1, 1), (7, 4), (100, 5), (200_000, 10), (1 << 20, 20)] {

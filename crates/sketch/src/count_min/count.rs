@@ -6,7 +6,7 @@
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::prefetch::{prefetch, with_wide_vectors};
-use crate::rows::{LANES, Rows};
+use crate::rows::{LANES, RowGroups, Rows};
 
 /// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;
@@ -83,16 +83,27 @@ impl CountMin {
     fn query_batches<'a, const L: usize, const G: usize>(
         &self,
         rows: Rows,
-        mut items: impl Iterator<Item = (&'a [u8], ())>,
+        items: impl Iterator<Item = (&'a [u8], ())>,
         count: impl Fn(usize) -> u64 + Copy,
         mut answer: impl FnMut(u64),
     ) {
-        let mut batch = Batch::<(), L, G>::default();
-        while locate(self, rows, &mut items, &mut batch) {
-            for columns in &batch.columns[..batch.len] {
-                answer(min_count(rows.cells(0, columns.as_flattened()), count));
-            }
-        }
+        let prefetch = |sketch: &&Self, byte| prefetch(&sketch.cells, byte);
+        let pipeline = Pipeline {
+            rows,
+            groups: rows.groups::<L, G>(0),
+            prefetched_cell_bytes: self.prefetched_cell_bytes(),
+            prefetch,
+        };
+        pipeline.run(&mut &*self, items, |_, places, ()| {
+            answer(min_count(places, count));
+        });
+    }
+
+    /// The size of a cell if the sketch is prefetched.
+    #[inline]
+    fn prefetched_cell_bytes(&self) -> Option<usize> {
+        let is_large = self.cells.len() > MIN_PREFETCH_BYTES;
+        is_large.then(|| self.shape.cell_size().bytes() as usize)
     }
 
     /// The dimensions of the table. They fit in `usize` if the cells are in memory.
@@ -110,18 +121,17 @@ pub(super) trait Table {
     /// The sketch whose dimensions determine the cells of an item.
     fn sketch(&self) -> &CountMin;
 
-    /// Returns a function that prefetches what an increment of the cell at this byte reads.
-    fn prefetcher(&self) -> impl Fn(usize) + Copy;
+    /// Prefetches what an increment of the cell at this byte reads.
+    fn prefetch(&self, byte: usize);
 
-    /// Adds `by` to the cells in these columns and to the total, and returns the new estimate. After an error nothing
-    /// has changed.
+    /// Adds `by` to the cells at these places and to the total, and returns the new estimate. After an error nothing has
+    /// changed.
     ///
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`], and those of the implementation.
     fn increment_cells<C: Cell>(
         &mut self,
-        rows: Rows,
-        columns: impl Columns,
+        places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError>;
 }
@@ -133,31 +143,25 @@ impl Table for CountMin {
     }
 
     #[inline(always)]
-    fn prefetcher(&self) -> impl Fn(usize) + Copy {
-        let cells = &self.cells[..];
-        move |byte| prefetch(cells, byte)
+    fn prefetch(&self, byte: usize) {
+        prefetch(&self.cells, byte);
     }
 
-    /// If a cell is out of range, the columns are visited again to undo the additions.
+    /// If a cell is out of range, the places are visited again to undo the additions.
     #[inline]
     fn increment_cells<C: Cell>(
         &mut self,
-        rows: Rows,
-        columns: impl Columns,
+        places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError> {
         let total = total_after(self.total, by)?;
         let cells = C::all_mut(&mut self.cells);
         let mut sums = Sums::NONE;
-        columns.for_each_group(|first_row, columns| {
-            sums = sums.and(add::<C>(cells, rows.cells(first_row, columns), by));
-        });
-        let estimate = sums.estimate(by);
+        places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
+        let estimate = sums.estimate::<C>(by);
         match estimate {
             Ok(_) => self.total = total,
-            Err(_) => columns.for_each_group(|first_row, columns| {
-                undo::<C>(cells, rows.cells(first_row, columns), by);
-            }),
+            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
         }
         estimate
     }
@@ -170,7 +174,7 @@ pub(super) fn increment_one<C: Cell>(
     by: i64,
 ) -> Result<u64, CountMinError> {
     let rows = table.sketch().rows();
-    table.increment_cells::<C>(rows, Hashed { rows, item }, by)
+    table.increment_cells::<C>(Hashed { rows, item }, by)
 }
 
 /// [`CountMin::increment_all`] in any table.
@@ -181,91 +185,57 @@ pub(super) fn increment_items<'a, C: Cell>(
 ) {
     let rows = table.sketch().rows();
     match rows.depth {
-        depth if depth <= HALF => increment_batches::<C, HALF, 1>(table, rows, items, answer),
-        depth if depth <= LANES => increment_batches::<C, LANES, 1>(table, rows, items, answer),
+        depth if depth <= HALF => increment_batches::<_, C, HALF, 1>(table, rows, items, answer),
+        depth if depth <= LANES => increment_batches::<_, C, LANES, 1>(table, rows, items, answer),
         depth if depth <= MAX_BATCH_ROWS => {
-            increment_batches::<C, LANES, 2>(table, rows, items, answer);
+            increment_batches::<_, C, LANES, 2>(table, rows, items, answer);
         }
         _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by))),
     }
 }
 
-fn increment_batches<'a, C: Cell, const L: usize, const G: usize>(
-    table: &mut impl Table,
+fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
+    table: &mut T,
     rows: Rows,
-    mut items: impl Iterator<Item = (&'a [u8], i64)>,
+    items: impl Iterator<Item = (&'a [u8], i64)>,
     mut answer: impl FnMut(i64, Result<u64, CountMinError>),
 ) {
-    let mut batch = Batch::<i64, L, G>::default();
-    while locate(table, rows, &mut items, &mut batch) {
-        for (columns, &by) in batch.columns.iter().zip(&batch.values[..batch.len]) {
-            answer(
-                by,
-                table.increment_cells::<C>(rows, Located(columns.as_flattened()), by),
-            );
-        }
-    }
+    let pipeline = Pipeline {
+        rows,
+        groups: rows.groups::<L, G>(0),
+        prefetched_cell_bytes: table.sketch().prefetched_cell_bytes(),
+        prefetch: T::prefetch,
+    };
+    pipeline.run(table, items, |table, places, by| {
+        answer(by, table.increment_cells::<C>(Located(places), by));
+    });
 }
 
-/// Fills the batch with the next items, at most [`BATCH`]. Returns whether there were any.
-fn locate<'a, T: Copy + Default, const L: usize, const G: usize>(
-    table: &impl Table,
-    rows: Rows,
-    items: &mut impl Iterator<Item = (&'a [u8], T)>,
-    batch: &mut Batch<T, L, G>,
-) -> bool {
-    let mut located = [&[][..]; BATCH];
-    batch.len = 0;
-    for ((place, value), (item, its)) in located.iter_mut().zip(&mut batch.values).zip(items) {
-        (*place, *value) = (item, its);
-        batch.len += 1;
-    }
-    let sketch = table.sketch();
-    let is_large = sketch.cells.len() > MIN_PREFETCH_BYTES;
-    let cell_bytes = sketch.shape.cell_size().bytes() as usize;
-    let prefetch = table.prefetcher();
-    with_wide_vectors(
-        #[inline(always)]
-        || {
-            for (columns, item) in batch.columns.iter_mut().zip(&located[..batch.len]) {
-                *columns = rows.columns(item, 0);
-                // The cells of this item are fetched while the next item is hashed.
-                if is_large {
-                    for cell in rows.cells(0, columns.as_flattened()) {
-                        prefetch(cell * cell_bytes);
-                    }
-                }
-            }
-        },
-    );
-    batch.len != 0
+/// The numbers of the cells of an item in all rows, which can be visited several times.
+pub(super) trait Places {
+    /// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows.
+    fn for_each_group(&self, visit: impl FnMut(&[usize]));
 }
 
-/// The columns of an item in all rows, which can be visited several times.
-pub(super) trait Columns {
-    /// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows, with its first row and the columns.
-    fn for_each_group(&self, visit: impl FnMut(usize, &[u32]));
-}
+/// The places of an item of a batch.
+struct Located<'a>(&'a [usize]);
 
-/// The columns of an item of a batch.
-struct Located<'a>(&'a [u32]);
-
-impl Columns for Located<'_> {
+impl Places for Located<'_> {
     #[inline(always)]
-    fn for_each_group(&self, mut visit: impl FnMut(usize, &[u32])) {
-        visit(0, self.0);
+    fn for_each_group(&self, mut visit: impl FnMut(&[usize])) {
+        visit(self.0);
     }
 }
 
-/// The columns of an item, which is hashed for each visit.
+/// The places of an item, which is hashed for each visit.
 struct Hashed<'a> {
     rows: Rows,
     item: &'a [u8],
 }
 
-impl Columns for Hashed<'_> {
+impl Places for Hashed<'_> {
     #[inline(always)]
-    fn for_each_group(&self, visit: impl FnMut(usize, &[u32])) {
+    fn for_each_group(&self, visit: impl FnMut(&[usize])) {
         for_each_group(self.rows, self.item, visit);
     }
 }
@@ -273,62 +243,148 @@ impl Columns for Hashed<'_> {
 /// The smallest count of the cells of an item.
 fn query_one(rows: Rows, item: &[u8], count: impl Fn(usize) -> u64 + Copy) -> u64 {
     let mut estimate = u64::MAX;
-    for_each_group(rows, item, |first_row, columns| {
-        estimate = estimate.min(min_count(rows.cells(first_row, columns), count));
+    for_each_group(rows, item, |places| {
+        estimate = estimate.min(min_count(places, count));
     });
     estimate
 }
 
-/// The located items of a batch, at most [`BATCH`], in a sketch of up to `L * G` rows.
+/// Locates the cells of items batch by batch, in a sketch of up to `L * G` rows.
+struct Pipeline<P, const L: usize, const G: usize> {
+    rows: Rows,
+    groups: RowGroups<L, G>,
+    /// The size of a cell if the sketch is prefetched.
+    prefetched_cell_bytes: Option<usize>,
+    prefetch: P,
+}
+
+impl<P, const L: usize, const G: usize> Pipeline<P, L, G> {
+    /// Calls `visit` with `table`, the places and the value of each item, in order.
+    ///
+    /// While the items of one batch are visited, the cells of the next batch are prefetched: as many per item as it
+    /// visits, so that the memory requests are spread over the time that `visit` takes.
+    #[inline(always)]
+    fn run<'a, S, T: Copy + Default>(
+        &self,
+        table: &mut S,
+        mut items: impl Iterator<Item = (&'a [u8], T)>,
+        mut visit: impl FnMut(&mut S, &[usize], T),
+    ) where
+        P: Fn(&S, usize),
+    {
+        let mut batches = [Batch::new(), Batch::new()];
+        let [mut current, mut next] = batches.each_mut();
+        self.locate(&mut items, current);
+        for n in 0..current.len {
+            self.prefetch_item(table, current, n);
+        }
+        while current.len > 0 {
+            self.locate(&mut items, next);
+            for n in 0..current.len {
+                if n < next.len {
+                    self.prefetch_item(table, next, n);
+                }
+                let places = &current.places[n].as_flattened()[..self.rows.depth];
+                visit(table, places, current.values[n]);
+            }
+            std::mem::swap(&mut current, &mut next);
+        }
+    }
+
+    /// Fills the batch with the next items, at most [`BATCH`].
+    fn locate<'a, T>(
+        &self,
+        items: &mut impl Iterator<Item = (&'a [u8], T)>,
+        batch: &mut Batch<T, L, G>,
+    ) {
+        let mut located = [&[][..]; BATCH];
+        batch.len = 0;
+        for ((place, value), (item, its)) in located.iter_mut().zip(&mut batch.values).zip(items) {
+            (*place, *value) = (item, its);
+            batch.len += 1;
+        }
+        let places = &mut batch.places[..batch.len];
+        with_wide_vectors(
+            #[inline(always)]
+            || self.groups.cells_of(&located, places),
+        );
+    }
+
+    /// Prefetches the cells of item `n` of the batch if the sketch is large.
+    #[inline(always)]
+    fn prefetch_item<S, T>(&self, table: &S, batch: &Batch<T, L, G>, n: usize)
+    where
+        P: Fn(&S, usize),
+    {
+        if let Some(cell_bytes) = self.prefetched_cell_bytes {
+            for cell in &batch.places[n].as_flattened()[..self.rows.depth] {
+                (self.prefetch)(table, cell * cell_bytes);
+            }
+        }
+    }
+}
+
+/// The located items of a batch, at most [`BATCH`].
 struct Batch<T, const L: usize, const G: usize> {
-    /// The column of each item in each row. Columns beyond the last row are not used.
-    columns: [[[u32; L]; G]; BATCH],
+    /// The cell of each item in each row. Those beyond the last row are not used.
+    places: [[[usize; L]; G]; BATCH],
     /// A value that the caller passes per item: the increment.
     values: [T; BATCH],
     len: usize,
 }
 
-impl<T: Copy + Default, const L: usize, const G: usize> Default for Batch<T, L, G> {
-    fn default() -> Self {
+impl<T: Copy + Default, const L: usize, const G: usize> Batch<T, L, G> {
+    /// An empty batch.
+    fn new() -> Self {
         Self {
-            columns: [[[0; L]; G]; BATCH],
+            places: [[[0; L]; G]; BATCH],
             values: [T::default(); BATCH],
             len: 0,
         }
     }
 }
 
-/// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows, with its first row and the columns of `item`.
+/// Calls `visit` with the places of `item` in each group of up to [`MAX_BATCH_ROWS`] rows.
 #[inline(always)]
-fn for_each_group(rows: Rows, item: &[u8], mut visit: impl FnMut(usize, &[u32])) {
+fn for_each_group(rows: Rows, item: &[u8], mut visit: impl FnMut(&[usize])) {
     match rows.depth {
-        depth if depth <= HALF => visit(0, wide_columns::<HALF, 1>(rows, item, 0).as_flattened()),
-        depth if depth <= LANES => visit(0, wide_columns::<LANES, 1>(rows, item, 0).as_flattened()),
+        depth if depth <= HALF => {
+            visit(&wide_places::<HALF, 1>(rows, item, 0).as_flattened()[..depth]);
+        }
+        depth if depth <= LANES => {
+            visit(&wide_places::<LANES, 1>(rows, item, 0).as_flattened()[..depth]);
+        }
         depth => {
             for first_row in (0..depth).step_by(MAX_BATCH_ROWS) {
-                let columns = wide_columns::<LANES, 2>(rows, item, first_row);
-                visit(first_row, columns.as_flattened());
+                let places = wide_places::<LANES, 2>(rows, item, first_row);
+                let len = MAX_BATCH_ROWS.min(depth - first_row);
+                visit(&places.as_flattened()[..len]);
             }
         }
     }
 }
 
-/// [`Rows::columns`] with wide vectors.
-fn wide_columns<const L: usize, const G: usize>(
+/// The places of an item from `first_row` on, with wide vectors.
+fn wide_places<const L: usize, const G: usize>(
     rows: Rows,
     item: &[u8],
     first_row: usize,
-) -> [[u32; L]; G] {
+) -> [[usize; L]; G] {
+    let groups = rows.groups::<L, G>(first_row);
+    let mut places = [[0; L]; G];
     with_wide_vectors(
         #[inline(always)]
-        || rows.columns(item, first_row),
-    )
+        || groups.cells_of(&[item], std::slice::from_mut(&mut places)),
+    );
+    places
 }
 
 /// The smallest count of the cells at `places`.
 #[inline]
-fn min_count(places: impl Iterator<Item = usize>, count: impl Fn(usize) -> u64) -> u64 {
-    places.map(count).fold(u64::MAX, u64::min)
+fn min_count(places: &[usize], count: impl Fn(usize) -> u64) -> u64 {
+    places
+        .iter()
+        .fold(u64::MAX, |min, &place| min.min(count(place)))
 }
 
 /// The total after an increment.
@@ -355,25 +411,23 @@ fn out_of_range(by: i64) -> CountMinError {
 pub(super) struct Sums {
     /// The smallest sum.
     min: u64,
-    /// Not 0 if a sum is out of the range of a cell.
-    out_of_range: u64,
+    /// The bits that are set in any sum.
+    bits: u64,
 }
 
 impl Sums {
     /// The summary of no cells.
     pub(super) const NONE: Self = Self {
         min: u64::MAX,
-        out_of_range: 0,
+        bits: 0,
     };
 
-    /// The summary of one cell of type `C` with this sum.
+    /// The summary of one cell with this sum.
     #[inline]
-    pub(super) fn one<C: Cell>(sum: u64) -> Self {
-        // The operands of the sum do not exceed 2^63 and the maximum is 2^n - 1: a sum that is negative or above the
-        // maximum has bits outside the maximum.
+    pub(super) fn one(sum: u64) -> Self {
         Self {
             min: sum,
-            out_of_range: sum & !C::MAX_COUNT,
+            bits: sum,
         }
     }
 
@@ -382,17 +436,19 @@ impl Sums {
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             min: self.min.min(other.min),
-            out_of_range: self.out_of_range | other.out_of_range,
+            bits: self.bits | other.bits,
         }
     }
 
-    /// The estimate of the item after its cells were incremented.
+    /// The estimate of the item after its cells of type `C` were incremented.
     ///
     /// # Errors
     /// [`CountMinError::Overflow`] or [`CountMinError::Underflow`] if a cell is out of range.
     #[inline]
-    pub(super) fn estimate(self, by: i64) -> Result<u64, CountMinError> {
-        if self.out_of_range == 0 {
+    pub(super) fn estimate<C: Cell>(self, by: i64) -> Result<u64, CountMinError> {
+        // The operands of a sum do not exceed 2^63 and the maximum is 2^n - 1: a sum that is negative or above the
+        // maximum has bits outside the maximum.
+        if self.bits & !C::MAX_COUNT == 0 {
             Ok(self.min)
         } else {
             Err(out_of_range(by))
@@ -405,25 +461,21 @@ impl Sums {
 ///
 /// Most increments fit, so adding first and checking afterwards usually needs one pass instead of two.
 #[inline]
-pub(super) fn add<C: Cell>(
-    cells: &mut [C::Bytes],
-    places: impl Iterator<Item = usize>,
-    by: i64,
-) -> Sums {
+pub(super) fn add<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) -> Sums {
     let mut sums = Sums::NONE;
-    for place in places {
+    for &place in places {
         let cell = &mut cells[place];
         let sum = C::count(*cell).wrapping_add_signed(by);
         *cell = C::with_count(sum);
-        sums = sums.and(Sums::one::<C>(sum));
+        sums = sums.and(Sums::one(sum));
     }
     sums
 }
 
 /// Undoes [`add`]. The lower bits suffice: subtraction reverses addition modulo a power of two.
 #[cold]
-pub(super) fn undo<C: Cell>(cells: &mut [C::Bytes], places: impl Iterator<Item = usize>, by: i64) {
-    for place in places {
+pub(super) fn undo<C: Cell>(cells: &mut [C::Bytes], places: &[usize], by: i64) {
+    for &place in places {
         let cell = &mut cells[place];
         *cell = C::with_count(C::count(*cell).wrapping_sub(by.cast_unsigned()));
     }

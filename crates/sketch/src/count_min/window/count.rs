@@ -2,11 +2,10 @@
 
 use super::super::cell::with_cell;
 use super::super::count::{
-    Columns, Sums, Table, add, increment_items, increment_one, total_after, undo,
+    Places, Sums, Table, add, increment_items, increment_one, total_after, undo,
 };
 use super::*;
 use crate::prefetch::prefetch;
-use crate::rows::Rows;
 use std::iter;
 
 impl CountMinWindow {
@@ -123,39 +122,37 @@ impl<'a> Writer<'a> {
     #[cold]
     fn increment_stale<C: Cell>(
         &mut self,
-        rows: Rows,
-        columns: impl Columns,
+        places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError> {
         let sketch = &mut *self.sketch;
         let total = total_after(sketch.sum.total, by)?;
         let mut sums = Sums::NONE;
         if sketch.is_blank() {
-            sums = Sums::one::<C>(by.cast_unsigned());
+            sums = Sums::one(by.cast_unsigned());
         } else {
             let newest = sketch.timeline.newest();
-            columns.for_each_group(|first_row, columns| {
-                for cell in rows.cells(first_row, columns) {
+            places.for_each_group(|places| {
+                for &cell in places {
                     let count = sketch.count_at::<C>(cell, newest);
-                    sums = sums.and(Sums::one::<C>(count.wrapping_add_signed(by)));
+                    sums = sums.and(Sums::one(count.wrapping_add_signed(by)));
                 }
             });
         }
-        let estimate = sums.estimate(by)?;
+        let estimate = sums.estimate::<C>(by)?;
         if by == 0 {
             return Ok(estimate);
         }
         sketch.allocate(iter::once(self.slot), self.budget)?;
         sketch.sum.total = total;
         sketch.panes[self.slot].total += by.cast_unsigned();
-        columns.for_each_group(|first_row, columns| {
-            let cells = rows.cells(first_row, columns);
-            for cell in cells.clone() {
+        places.for_each_group(|places| {
+            for &cell in places {
                 sketch.expire_block::<C>(sketch.block_of::<C>(cell));
             }
-            add::<C>(C::all_mut(&mut sketch.sum.cells), cells.clone(), by);
+            add::<C>(C::all_mut(&mut sketch.sum.cells), places, by);
             let pane = &mut sketch.panes[self.slot];
-            add::<C>(C::all_mut(&mut pane.cells), cells, by);
+            add::<C>(C::all_mut(&mut pane.cells), places, by);
         });
         sketch.expire_more::<C>();
         Ok(estimate)
@@ -169,20 +166,15 @@ impl Table for Writer<'_> {
     }
 
     #[inline(always)]
-    fn prefetcher(&self) -> impl Fn(usize) + Copy {
-        let sums = &self.sketch.sum.cells[..];
-        let cells = &self.sketch.panes[self.slot].cells[..];
-        move |byte| {
-            prefetch(sums, byte);
-            prefetch(cells, byte);
-        }
+    fn prefetch(&self, byte: usize) {
+        prefetch(&self.sketch.sum.cells, byte);
+        prefetch(&self.sketch.panes[self.slot].cells, byte);
     }
 
     #[inline]
     fn increment_cells<C: Cell>(
         &mut self,
-        rows: Rows,
-        columns: impl Columns,
+        places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError> {
         if by < 0 {
@@ -190,28 +182,26 @@ impl Table for Writer<'_> {
         }
         let pane = &mut self.sketch.panes[self.slot];
         if self.sketch.ages.stale() != 0 || pane.cells.is_empty() {
-            return self.increment_stale::<C>(rows, columns, by);
+            return self.increment_stale::<C>(places, by);
         }
         let sum = &mut self.sketch.sum;
         let total = total_after(sum.total, by)?;
         let sum_cells = C::all_mut(&mut sum.cells);
         let cells = C::all_mut(&mut pane.cells);
         let mut sums = Sums::NONE;
-        columns.for_each_group(|first_row, columns| {
-            let places = rows.cells(first_row, columns);
-            sums = sums.and(add::<C>(sum_cells, places.clone(), by));
+        places.for_each_group(|places| {
+            sums = sums.and(add::<C>(sum_cells, places, by));
             // A cell of the pane is at most its sum.
             add::<C>(cells, places, by);
         });
-        let estimate = sums.estimate(by);
+        let estimate = sums.estimate::<C>(by);
         match estimate {
             Ok(_) => {
                 sum.total = total;
                 pane.total += by.cast_unsigned();
             }
-            Err(_) => columns.for_each_group(|first_row, columns| {
-                let places = rows.cells(first_row, columns);
-                undo::<C>(sum_cells, places.clone(), by);
+            Err(_) => places.for_each_group(|places| {
+                undo::<C>(sum_cells, places, by);
                 undo::<C>(cells, places, by);
             }),
         }
