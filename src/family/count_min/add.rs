@@ -12,6 +12,10 @@ use std::ffi::CStr;
 
 const FIRST_ITEM: usize = 2;
 
+/// Increments that a command stores when it checks them. Those of further items are parsed a second time, because a list
+/// of all would need memory that can be refused.
+const STORED_INCREMENTS: usize = 64;
+
 const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
@@ -64,19 +68,26 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
         record(call, by, result);
         ready.recount(&mut entry);
     } else {
-        // All increments are checked before the first item is counted. Parsing them twice is cheaper than storing
-        // them.
-        let increments = call.args_from(3).step_by(2).map(Argument::integer);
-        if increments.clone().any(|by| by.is_none()) {
-            return Err(NOT_INTEGER.into());
+        // All increments are checked before the first item is counted.
+        let mut stored = [0; STORED_INCREMENTS];
+        let mut min = 0;
+        for (n, by) in call.args_from(3).step_by(2).enumerate() {
+            let by = by.integer().ok_or(NOT_INTEGER)?;
+            min = by.min(min);
+            if let Some(place) = stored.get_mut(n) {
+                *place = by;
+            }
         }
-        increments.clone().flatten().try_for_each(check_sign::<T>)?;
+        check_sign::<T>(min)?;
         let ready = Ready::new(call, &mut entry)?;
         let items = call.args_from(2).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
-        let increments = increments.map(Option::unwrap_or_default);
+        let further = call
+            .args_from(3 + 2 * STORED_INCREMENTS)
+            .step_by(2)
+            .map(|by| by.integer().unwrap_or_default());
+        let pairs = items.zip(stored.into_iter().chain(further));
         let allows = |_| ready.has_memory;
-        let pairs = items.zip(increments);
         entry
             .value()
             .increment_all_within(pairs, Budget::new(&allows), |by, result| {
