@@ -29,6 +29,7 @@ const LOG_LINES: usize = 40;
 /// Options of a server, in addition to those of all test servers.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    program: Option<PathBuf>,
     arguments: Vec<String>,
     module_arguments: Vec<String>,
     without_module: bool,
@@ -42,6 +43,12 @@ impl Options {
     /// The module without arguments, and no persistence.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Selects the server program; by default, `ROUGHLY_SERVER` or the program in PATH.
+    pub fn program(mut self, program: PathBuf) -> Self {
+        self.program = Some(program);
+        self
     }
 
     /// Adds server arguments, such as `["--appendonly", "yes"]`. They override those of all test servers.
@@ -462,7 +469,7 @@ impl Server {
                 Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
                 None => "exec \"$0\" \"$@\"".to_owned(),
             })
-            .arg(server_program());
+            .arg((self.options.program.clone()).map_or_else(server_program, OsString::from));
         if self.options.config_file {
             let file = self.dir.path().join("server.conf");
             File::options()
