@@ -108,7 +108,7 @@ pub fn create_keys(server: &Server, divisor: u64) {
     ] {
         connections.run(&Load::new(command, hundreds, range).with(100, arguments));
     }
-    let mut set = Request::new("SET string:# value:#", Source::Sequence { next: 0 });
+    let mut set = Request::new("SET string:# value:#", Source::from(0));
     send_all(&mut connection, &mut set, STRINGS / divisor);
 }
 

@@ -43,6 +43,15 @@ impl Event {
         self != Self::Growth || GROWING.iter().any(|growing| growing.name == command.name)
     }
 
+    /// Time to measure if `time` is enough for the load.
+    pub fn time(self, time: Duration) -> Duration {
+        match self {
+            // The server checks once per second whether to defragment.
+            Self::Defragmentation => time.max(Duration::from_millis(2_500)),
+            _ => time,
+        }
+    }
+
     /// Whether the server forks.
     pub fn forks(self) -> bool {
         matches!(self, Self::Save | Self::Rewrite)
@@ -139,19 +148,23 @@ pub fn prepare(
             let growing = GROWING.iter().find(of_command).expect("a growing filter");
             let next = growing.capacity(connection).saturating_sub(commands / 2);
             growing.fill(connection, next);
-            Request::new(growing.add, Source::Sequence { next })
+            Request::new(growing.add, Source::from(next))
         }
         Event::Defragmentation => {
             call(connection, "CONFIG SET activedefrag no");
             call(connection, "CONFIG RESETSTAT");
-            let keys = || Source::Sequence { next: 0 };
-            send_all(connection, &mut Request::new("DEL d:#", keys()), SMALL_KEYS);
-            let mut create = Request::new(command.small_key, keys());
+            let delete = |connection: &mut Connection, next| {
+                let numbers = Source::Sequence { next, step: 4 };
+                send_all(
+                    connection,
+                    &mut Request::new("DEL d:#", numbers),
+                    SMALL_KEYS / 4,
+                );
+            };
+            (0..4).for_each(|next| delete(connection, next));
+            let mut create = Request::new(command.small_key, Source::from(0));
             send_all(connection, &mut create, SMALL_KEYS);
-            let deleted = (0..SMALL_KEYS).filter(|number| number % 4 != 0);
-            for number in deleted {
-                call(connection, &format!("DEL d:{number:012}"));
-            }
+            (1..4).for_each(|next| delete(connection, next));
             command.request(seed)
         }
     }

@@ -134,6 +134,7 @@ impl Saturation {
 /// Measures one round of a cell.
 fn measure(server: &Server, cell: &mut Cell, per_second: f64, time: Duration) {
     let mut connection = server.resp2();
+    let time = cell.event.time(time);
     let rate = per_second * f64::from(cell.load) / 100.0;
     let expected = (rate * time.as_secs_f64()) as u64;
     // Each measurement uses other items, so that it also adds new ones.

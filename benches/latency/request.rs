@@ -12,8 +12,8 @@ const NUMBER: char = '#';
 pub enum Source {
     /// Uniform numbers in `0..range`.
     Random { numbers: Numbers, range: u64 },
-    /// Each number is the previous one plus 1.
-    Sequence { next: u64 },
+    /// Each number is the previous one plus `step`.
+    Sequence { next: u64, step: u64 },
 }
 
 impl Source {
@@ -23,12 +23,17 @@ impl Source {
         Self::Random { numbers, range }
     }
 
+    /// The numbers from `next`.
+    pub fn from(next: u64) -> Self {
+        Self::Sequence { next, step: 1 }
+    }
+
     fn next(&mut self) -> u64 {
         match self {
             Self::Random { numbers, range } => numbers.below(*range),
-            Self::Sequence { next } => {
-                *next += 1;
-                *next - 1
+            Self::Sequence { next, step } => {
+                *next += *step;
+                *next - *step
             }
         }
     }
