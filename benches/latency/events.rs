@@ -12,7 +12,7 @@ const DELAY: Duration = Duration::from_millis(250);
 /// Interval between two checks whether the event has ended.
 const CHECK: Duration = Duration::from_millis(5);
 /// Maximum time of a measurement.
-const MAX_TIME: Duration = Duration::from_secs(12);
+const MAX_TIME: Duration = Duration::from_secs(60);
 /// Number of small keys that are created to fragment the memory. Three of four are deleted.
 const SMALL_KEYS: u64 = 30_000;
 

@@ -12,7 +12,9 @@ mod figure;
 #[path = "../record/mod.rs"]
 mod record;
 
+mod latency;
 mod plots;
+mod scaling;
 mod tables;
 mod window_filters;
 
@@ -28,6 +30,8 @@ struct Results {
     instructions: Value,
     windows: Value,
     window_filters: Value,
+    latency: Value,
+    scaling: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
     peers: [Value; 2],
     memory: Value,
@@ -78,6 +82,8 @@ fn main() {
         instructions: measured("instructions.json"),
         windows: measured("windows.json"),
         window_filters: measured("window_filters.json"),
+        latency: measured("latency.json"),
+        scaling: measured("scaling.json"),
         peers: [
             "redisbloom-on-redis-8.0.2.json",
             "valkey-bloom-on-valkey-8.1.1.json",
@@ -90,7 +96,13 @@ fn main() {
     let mut document = fs::read_to_string(&file).expect("docs/performance.md");
     let tables = tables::all(&results);
     let of_filters = window_filters::all(&results.window_filters);
-    for (name, text) in tables.into_iter().chain(of_filters) {
+    let of_load = latency::all(&results.latency);
+    let of_scaling = scaling::all(&results.scaling);
+    for (name, text) in (tables.into_iter())
+        .chain(of_filters)
+        .chain(of_load)
+        .chain(of_scaling)
+    {
         document = replace(&document, name, &text);
     }
     fs::write(&file, document).expect("docs/performance.md");

@@ -8,13 +8,15 @@
 //! The buffer is allocated like the array of a filter, so it has pages of the same size, and the times include misses
 //! of the TLB as those of the filter do.
 
+use crate::record::segments::Segments;
 use std::hint::black_box;
-use std::time::Instant;
 
 /// 64-bit numbers per cache line.
 const LINE: usize = 8;
-/// Reads per measurement.
-const READS: u64 = 1 << 21;
+/// Timed segments per measurement.
+const SEGMENTS: usize = 300;
+/// Reads per segment.
+const READS: u64 = 4_096;
 
 /// A buffer whose pages are all in use.
 #[derive(Debug)]
@@ -32,23 +34,31 @@ impl Buffer {
         Self(values)
     }
 
-    /// Time per read in ns with this many chains.
+    /// Median time per read in ns, with this many chains.
     pub fn read_ns<const CHAINS: usize>(&self) -> f64 {
         let values = black_box(&self.0[..]);
         let lines = (values.len() / LINE) as u64;
         let mut states: [u64; CHAINS] = std::array::from_fn(|i| (i as u64 + 1) << 40);
-        let start = Instant::now();
-        for _ in 0..READS / CHAINS as u64 {
-            for state in &mut states {
-                // Knuth's MMIX generator. Its upper half is uniform.
-                *state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                let line = ((*state >> 32) * lines) >> 32;
-                *state = state.wrapping_add(values[line as usize * LINE]);
-            }
+        let mut segments = Segments::default();
+        for _ in 0..SEGMENTS {
+            segments.time(READS, || {
+                for _ in 0..READS / CHAINS as u64 {
+                    for state in &mut states {
+                        *state = after(*state);
+                        let line = ((*state >> 32) * lines) >> 32;
+                        *state = state.wrapping_add(values[line as usize * LINE]);
+                    }
+                }
+            });
         }
         black_box(states);
-        start.elapsed().as_nanos() as f64 / READS as f64
+        segments.median()
     }
+}
+
+/// The next state of a linear congruential generator with the constants of Knuth's MMIX. Its upper half is uniform.
+fn after(state: u64) -> u64 {
+    state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407)
 }

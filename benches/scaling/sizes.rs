@@ -1,8 +1,8 @@
 //! Look-ups without a server by size of the filter, and the physical limit at the same size.
 //!
-//! The filters are filled with random bytes, which takes seconds instead of the hours of adding billions of items: half of
-//! the bits of a Bloom filter are set and half of the slots of a cuckoo filter are in use, as in filled filters. A look-up of
-//! an item that was not added then reads as many cache lines as in a filled filter.
+//! The filters are filled with random bytes, because adding billions of items takes hours. Half of the bits of a Bloom filter are
+//! set, as in a filter at its capacity, and half of the slots of a cuckoo filter are in use. For hits, all bits of the Bloom
+//! filter are set, so that each item is found after all probes.
 
 use crate::chase::Buffer;
 use crate::record::segments::Segments;
@@ -17,16 +17,14 @@ use serde_json::{Value, json};
 use std::fs;
 use std::hint::black_box;
 
-/// Number of added items whose look-ups are hits.
-const ITEMS: u64 = 200_000;
 /// Bits per item at an error rate of 0.001.
 const BITS_PER_ITEM: f64 = 14.3776;
 /// Probes per item at this rate.
 const PROBES: i32 = 10;
 /// Bytes that stay free when the largest filter is in memory.
 const RESERVE: u64 = 2 << 30;
-/// First number of the items that are never added.
-const FIRST_ABSENT: u64 = 1 << 40;
+/// Range of the items: so wide that few are repeated.
+const WIDE: u64 = 1 << 40;
 /// Timed segments per round.
 const SEGMENTS: usize = 100;
 /// Blocks of items per segment.
@@ -67,12 +65,9 @@ fn rounds_of(mut part: impl FnMut()) -> Rounds {
     })
 }
 
-/// A block of items: added ones, or items that were never added.
-fn block(numbers: &mut Numbers, are_added: bool) -> [Item; BLOCK_ITEMS] {
-    std::array::from_fn(|_| match are_added {
-        true => item(numbers.below(ITEMS)),
-        false => item(FIRST_ABSENT + numbers.below(FIRST_ABSENT)),
-    })
+/// A block of random items.
+fn block(numbers: &mut Numbers) -> [Item; BLOCK_ITEMS] {
+    std::array::from_fn(|_| item(numbers.below(WIDE)))
 }
 
 /// Replaces the bytes of an array with random bytes, of which `keep` selects some bits.
@@ -104,12 +99,6 @@ fn bloom_of(bytes: u64) -> Chain {
     };
     let mut chain = Chain::new(&parameters, UNLIMITED).expect("enough memory for the filter");
     randomize(chain.array_mut(0).expect("a filter"), |random| random);
-    for number in 0..ITEMS {
-        let hash = chain.hash(&item(number));
-        chain
-            .add(hash, UNLIMITED)
-            .expect("the filter accepts the item");
-    }
     chain
 }
 
@@ -122,11 +111,6 @@ fn cuckoo_of(bytes: u64) -> CuckooFilter {
     let mut filter =
         CuckooFilter::new(bytes, parameters, UNLIMITED).expect("enough memory for the filter");
     randomize(filter.array_mut(0).expect("a filter"), half_of_the_bytes);
-    for number in 0..ITEMS {
-        filter
-            .insert(&item(number), UNLIMITED)
-            .expect("the filter accepts the item");
-    }
     filter
 }
 
@@ -138,36 +122,34 @@ struct LookUp {
 }
 
 fn bloom_look_ups(bytes: u64) -> Vec<LookUp> {
-    let chain = bloom_of(bytes);
-    let measure = |are_added| {
+    let mut chain = bloom_of(bytes);
+    let measure = |chain: &Chain| {
         let mut numbers = Numbers(1);
         rounds_of(|| {
-            let items = block(&mut numbers, are_added);
-            let hashes = items.map(|item| chain.hash(&item));
+            let hashes = block(&mut numbers).map(|item| chain.hash(&item));
             black_box(chain.contains_block(&hashes));
         })
     };
-    // A probe is needed with probability 1/2 after each probe of a set bit: 1 + 1/2 + 1/4 + ...
-    let of_miss = 2.0 * (1.0 - 0.5f64.powi(PROBES));
-    vec![
-        LookUp {
-            name: "Bloom, miss",
-            lines: of_miss,
-            ns: measure(false),
-        },
-        LookUp {
-            name: "Bloom, hit",
-            lines: f64::from(PROBES),
-            ns: measure(true),
-        },
-    ]
+    let miss = LookUp {
+        name: "Bloom, miss",
+        // Each probe finds a set bit with probability 1/2, and only then is the next probe needed: 1 + 1/2 + 1/4 + ...
+        lines: 2.0 * (1.0 - 0.5f64.powi(PROBES)),
+        ns: measure(&chain),
+    };
+    chain.array_mut(0).expect("a filter").fill(u8::MAX);
+    let hit = LookUp {
+        name: "Bloom, hit",
+        lines: f64::from(PROBES),
+        ns: measure(&chain),
+    };
+    vec![miss, hit]
 }
 
 fn cuckoo_look_ups(bytes: u64) -> Vec<LookUp> {
     let filter = cuckoo_of(bytes);
     let mut numbers = Numbers(1);
     let ns = rounds_of(|| {
-        let items = block(&mut numbers, false);
+        let items = block(&mut numbers);
         filter.contains_each(items.iter().map(|item| &item[..]), |is| _ = black_box(is));
     });
     vec![LookUp {
@@ -181,19 +163,23 @@ fn cuckoo_look_ups(bytes: u64) -> Vec<LookUp> {
 pub fn measure(bytes: u64) -> Value {
     let buffer = Buffer::new(bytes);
     let miss_ns = until_agreement(2, 6, || buffer.read_ns::<1>());
-    let overlapped_8 = until_agreement(2, 6, || buffer.read_ns::<8>());
-    let overlapped_16 = until_agreement(2, 6, || buffer.read_ns::<16>());
+    let overlapped = [
+        until_agreement(2, 6, || buffer.read_ns::<8>()),
+        until_agreement(2, 6, || buffer.read_ns::<16>()),
+        until_agreement(2, 6, || buffer.read_ns::<32>()),
+    ];
     drop(buffer);
-    let overlapped = overlapped_8.fastest().min(overlapped_16.fastest());
+    let fastest = overlapped.iter().map(Rounds::fastest);
+    let overlapped_ns = fastest.fold(f64::INFINITY, f64::min);
     println!(
-        "{:>6} MiB: dependent read {:.1} ns, overlapped {overlapped:.2} ns",
+        "{:>6} MiB: dependent read {:.1} ns, overlapped {overlapped_ns:.2} ns",
         bytes >> 20,
         miss_ns.fastest()
     );
     let mut look_ups = bloom_look_ups(bytes);
     look_ups.extend(cuckoo_look_ups(bytes));
     let look_ups = look_ups.into_iter().map(|look_up| {
-        let limit = look_up.lines * overlapped;
+        let limit = look_up.lines * overlapped_ns;
         println!(
             "            {:<14} {:>6.1} ns, limit {limit:>5.1} ns",
             look_up.name,
@@ -210,8 +196,9 @@ pub fn measure(bytes: u64) -> Value {
     json!({
         "bytes": bytes,
         "dependent_ns": miss_ns.to_json(),
-        "overlapped_8_ns": overlapped_8.to_json(),
-        "overlapped_16_ns": overlapped_16.to_json(),
+        "overlapped_ns": overlapped_ns,
+        "chains": [8, 16, 32],
+        "overlapped_ns_of_chains": overlapped.each_ref().map(Rounds::to_json),
         "look_ups": look_ups.collect::<Vec<_>>(),
     })
 }
