@@ -73,7 +73,7 @@ fn latencies(results: &Value) -> String {
     table
 }
 
-/// The server, the connections, and how much the rounds differ.
+/// The server, the connections, the CPU time at saturation, and how much the rounds differ.
 fn method(results: &Value, cells: &[&Value]) -> String {
     let mut line = format!(
         "{}, {} connections, {:.0} MiB of resident memory.",
@@ -85,6 +85,15 @@ fn method(results: &Value, cells: &[&Value]) -> String {
         Some(server) => _ = write!(line, " Active defragmentation: {server}, other data."),
         None => line.push_str(" Active defragmentation was not measured."),
     }
+    let shares =
+        items(&results["saturation"]).map(|each| 100.0 * number(&each["server_cpu_share"]));
+    let (least, most) = shares.fold((f64::INFINITY, 0.0f64), |(least, most), share| {
+        (least.min(share), most.max(share))
+    });
+    let _ = write!(
+        line,
+        " At saturation, the main thread of the server runs {least:.0} to {most:.0} % of the time."
+    );
     let rounds = &results["rounds"];
     let repeated = cells.iter().map(|cell| &cell["p99_ns_of_rounds"]);
     let mut spreads: Vec<f64> = repeated
