@@ -57,6 +57,10 @@ impl Pause {
                 ms(self.server.waiting_ns),
             ),
             (
+                "the server was blocked in a system call or idle".to_owned(),
+                self.blocked_ms(),
+            ),
+            (
                 format!("one {name}"),
                 if is_fork { 0.0 } else { *command_ms },
             ),
@@ -70,6 +74,11 @@ impl Pause {
             }
             _ => "several".to_owned(),
         }
+    }
+
+    /// The part of the pause in which the server neither ran nor waited for a processor.
+    fn blocked_ms(&self) -> f64 {
+        (self.ms() - ms(self.server.running_ns + self.server.waiting_ns)).max(0.0)
     }
 
     /// The time without that of the client.
@@ -88,6 +97,7 @@ impl Pause {
             "latency_events": self.latency_events,
             "server_waiting_ms": ms(self.server.waiting_ns),
             "server_running_ms": ms(self.server.running_ns),
+            "server_blocked_ms": self.blocked_ms(),
             "server_page_faults": self.server.page_faults,
             "client_waiting_ms": ms(self.longest.client_ns),
         })
