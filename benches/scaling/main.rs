@@ -35,6 +35,10 @@ fn main() {
         .map(sizes::measure)
         .collect();
     let server = Options::new().arguments(&["--hz", "1"]).start();
+    // By default, a cuckoo filter has at most 32 sub-filters.
+    let limit = format!("CONFIG SET {} 128", server.setting("cf-max-expansions"));
+    let reply = server.call(&limit);
+    assert!(reply.is_ok(), "{limit}: {reply}");
     let bench = Bench {
         server: &server,
         is_quick,
