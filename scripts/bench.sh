@@ -3,7 +3,8 @@
 # tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
 #
 #   scripts/bench.sh              all parts
-#   scripts/bench.sh server BF    one part (server, peers, growth, references, windows, instructions, sketches);
+#   scripts/bench.sh server BF    one part (server, peers, growth, references, windows, instructions,
+#                                 sketches, latency, scaling);
 #                                 the part receives the remaining arguments
 #
 # Environment:
@@ -33,6 +34,7 @@ if [ $# -gt 0 ]; then
         *) exec cargo bench --bench "$part" -- "$@" ;;
     esac
 fi
-cargo bench --bench server --bench growth --bench references --bench sketches
+cargo bench --bench server --bench growth --bench references --bench sketches \
+    --bench scaling --bench latency
 windows
 scripts/instructions.sh

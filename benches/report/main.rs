@@ -14,8 +14,10 @@ mod figure;
 mod record;
 
 mod comparison;
+mod latency;
 mod peers;
 mod plots;
+mod scaling;
 mod tables;
 mod window_filters;
 
@@ -33,6 +35,8 @@ struct Results {
     instructions: Value,
     windows: Value,
     window_filters: Value,
+    latency: Value,
+    scaling: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
     peers: Peers,
     memory: Value,
@@ -107,12 +111,17 @@ fn main() {
             comparison("redisbloom", "baseline"),
             comparison("valkey-bloom", "baseline-valkey"),
         ),
+        latency: measured("latency.json"),
+        scaling: measured("scaling.json"),
         memory: read(&recorded("memory.json")),
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let docs = package.join("docs");
     let of_filters = window_filters::all(&results.window_filters);
-    let of_page = tables::all(&results).into_iter().chain(of_filters);
+    let of_page = (tables::all(&results).into_iter())
+        .chain(of_filters)
+        .chain(latency::all(&results.latency))
+        .chain(scaling::all(&results.scaling));
     write(
         &docs.join("performance.md"),
         of_page.chain(results.peers.of_page()),

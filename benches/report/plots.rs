@@ -2,6 +2,7 @@
 
 use crate::Results;
 use crate::figure::{Axis, DotChart, Dots, LineChart, Panel, Point, Scale, Series};
+use crate::scaling;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -75,6 +76,7 @@ pub fn draw(results: &Results, docs: &Path) {
                 "ns per increment",
             ),
         ),
+        ("scaling.svg", scaling::figure(&results.scaling)),
         ("overview.svg", overview(&results.server["cases"])),
         ("peers.svg", results.peers.small_figure()),
         ("peers-all.svg", results.peers.full_figure()),
@@ -119,7 +121,8 @@ fn plain(number: f64) -> String {
     }
 }
 
-fn bytes(number: f64) -> String {
+/// A number of bytes with its unit.
+pub fn bytes(number: f64) -> String {
     let exponent = number.log2().round() as u32;
     let (unit, shift) = match exponent {
         30.. => ("GiB", 30),
@@ -143,7 +146,7 @@ fn round_numbers(to: f64) -> Vec<f64> {
 }
 
 /// Lines with ticks at the measured points. The y axis is logarithmic if the largest value is more than 8 times the smallest.
-fn curves(
+pub fn curves(
     title: &str,
     series: Vec<Series>,
     (x_scale, x_label, x_text): (Scale, &str, fn(f64) -> String),

@@ -29,12 +29,12 @@ const LOG_LINES: usize = 40;
 /// Options of a server, in addition to those of all test servers.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    program: Option<PathBuf>,
     arguments: Vec<String>,
     module_arguments: Vec<String>,
     without_module: bool,
     debug_module: bool,
     module: Option<PathBuf>,
-    program: Option<OsString>,
     address_space: Option<u64>,
     environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
@@ -44,6 +44,12 @@ impl Options {
     /// The module without arguments, and no persistence.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Selects the server program; by default, `ROUGHLY_SERVER` or the program in PATH.
+    pub fn program(mut self, program: PathBuf) -> Self {
+        self.program = Some(program);
+        self
     }
 
     /// Adds server arguments, such as `["--appendonly", "yes"]`. They override those of all test servers.
@@ -77,12 +83,6 @@ impl Options {
     /// Loads this module file instead of the one of [`module_path`].
     pub fn module(mut self, file: &Path) -> Self {
         self.module = Some(file.to_owned());
-        self
-    }
-
-    /// Starts this server program instead of that of [`server_program`].
-    pub fn program(mut self, program: OsString) -> Self {
-        self.program = Some(program);
         self
     }
 
@@ -476,7 +476,7 @@ impl Server {
                 Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
                 None => "exec \"$0\" \"$@\"".to_owned(),
             })
-            .arg(self.options.program.clone().unwrap_or_else(server_program));
+            .arg((self.options.program.clone()).map_or_else(server_program, OsString::from));
         if self.options.config_file {
             let file = self.dir.path().join("server.conf");
             File::options()
