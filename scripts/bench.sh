@@ -3,7 +3,7 @@
 # tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
 #
 #   scripts/bench.sh              all parts
-#   scripts/bench.sh server BF    one part (server, growth, references, windows, instructions, sketches);
+#   scripts/bench.sh server BF    one part (server, growth, references, restart, windows, instructions, sketches);
 #                                 the part receives the remaining arguments
 #
 # Environment:
@@ -33,6 +33,6 @@ if [ $# -gt 0 ]; then
         *) exec cargo bench --bench "$part" -- "$@" ;;
     esac
 fi
-cargo bench --bench server --bench growth --bench references --bench sketches
+cargo bench --bench server --bench growth --bench references --bench restart --bench sketches
 windows
 scripts/instructions.sh
