@@ -13,6 +13,7 @@ mod figure;
 mod record;
 
 mod plots;
+mod restart;
 mod tables;
 mod window_filters;
 
@@ -90,7 +91,8 @@ fn main() {
     let mut document = fs::read_to_string(&file).expect("docs/performance.md");
     let tables = tables::all(&results);
     let of_filters = window_filters::all(&results.window_filters);
-    for (name, text) in tables.into_iter().chain(of_filters) {
+    let of_restarts = restart::all(&measured("restart.json"));
+    for (name, text) in tables.into_iter().chain(of_filters).chain(of_restarts) {
         document = replace(&document, name, &text);
     }
     fs::write(&file, document).expect("docs/performance.md");
