@@ -1,8 +1,7 @@
 //! Peak memory of a process.
 //!
-//! It is the largest resident size (VmHWM) since the last reset, because it includes what the allocator of the server does not
-//! count: pages that the allocator keeps, and buffers of the kernel's making. INFO used_memory_peak cannot be reset by
-//! all servers without clearing other statistics.
+//! It is the largest resident size (VmHWM) since the last reset. Unlike INFO used_memory_peak, it includes memory that the
+//! allocator keeps, and it can be reset without clearing the statistics of the server.
 
 use std::fs;
 
