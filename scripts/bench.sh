@@ -4,7 +4,7 @@
 #
 #   scripts/bench.sh              all parts
 #   scripts/bench.sh server BF    one part (server, peers, growth, references, windows, instructions,
-#                                 sketches, latency, scaling);
+#                                 sketches, latency, scaling, restart);
 #                                 the part receives the remaining arguments
 #
 # Environment:
@@ -35,6 +35,6 @@ if [ $# -gt 0 ]; then
     esac
 fi
 cargo bench --bench server --bench growth --bench references --bench sketches \
-    --bench scaling --bench latency
+    --bench scaling --bench latency --bench restart
 windows
 scripts/instructions.sh

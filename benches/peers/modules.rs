@@ -107,7 +107,7 @@ impl Group {
     fn start(&self, module: &Module) -> Server {
         let server = Options::new()
             .arguments(&["--hz", "1"])
-            .program(self.program.clone())
+            .program(self.program.clone().into())
             .module(&module.file)
             .start();
         for command in module.settings {

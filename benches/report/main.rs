@@ -17,6 +17,7 @@ mod comparison;
 mod latency;
 mod peers;
 mod plots;
+mod restart;
 mod scaling;
 mod tables;
 mod window_filters;
@@ -37,6 +38,7 @@ struct Results {
     window_filters: Value,
     latency: Value,
     scaling: Value,
+    restart: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
     peers: Peers,
     memory: Value,
@@ -113,6 +115,7 @@ fn main() {
         ),
         latency: measured("latency.json"),
         scaling: measured("scaling.json"),
+        restart: measured("restart.json"),
         memory: read(&recorded("memory.json")),
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -121,7 +124,8 @@ fn main() {
     let of_page = (tables::all(&results).into_iter())
         .chain(of_filters)
         .chain(latency::all(&results.latency))
-        .chain(scaling::all(&results.scaling));
+        .chain(scaling::all(&results.scaling))
+        .chain(restart::all(&results.restart));
     write(
         &docs.join("performance.md"),
         of_page.chain(results.peers.of_page()),

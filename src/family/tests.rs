@@ -1,12 +1,11 @@
 //! AOF rewrite of every family's values.
 
-use crate::server::aof::{Emit, rewrite};
+use crate::server::aof::{CHUNK_BYTES, Emit, rewrite};
 use crate::server::datatype::DataType;
 use roughly_dump::{Values, type_id};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
-use roughly_sketch::format::chunks::CHUNK_BYTES;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
@@ -114,10 +113,10 @@ fn rewritten_values_are_the_same_restored_or_in_chunks() {
 }
 
 #[test]
-fn values_above_64_mebibytes_are_rewritten_in_chunks_of_16() {
+fn values_above_64_mebibytes_are_rewritten_in_chunks_of_4() {
     for (width, command, commands) in [
         (15 << 20, "RESTORE", 1),
-        ((16 << 20) + 1, "CMS.LOADCHUNK", 6),
+        ((16 << 20) + 1, "CMS.LOADCHUNK", 18),
     ] {
         let sketch = CountMin::new(width, 1, CellSize::Four, Budget::UNLIMITED).expect("memory");
         let mut recorder = Recorder::default();

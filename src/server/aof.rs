@@ -4,9 +4,13 @@ use super::datatype::DataType;
 use super::fault;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
-use roughly_sketch::format::chunks::CHUNK_BYTES;
 use roughly_sketch::memory::OutOfMemory;
 use std::ffi::{CStr, c_longlong};
+
+/// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
+/// file. By default, jemalloc returns blocks above 8 MiB to the operating system when they are freed, so that each
+/// larger argument needs new pages.
+pub const CHUNK_BYTES: usize = 4 << 20;
 
 /// Writes commands for one key. The server has selected its database.
 #[derive(Debug)]

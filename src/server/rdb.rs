@@ -75,6 +75,16 @@ impl Source for RdbReader {
         self.checked(value)
     }
 
+    /// Checks for an error once, after the last value: after an error, the server returns zeros and keeps the error.
+    fn read_doubles(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
+        let load = api!(RedisModule_LoadDouble);
+        for value in values {
+            // SAFETY: as above.
+            *value = unsafe { load(self.io) };
+        }
+        self.checked(())
+    }
+
     /// Returns the server's buffer without copying it.
     fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
         let mut len = 0;

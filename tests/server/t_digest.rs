@@ -1,6 +1,7 @@
 //! t-digests on a real server: behavior that the recordings do not cover.
 
 mod merge;
+mod stored_size;
 
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};

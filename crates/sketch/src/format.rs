@@ -42,6 +42,17 @@ pub trait Source {
     /// As [`Source::read_unsigned`].
     fn read_double(&mut self) -> Result<f64, FormatError>;
 
+    /// The next values, all doubles: as many as the slice has elements.
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`]. The contents of the slice are then unspecified.
+    fn read_doubles(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
+        for value in values {
+            *value = self.read_double()?;
+        }
+        Ok(())
+    }
+
     /// The next value, a byte string.
     ///
     /// # Errors

@@ -175,7 +175,7 @@ fn an_aof_rewrite_keeps_small_and_large_sketches() {
     let before = view(&mut connection);
     assert!(server.rewrite_aof());
     let text = aof(&server);
-    assert_eq!(text.matches("CMS.LOADCHUNK").count(), 6);
+    assert_eq!(text.matches("CMS.LOADCHUNK").count(), 18);
     assert_eq!(text.matches("RESTORE").count(), 1);
     server.restart();
     let mut connection = server.resp2();

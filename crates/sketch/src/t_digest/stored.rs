@@ -20,6 +20,13 @@ pub(super) const PACKED_HEADER_BYTES: usize = 8 * Header::VALUES as usize;
 /// The tolerated relative error of the stored sum of the weights: other writers add up doubles.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
+/// Number of doubles that are read together.
+const BLOCK_VALUES: usize = 64;
+
+/// Maximum number of nodes for which memory is allocated before they are read: more than a
+/// digest of compression 100 has, so that its nodes need one allocation.
+const RESERVED_NODES: usize = 1_024;
+
 /// The values before the nodes.
 pub(super) struct Header {
     compression: f64,
@@ -132,22 +139,25 @@ pub(super) struct Checked {
 }
 
 impl Parts {
-    /// Reads the values. Memory grows with the values that are read.
+    /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
     pub(super) fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
         let header = Header::decode(source)?;
         let (_, nodes) = header.validate()?;
-        let mut centroids = Vec::new();
-        for _ in 0..nodes {
-            let mean = source.read_double()?;
-            try_push(&mut centroids, Centroid { mean, weight: 0 })?;
-        }
-        for centroid in &mut centroids {
-            let weight = source.read_double()?;
-            if !(weight >= 1.0 && weight <= i64::MAX as f64 && weight.fract() == 0.0) {
-                return Err(FormatError::Invalid("a weight is out of range"));
+        let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
+        let mut block = [0.0; BLOCK_VALUES];
+        while centroids.len() < nodes {
+            let means = &mut block[..BLOCK_VALUES.min(nodes - centroids.len())];
+            source.read_doubles(means)?;
+            for &mean in &*means {
+                try_push(&mut centroids, Centroid { mean, weight: 0 })?;
             }
-            // Exact except for 2^63, which becomes the largest double below it.
-            centroid.weight = stored_weight(weight as i64);
+        }
+        for centroids in centroids.chunks_mut(BLOCK_VALUES) {
+            let weights = &mut block[..centroids.len()];
+            source.read_doubles(weights)?;
+            for (centroid, &weight) in centroids.iter_mut().zip(&*weights) {
+                centroid.weight = integer_weight(weight)?;
+            }
         }
         Ok(Self { header, centroids })
     }
@@ -207,6 +217,18 @@ impl Checked {
         digest.compressions = self.compressions;
         digest.set_nodes(Layout::of(&self.centroids, 0, digest.capacity())?);
         Ok(digest)
+    }
+}
+
+/// The weight that a stored double stands for.
+fn integer_weight(stored: f64) -> Result<i64, FormatError> {
+    // The conversion saturates. A stored 2^63 becomes the largest double below it; larger values, fractions and nan change
+    // and are refused.
+    let weight = stored as i64;
+    if weight >= 1 && weight as f64 == stored {
+        Ok(stored_weight(weight))
+    } else {
+        Err(FormatError::Invalid("a weight is out of range"))
     }
 }
 
