@@ -4,7 +4,7 @@
 	valgrind asan tour bench bench-report lint docs test-docs command-pages \
 	build install uninstall dist deb test-packages test-reproducible fmt
 .DEFAULT_GOAL := help
-export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
+export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,8 +88,8 @@ build: ## build the release module, target/release/libroughly.so
 	cargo build --release --lib
 
 install: ## install the built module and its configuration under PREFIX (default /usr)
-	@scripts/stage.sh target/release/libroughly.so target/install
-	@target/install/install.sh
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+		scripts/stage.sh target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
 
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall

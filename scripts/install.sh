@@ -18,6 +18,7 @@
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the linker of the packages, under target/zig
 #   chroot   debootstrap, which creates the systems for testing packages
+#   lintian  lintian, which checks the Debian package
 #
 # Environment:
 #   ROUGHLY_SERVER  server program; if it is set, the need "server" installs nothing
@@ -223,9 +224,14 @@ need_chroot() {
         || install "debootstrap is missing" debootstrap
 }
 
+need_lintian() {
+    on_path lintian || install "lintian is missing" lintian
+}
+
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig | chroot)
+        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
+            | chroot | lintian)
             "need_$need"
             ;;
         *)
