@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs, uses and removes the release tarball and the Debian package on Debian systems that scripts/chroot.sh
-# creates, with the servers of those releases. Builds both packages first.
+# creates, with the servers of those releases. Builds both packages first, and checks with scripts/test-crates.sh that
+# the crates can be published.
 #
 #   scripts/test-packages.sh          builds the packages and tests them
 #   scripts/test-packages.sh built    tests the packages in target/dist
@@ -16,7 +17,10 @@ deb=target/dist/roughly_${version}_amd64.deb
 glibc=2.17
 
 scripts/install.sh build chroot lintian
-[ "${1:-}" = built ] || scripts/deb.sh
+if [ "${1:-}" != built ]; then
+    scripts/test-crates.sh
+    scripts/deb.sh
+fi
 if [ "$(id -u)" -ne 0 ]; then
     echo "test-packages: continuing with sudo, because chroot needs root" >&2
     exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-packages.sh" built
