@@ -2,7 +2,7 @@
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
 	valgrind asan tour bench bench-report lint docs test-docs command-pages \
-	build install uninstall dist deb test-packages test-reproducible fmt
+	build install uninstall dist deb test-packages test-image test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
@@ -102,6 +102,9 @@ deb: ## build the Debian package, target/dist/*.deb
 
 test-packages: ## install, use and remove the packages on Debian systems in chroots
 	@scripts/test-packages.sh
+
+test-image: ## build packaging/Dockerfile with Buildah and run the image, without an image registry
+	@scripts/test-image.sh
 
 test-reproducible: ## build the packaged module twice and compare the bytes
 	@scripts/test-reproducible.sh
