@@ -109,7 +109,7 @@ mapfile -t image_command < <(buildah inspect --type image --format '{{range .OCI
     | sed '/^$/d')
 start "${image_command[@]}"
 [ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD in the image"
-client INFO bf_version | grep -q "revision:$revision" || fail "the module in the image has another revision"
+grep -q "revision:$revision" <<< "$(client INFO bf_version)" || fail "the module in the image has another revision"
 stop_server
 rm -rf "$root/data"
 passed "the command of the image starts a server with the module"
@@ -131,7 +131,7 @@ mapfile -t compose_command < <(compose_value command)
 start "${compose_command[@]}"
 chroot "$root" sh -c "$health" || fail "the health check fails"
 [ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD with the command of compose.yaml"
-client CONFIG GET maxmemory | grep -qx 1073741824 || fail "maxmemory with the command of compose.yaml"
+grep -qx 1073741824 <<< "$(client CONFIG GET maxmemory)" || fail "maxmemory with the command of compose.yaml"
 stop_server
 if chroot "$root" sh -c "$health" 2> /dev/null; then
     fail "the health check succeeds without a server"
