@@ -2,9 +2,9 @@
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
 	valgrind asan tour bench bench-peers bench-report lint docs test-docs command-pages \
-	build install uninstall dist deb test-packages test-reproducible fmt
+	build install uninstall dist deb test-packages test-image test-reproducible fmt
 .DEFAULT_GOAL := help
-export PORT KILLS SEED MINUTES PREFIX DESTDIR SYSCONFDIR
+export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,8 +91,8 @@ build: ## build the release module, target/release/libroughly.so
 	cargo build --release --lib
 
 install: ## install the built module and its configuration under PREFIX (default /usr)
-	@scripts/stage.sh target/release/libroughly.so target/install
-	@target/install/install.sh
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+		scripts/stage.sh target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
 
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall
@@ -105,6 +105,9 @@ deb: ## build the Debian package, target/dist/*.deb
 
 test-packages: ## install, use and remove the packages on Debian systems in chroots
 	@scripts/test-packages.sh
+
+test-image: ## build packaging/Dockerfile with Buildah and run the image, without an image registry
+	@scripts/test-image.sh
 
 test-reproducible: ## build the packaged module twice and compare the bytes
 	@scripts/test-reproducible.sh

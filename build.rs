@@ -1,12 +1,15 @@
-//! Stamps the git revision into the module, for the load log line and INFO.
+//! Stamps the git revision into the module, for the load log line and INFO. The environment variable
+//! `ROUGHLY_REVISION` specifies it for builds without a repository.
 
 use std::process::Command;
 
 fn main() {
-    let revision = git(&["rev-parse", "--short=12", "HEAD"]);
+    let specified = std::env::var("ROUGHLY_REVISION").ok();
+    let revision = specified.or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
     let revision = revision.unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=ROUGHLY_REVISION={revision}");
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=ROUGHLY_REVISION");
     // Git knows where these are, in a work tree of its own too. A packaged source tree has none; a
     // missing path would rerun this at every build.
     for file in ["HEAD", "logs/HEAD"] {

@@ -6,17 +6,20 @@
 #   ./install.sh uninstall    removes
 #
 # Environment:
-#   PREFIX      directory of the module and the documentation (default /usr). The services of Debian's
+#   PREFIX      directory of LIBDIR and of share/doc/roughly, the documentation (default /usr)
+#   LIBDIR      directory of redis/modules/libroughly.so (default PREFIX/lib). The services of Debian's
 #               redis-server and valkey-server can load modules only from /usr/lib and /lib.
 #   SYSCONFDIR  directory of roughly/roughly.conf (default /etc). An existing file is not changed.
 #   DESTDIR     prepended to all paths, for building packages (default empty)
+#
+# To remove an installation, specify the same variables as for the installation.
 #
 # Exit status: 2 if the argument is unknown.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 prefix=${PREFIX:-/usr}
 etc=${DESTDIR:-}${SYSCONFDIR:-/etc}
-modules=$prefix/lib/redis/modules
+modules=${LIBDIR:-$prefix/lib}/redis/modules
 documents=${DESTDIR:-}$prefix/share/doc/roughly
 
 # Prints the configuration file of a new installation.
@@ -38,8 +41,13 @@ case ${1:-install} in
             chmod 644 "$etc/roughly/roughly.conf"
         fi
         install -d "$documents"
-        (cd "$here" && find . \( -path './docs/*' -o -name '*.md' -o -name 'LICENSE-*' \
-            -o -name THIRD-PARTY.txt \) -type f -exec install -D -m 644 {} "$documents/{}" \;)
+        # All other files are documents. Programs among them stay executable.
+        (cd "$here" && find . -type f ! -path ./libroughly.so ! -path ./roughly.conf ! -path ./install.sh \
+            ! -path ./SHA256SUMS | while IFS= read -r file; do
+            mode=644
+            [ ! -x "$file" ] || mode=755
+            install -D -m "$mode" "$file" "$documents/${file#./}"
+        done)
         echo "install: done. Add this line to the end of the server's configuration, then restart the server:"
         echo "    include ${SYSCONFDIR:-/etc}/roughly/roughly.conf"
         ;;

@@ -5,6 +5,9 @@
 # The package has no maintainer scripts: installing and removing it does not touch a server.
 #
 # Environment:
+#   DEBFULLNAME, DEBEMAIL
+#                      name and mail address of the maintainer, as for Debian's tools. By default the field
+#                      Maintainer has a name without an address, because the project has no mail address.
 #   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,27 +21,42 @@ DESTDIR=$PWD/$root "target/dist/roughly-$version-linux-x86_64/install.sh" > /dev
 # Debian's names for the license and the changelog.
 commit_time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
 {
+    printf 'Copyright 2026 the Roughly maintainers\n\n'
     printf 'Roughly is licensed under the MIT license or the Apache License 2.0, at your option.\n\n'
     cat LICENSE-MIT
     printf '\n%s\n%s\n' \
         "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems. The licenses" \
         "of the code that is linked into the module are in THIRD-PARTY.txt."
 } > "$documents/copyright"
-rm "$documents"/LICENSE-*
+# README.md links to both files.
+ln -sf copyright "$documents/LICENSE-MIT"
+ln -sf ../../common-licenses/Apache-2.0 "$documents/LICENSE-APACHE"
+maintainer=${DEBFULLNAME:-Roughly maintainers}
 {
     printf 'roughly (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$version"
-    printf ' -- Roughly <roughly@localhost>  %s\n' "$(date -u -R -d "@$commit_time")"
+    printf ' -- %s <%s>  %s\n' "$maintainer" "${DEBEMAIL:-}" "$(date -u -R -d "@$commit_time")"
 } | gzip -9n > "$documents/changelog.gz"
+if [ -n "${DEBEMAIL:-}" ]; then
+    maintainer+=" <$DEBEMAIL>"
+else
+    mkdir -p "$root/usr/share/lintian/overrides"
+    cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+# The project has no mail address.
+roughly: malformed-contact Maintainer *
+roughly: bogus-mail-host-in-debian-changelog *
+LINES
+fi
 mkdir "$root/DEBIAN"
 echo /etc/roughly/roughly.conf > "$root/DEBIAN/conffiles"
 cat > "$root/DEBIAN/control" << LINES
 Package: roughly
 Version: $version
 Architecture: amd64
-Maintainer: Roughly <roughly@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
 Depends: libc6 (>= 2.17)
-Recommends: redis-server (>= 5:7.0) | valkey-server
+Suggests: redis-server (>= 5:7.0) | valkey-server
+Enhances: redis-server, valkey-server
 Section: database
 Priority: optional
 Description: Bloom filters and other sketches for Redis and Valkey

@@ -49,9 +49,10 @@ download() {
 }
 
 # write_starter DIR ROLE NAME: creates DIR/ROLE, which starts DIR/root/usr/bin/NAME-ROLE with the loader and the
-# libraries under DIR/root.
+# libraries under DIR/root. Fails if the program needs a library that is not there: the loader would use the library
+# of this machine, or another machine would have none.
 write_starter() {
-    local dir=$1 role=$2 name=$3 loader directory libraries="" program
+    local dir=$1 role=$2 name=$3 loader directory libraries="" program foreign
     cd "$dir"
     # Regular files only: the packages' symbolic links are absolute and point to this machine's loader.
     loader=$(find root -type f -name 'ld-linux-*.so.*' | LC_ALL=C sort | head -n 1)
@@ -62,6 +63,12 @@ write_starter() {
     [ -n "$loader" ] && [ -n "$program" ] || return 1
     # In some releases redis-server is a symbolic link to redis-check-rdb, which is the same program.
     program=root/usr/bin/$(basename "$(readlink -f "$program")")
+    foreign=$("$loader" --library-path "${libraries//\$here/$dir}" --list "$program" \
+        | grep -E '=> (/|not found)' | grep -vF "=> $dir/" || true)
+    if [ -n "$foreign" ]; then
+        say "libraries of $name-$role that Debian's packages do not contain:" "$foreign"
+        return 1
+    fi
     cat > "$role" << STARTER
 #!/bin/sh
 here=\$(dirname "\$(readlink -f "\$0")")
@@ -79,8 +86,8 @@ fetch() {
     rm -rf "$dir"
     mkdir -p "$dir/root"
     download "$dir/apt" "$suite" "$package-server" "$package-tools" || return 1
-    # Unpack only the programs and their libraries.
-    for deb in "$dir"/apt/cache/archives/{"$package",lib}*.deb; do
+    # Unpack all packages, because not every package with a library is named lib*, for example zlib1g.
+    for deb in "$dir"/apt/cache/archives/*.deb; do
         dpkg -x "$deb" "$dir/root" || return 1
     done
     rm -rf "$dir/apt"

@@ -9,7 +9,7 @@
 #   server   redis-server or valkey-server with its command-line client
 #   source   the tools that unpack and build a Debian source package
 #   words    a word list for the tour
-#   lint     rustfmt and clippy, and cargo-deny and typos under target/lint
+#   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #   valgrind valgrind
 #   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
@@ -18,6 +18,8 @@
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the linker of the packages, under target/zig
 #   chroot   debootstrap, which creates the systems for testing packages
+#   lintian  lintian, which checks the Debian package
+#   image    Buildah, which builds container images, and docker-compose, which checks compose.yaml
 #
 # Environment:
 #   ROUGHLY_SERVER  server program; if it is set, the need "server" installs nothing
@@ -223,9 +225,19 @@ need_chroot() {
         || install "debootstrap is missing" debootstrap
 }
 
+need_lintian() {
+    on_path lintian || install "lintian is missing" lintian
+}
+
+need_image() {
+    on_path buildah || install "Buildah is missing" buildah
+    on_path docker-compose || install "docker-compose is missing" docker-compose
+}
+
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig | chroot)
+        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
+            | chroot | lintian | image)
             "need_$need"
             ;;
         *)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies the files of a release into DIRECTORY: the module, its configuration, the installer, licenses and
-# documents. Deletes DIRECTORY first.
+# Copies the files of a release into DIRECTORY: the module, its configuration, the installer, licenses, documents,
+# and the examples and programs that the documents name. Deletes DIRECTORY first.
 #
 #   scripts/stage.sh MODULE DIRECTORY
 #
@@ -16,5 +16,8 @@ fi
 rm -rf "$directory"
 mkdir -p "$directory"
 cp "$module" packaging/roughly.conf packaging/install.sh ./*.md LICENSE-* "$directory"
-cp -r docs "$directory/docs"
+# The same paths as in the repository, because the documents link to them. Running the examples creates the
+# directories that are left out.
+tar -c --exclude=node_modules --exclude=target --exclude=__pycache__ \
+    docs examples packaging/kubernetes packaging/monitoring scripts/copy-sketches | tar -x -C "$directory" --no-same-owner
 chmod -R u=rwX,go=rX "$directory"

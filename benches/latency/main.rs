@@ -247,7 +247,7 @@ fn defragmentation(plan: &Plan) -> Option<(Vec<Cell>, String)> {
         "10",
     ];
     let mut server = options()
-        .program(program.into())
+        .program(program)
         .arguments(&thresholds)
         .start();
     // Fragmentation is a part of the memory, so the other keys are small.

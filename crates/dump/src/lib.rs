@@ -1,23 +1,4 @@
-//! DUMP payloads of module values, in the format that DUMP writes and RESTORE reads on Redis and Valkey.
-//!
-//! A payload consists of the byte 7 (module value), the 64-bit type id as a length, the values, opcode 0, and a footer.
-//! Each value follows an opcode. The footer is the RDB version (two bytes) and the CRC64 of all preceding bytes. A length
-//! has 6, 14, 32 or 64 bits, as in RDB files.
-//!
-//! [`Writer`] builds a payload value by value. [`Values`] holds the values of a payload in memory.
-//!
-//! ```
-//! use roughly_dump::{Value, Values, Writer, type_id};
-//!
-//! let id = type_id(b"TDIS-TYPE", 0);
-//! let mut writer = Writer::new(id);
-//! writer.write_unsigned(7);
-//! writer.write_bytes(b"seven");
-//! let (read_id, values) = Values::from_dump(&writer.finish())?;
-//! assert_eq!(read_id, id);
-//! assert_eq!(values.values, [Value::Integer(7), Value::Bytes(b"seven".to_vec())]);
-//! # Ok::<(), roughly_dump::Error>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 use crc::{CRC_64_REDIS, Crc, Table};
 use std::collections::{TryReserveError, VecDeque};

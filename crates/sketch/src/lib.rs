@@ -1,5 +1,6 @@
-//! Bloom and cuckoo filters, count-min sketch, top-k and t-digest with the stored formats of RedisBloom, and Bloom filters
-//! with those of valkey-bloom.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
 //!
 //! | module | structure | server type |
 //! |---|---|---|
@@ -15,38 +16,9 @@
 //! | [`top_k`] | [`top_k::TopKWindow`]: the most frequent items of a window | `tk-window` |
 //! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |
 //!
-//! The module Roughly wraps these types for Redis and Valkey. The crate itself has no server, no I/O and no clock, so a
-//! program can read a value that a server stores, and query it locally with the results that the server would return.
 //! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
 //! `spec: bloom.md` and similar citations refer to a specification of the formats that is not published; see
 //! docs/architecture.md in the repository.
-//!
-//! # Example
-//!
-//! `BF.SCANDUMP key 0` replies with a header, and calls with the following iterators reply with chunks. A filter that
-//! is loaded from them can be queried without a server:
-//!
-//! ```
-//! use roughly_sketch::bloom::Chain;
-//! use roughly_sketch::memory::Budget;
-//! use roughly_sketch::stored::Stored;
-//!
-//! // BF.RESERVE fruit 0.01 10, BF.MADD fruit apple banana, BF.SCANDUMP fruit 0, BF.SCANDUMP fruit 1
-//! let header = b"\x02\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\x02\0\0\0\x10\0\0\0\0\0\0\0\x80\0\0\0\0\0\0\0\
-//!     \x02\0\0\0\0\0\0\0{\x14\xaeG\xe1zt?\xe9\x86/\xb25\x0e&@\x08\0\0\0\x0a\0\0\0\0\0\0\0\0";
-//! let chunks: [(i64, &[u8]); 1] = [(17, b"\x02\x12\0\x0a\x02\x04\x02\x02\0\x01\x82\0@\x02\0 ")];
-//!
-//! let mut fruit = Chain::from_header(header, Budget::UNLIMITED)?;
-//! for (iterator, chunk) in chunks {
-//!     fruit.load_chunk(iterator, chunk)?;
-//! }
-//! let contains = |item: &[u8]| fruit.contains(fruit.hash(item));
-//! assert!(contains(b"apple") && contains(b"banana"));
-//! assert!(!contains(b"cherry"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! The crate `roughly-dump` reads DUMP payloads; [`stored::Stored::load`] takes its values.
 //!
 //! # Features of all structures
 //!

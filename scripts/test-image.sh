@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Builds packaging/Dockerfile with Buildah, and runs the server of the image with the command and the health check of
+# packaging/compose.yaml. Takes no arguments.
+#
+# The test uses no image registry. Two local images replace the base images: Debian bookworm with this machine's Rust,
+# and Debian trixie with its Valkey, from the systems that scripts/chroot.sh creates. Therefore the entry point of the
+# server's image is not tested.
+#
+# Needs root: for other users the script continues with sudo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "$(id -u)" -ne 0 ]; then
+    scripts/install.sh build lint chroot image
+    echo "test-image: continuing with sudo, because chroot needs root" >&2
+    exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-image.sh"
+fi
+scripts/install.sh build lint chroot image
+store=$PWD/target/image
+mkdir -p "$store/tmp"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")
+server=""
+buildah() {
+    # Buildah keeps cache mounts below TMPDIR.
+    TMPDIR=$store/tmp command buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"
+}
+stop_server() {
+    [ -z "$server" ] || kill "$server" 2> /dev/null || true
+    [ -z "$server" ] || wait "$server" 2> /dev/null || true
+    server=""
+}
+trap 'stop_server; buildah rm -a > /dev/null 2>&1 || true; rm -rf "$dir"' EXIT
+
+fail() {
+    echo "test-image: FAILED: $*" >&2
+    exit 1
+}
+passed() {
+    echo "test-image: $*"
+}
+
+# base_image NAME SYSTEM [PACKAGE...]: creates the image localhost/NAME from a copy of the directory SYSTEM and Debian
+# packages.
+base_image() {
+    local name=$1 system=$2 container root
+    shift 2
+    container=$(buildah from scratch)
+    root=$(buildah mount "$container")
+    cp -a "$system/." "$root"
+    if [ $# -gt 0 ]; then
+        cp /etc/resolv.conf "$root/etc"
+        chroot "$root" apt-get update -qq
+        chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+            > "$dir/apt" 2>&1 || fail "$(< "$dir/apt")"
+    fi
+    buildah umount "$container" > /dev/null
+    # The mount point of Rust, which only the build uses.
+    buildah config --env PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin --env CARGO_HOME=/usr/local/cargo "$container"
+    buildah commit --quiet "$container" "localhost/$name" > /dev/null
+    buildah rm "$container" > /dev/null
+}
+
+docker-compose -f packaging/compose.yaml config --quiet || fail "packaging/compose.yaml"
+passed "docker-compose accepts compose.yaml"
+
+if ! buildah inspect --type image localhost/rust > /dev/null 2>&1; then
+    # The packages of Debian in the image of Rust that the build needs.
+    base_image rust "$(scripts/chroot.sh bookworm redis-server)" gcc libc6-dev ca-certificates
+fi
+base_image server "$(scripts/chroot.sh trixie valkey-server)"
+
+# The context must not depend on other files of the clone.
+revision=0123456789ab
+rust=$(rustc --print sysroot)
+buildah bud --isolation chroot --network host --layers=false --pull-never \
+    --volume "$rust:/opt/rust:ro" \
+    --volume /etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt:ro \
+    --build-arg RUST_IMAGE=localhost/rust --build-arg SERVER_IMAGE=localhost/server \
+    --build-arg "REVISION=$revision" -f packaging/Dockerfile -t roughly . > "$dir/build" 2>&1 \
+    || fail "the build: $(tail -n 20 "$dir/build")"
+passed "Buildah builds the image"
+
+container=$(buildah from roughly)
+root=$(buildah mount "$container")
+for file in LICENSE-MIT LICENSE-APACHE THIRD-PARTY.txt; do
+    [ -s "$root/usr/share/doc/roughly/$file" ] || fail "the image has no $file"
+done
+grep -q '^redis-module ' "$root/usr/share/doc/roughly/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
+
+# start ARGUMENT...: starts a server in the image, as the user of the server, with a socket instead of a port.
+start() {
+    local attempt
+    install -d -o 999 -g 999 "$root/data"
+    chroot "$root" setpriv --reuid 999 --regid 999 --clear-groups "$@" --port 0 --unixsocket /data/socket --dir /data \
+        > "$dir/log" 2>&1 &
+    server=$!
+    for attempt in {1..100}; do
+        client PING > /dev/null 2>&1 && return
+        kill -0 "$server" 2> /dev/null || break
+        sleep 0.1
+    done
+    fail "the server does not start after $attempt attempts: $(< "$dir/log")"
+}
+client() {
+    chroot "$root" valkey-cli -e -s /data/socket "$@"
+}
+
+mapfile -t image_command < <(buildah inspect --type image --format '{{range .OCIv1.Config.Cmd}}{{println .}}{{end}}' roughly \
+    | sed '/^$/d')
+start "${image_command[@]}"
+[ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD in the image"
+grep -q "revision:$revision" <<< "$(client INFO bf_version)" || fail "the module in the image has another revision"
+stop_server
+rm -rf "$root/data"
+passed "the command of the image starts a server with the module"
+
+# Prints a value of compose.yaml: one line per element of a list.
+compose_value() {
+    target/lint/bin/python -c '
+import sys, yaml
+value = yaml.safe_load(open("packaging/compose.yaml"))["services"]["roughly"]
+for name in sys.argv[1:]:
+    value = value[name]
+print("\n".join(map(str, value)))
+' "$@"
+}
+# The server of the image has a socket instead of a port.
+health=$(compose_value healthcheck test | sed -n '2s|valkey-cli|valkey-cli -s /data/socket|p')
+[ -n "$health" ] || fail "the health check of compose.yaml has no valkey-cli"
+mapfile -t compose_command < <(compose_value command)
+start "${compose_command[@]}"
+chroot "$root" sh -c "$health" || fail "the health check fails"
+[ "$(client BF.ADD key item)" = 1 ] || fail "BF.ADD with the command of compose.yaml"
+grep -qx 1073741824 <<< "$(client CONFIG GET maxmemory)" || fail "maxmemory with the command of compose.yaml"
+stop_server
+if chroot "$root" sh -c "$health" 2> /dev/null; then
+    fail "the health check succeeds without a server"
+fi
+start "${compose_command[@]}"
+[ "$(client BF.EXISTS key item)" = 1 ] || fail "the key is missing after a restart"
+stop_server
+passed "the command and the health check of compose.yaml work; data survive a restart"
