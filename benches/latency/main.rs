@@ -246,10 +246,7 @@ fn defragmentation(plan: &Plan) -> Option<(Vec<Cell>, String)> {
         "--active-defrag-cycle-min",
         "10",
     ];
-    let mut server = options()
-        .program(program)
-        .arguments(&thresholds)
-        .start();
+    let mut server = options().program(program).arguments(&thresholds).start();
     // Fragmentation is a part of the memory, so the other keys are small.
     create_keys(&server, 16);
     let saturation = Saturation::measure(&server, plan);

@@ -29,7 +29,7 @@ const ARGUMENTS: [&str; 12] = [
 /// Interval between two looks for the end of a child process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Fewest and most rounds.
-const ROUNDS: (usize, usize) = (3, 7);
+const ROUNDS: (usize, usize) = (2, 4);
 
 /// An operation on all keys of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,6 +35,12 @@ fn natural_size(layout: Layout) -> usize {
 /// Bytes of the last block that the server's allocator refused; 0 if there is none.
 static REFUSED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether the server's allocator refused a block since the last call of [`take_refused_bytes`].
+#[inline]
+pub(super) fn has_refused() -> bool {
+    REFUSED_BYTES.load(Ordering::Relaxed) != 0
+}
+
 /// Bytes of the last block that the server's allocator refused since the last call of this function, if any.
 pub(super) fn take_refused_bytes() -> Option<usize> {
     let bytes = REFUSED_BYTES.load(Ordering::Relaxed);

@@ -79,6 +79,12 @@ impl<'a> Call<'a> {
         self.open_array_len.take()
     }
 
+    /// Whether all replies are written and no advance is left to be signaled.
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        self.pending_replies == 0 && self.open_array_len.is_none() && !self.pending_advance
+    }
+
     /// Replies with `error` for each reply that the handler did not write.
     pub(super) fn finish_replies(&mut self, error: &CStr) {
         self.end_array();

@@ -82,6 +82,17 @@ where
     let mut call = unsafe { Call::new(ctx, argv, argc) };
     allocator::take_refused_bytes();
     let result = guarded("a command", || run(&mut call));
+    let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
+    if !is_done || allocator::has_refused() {
+        complete(&mut call, result);
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+/// Does what is left after a handler: logs refused memory, signals an advance, and writes the missing replies. `None` is a
+/// panic.
+#[cold]
+fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
     if let Some(bytes) = allocator::take_refused_bytes() {
         call.report_refusal(MemoryRefusal::Allocator, || {
             format!("the allocator has no {bytes} bytes for it")
@@ -92,8 +103,8 @@ where
         Some(Ok(())) => {}
         Some(Err(Error::WrongArity)) => {
             call.count_reply(0);
-            // SAFETY: as above.
-            unsafe { api!(RedisModule_WrongArity)(ctx) };
+            // SAFETY: the context is the running command's.
+            unsafe { api!(RedisModule_WrongArity)(call.ctx()) };
         }
         Some(Err(Error::WrongType)) => call.reply_error(WRONG_TYPE),
         Some(Err(Error::Text(text))) => call.reply_error(text),
@@ -105,7 +116,6 @@ where
         None => {}
     }
     call.finish_replies(INTERNAL_ERROR);
-    raw::REDISMODULE_OK as c_int
 }
 
 unsafe extern "C" fn merge_shim<H>(

@@ -22,7 +22,7 @@ fn exists_in<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Erro
 }
 
 /// The filter of the key. RedisBloom treats a key of another type like a missing key, valkey-bloom replies with an error.
-#[inline]
+#[inline(always)]
 fn filter_of<T: Sketch>(key: &ReadKey<T>) -> Result<Option<&T>, Error> {
     match replies_are_valkey() {
         true => key.get().optional(),
