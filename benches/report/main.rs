@@ -36,7 +36,8 @@ struct Results {
     instructions: Value,
     windows: Value,
     window_filters: Value,
-    latency: Value,
+    /// `None` if no complete measurement was recorded.
+    latency: Option<Value>,
     scaling: Value,
     restart: Value,
     /// Comparisons with RedisBloom and with valkey-bloom.
@@ -86,6 +87,18 @@ fn comparison(name: &str, baseline: &str) -> Comparison {
     Comparison::new(results, compared(baseline))
 }
 
+/// As [`measured`]; `None` if there are no results.
+fn measured_if_any(name: &str) -> Option<Value> {
+    let files = [
+        record::directory().join(name),
+        recorded("measured").join(name),
+    ];
+    files
+        .iter()
+        .any(|file| file.exists())
+        .then(|| measured(name))
+}
+
 /// Replaces the text between the markers with this name.
 fn replace(document: &str, name: &str, text: &str) -> String {
     let begin = format!("<!-- begin: {name} -->\n");
@@ -113,7 +126,7 @@ fn main() {
             comparison("redisbloom", "baseline"),
             comparison("valkey-bloom", "baseline-valkey"),
         ),
-        latency: measured("latency.json"),
+        latency: measured_if_any("latency.json"),
         scaling: measured("scaling.json"),
         restart: measured("restart.json"),
         memory: read(&recorded("memory.json")),
@@ -123,7 +136,7 @@ fn main() {
     let of_filters = window_filters::all(&results.window_filters);
     let of_page = (tables::all(&results).into_iter())
         .chain(of_filters)
-        .chain(latency::all(&results.latency))
+        .chain(results.latency.iter().flat_map(latency::all))
         .chain(scaling::all(&results.scaling))
         .chain(restart::all(&results.restart));
     write(

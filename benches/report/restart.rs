@@ -19,7 +19,15 @@ fn operation<'a>(operations: &'a Value, name: &Value) -> &'a Value {
         .unwrap_or_else(|| panic!("no operation {name}"))
 }
 
-/// Seconds with three significant digits; `~` if the two fastest rounds differ by more than 3 %.
+/// `~` if the two fastest rounds differ by more than 3 %. Nothing if the results do not contain whether they agree.
+fn mark(operation: &Value) -> &'static str {
+    match operation["seconds"]["agree"].as_bool() {
+        Some(false) => "~",
+        Some(true) | None => "",
+    }
+}
+
+/// Seconds with three significant digits, and [`mark`].
 fn seconds(operation: &Value) -> String {
     let seconds = number(&operation["seconds"]["fastest"]);
     let digits = match seconds {
@@ -27,8 +35,7 @@ fn seconds(operation: &Value) -> String {
         1.0.. => 2,
         _ => 3,
     };
-    let agree = operation["seconds"]["agree"] == true;
-    format!("{}{seconds:.digits$}", if agree { "" } else { "~" })
+    format!("{}{seconds:.digits$}", mark(operation))
 }
 
 fn mebibytes(bytes: f64) -> String {
@@ -74,24 +81,27 @@ fn restart(sets: &Value) -> String {
     peaks(&mut tables, "replica_peak_bytes");
     let _ = write!(tables, "\n{}", head("sizes"));
     for (name, size) in SIZES {
-        let cells: String = items(sets).map(|set| format!(" {} |", size(set))).collect();
-        let _ = writeln!(tables, "| {name} |{cells}");
+        if let Some(sizes) = items(sets).map(size).collect::<Option<Vec<_>>>() {
+            let _ = writeln!(tables, "| {name} | {} |", sizes.join(" | "));
+        }
     }
     tables
 }
 
 /// A row of the table of sizes: its name, and its cell for a data set.
-type Size = (&'static str, fn(&Value) -> String);
+type Size = (&'static str, fn(&Value) -> Option<String>);
 
 const SIZES: [Size; 4] = [
-    ("keys", |set| grouped(number(&set["keys"]))),
-    ("RDB file, MiB", |set| mebibytes(number(&set["rdb_bytes"]))),
+    ("keys", |set| set["keys"].as_f64().map(grouped)),
+    ("RDB file, MiB", |set| {
+        set["rdb_bytes"].as_f64().map(mebibytes)
+    }),
     ("append-only file, MiB", |set| {
         let rewrite = operation(&set["operations"], &Value::from("BGREWRITEAOF"));
-        mebibytes(number(&rewrite["file_bytes"]))
+        rewrite["file_bytes"].as_f64().map(mebibytes)
     }),
     ("plain strings", |set| {
-        grouped(number(&set["strings"]["keys"]))
+        set["strings"]["keys"].as_f64().map(grouped)
     }),
 ];
 
@@ -128,9 +138,8 @@ fn digests(rows: &Value) -> String {
             .flat_map(|row| {
                 let keys = number(&row["keys"]);
                 let micros = |operation: &Value| {
-                    let agree = operation["seconds"]["agree"] == true;
                     let micros = number(&operation["seconds"]["fastest"]) * 1e6 / keys;
-                    format!("{}{micros:.2}", if agree { "" } else { "~" })
+                    format!("{}{micros:.2}", mark(operation))
                 };
                 let [save, load] = &row["operations"].as_array().expect("an array")[..] else {
                     panic!("expected a save and a load");

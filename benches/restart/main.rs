@@ -89,7 +89,7 @@ fn comparison(set: &DataSet, is_quick: bool) -> Value {
 
 /// Measures how many bytes and how much time t-digests take in an RDB file, as `TDIGEST.ADD` leaves them and after
 /// `TDIGEST.MERGE key 1 key OVERRIDE`.
-fn digests(samples: usize, is_merged: bool, is_quick: bool) -> Value {
+fn digest(samples: usize, is_merged: bool, is_quick: bool) -> Value {
     let set = DataSet::digests(samples, is_merged, is_quick);
     println!("{}, {} keys", set.name, set.keys);
     let operations = [Operation::BackgroundSave, Operation::LoadRdb];
@@ -107,22 +107,29 @@ fn main() {
     let load_before = record::load_average();
     let selection = Selection::from_arguments();
     let is_quick = selection.is_quick;
-    let sets = data::compared(is_quick);
-    let sets: Vec<Value> = (sets.iter())
-        .filter(|set| selection.selects(set.name))
-        .map(|set| comparison(set, is_quick))
-        .collect();
-    let digests: Vec<Value> = SAMPLES
-        .into_iter()
-        .flat_map(|samples| [(samples, false), (samples, true)])
-        .filter(|_| selection.selects("t-digest-rdb"))
-        .map(|(samples, is_merged)| digests(samples, is_merged, is_quick))
-        .collect();
-    let results = json!({
-        "server": operations::server_version(),
-        "is_quick": is_quick,
-        "data_sets": sets,
-        "t_digests": digests,
-    });
-    record::write(selection.file(), results, load_before);
+    let (mut sets, mut digests) = (Vec::new(), Vec::new());
+    // After each data set, so that an interrupted run keeps its results.
+    let write = |sets: &[Value], digests: &[Value]| {
+        let results = json!({
+            "server": operations::server_version(),
+            "is_quick": is_quick,
+            "data_sets": sets,
+            "t_digests": digests,
+        });
+        record::write(selection.file(), results, load_before);
+    };
+    for set in data::compared(is_quick) {
+        if selection.selects(set.name) {
+            sets.push(comparison(&set, is_quick));
+            write(&sets, &digests);
+        }
+    }
+    if selection.selects("t-digest-rdb") {
+        for samples in SAMPLES {
+            for is_merged in [false, true] {
+                digests.push(digest(samples, is_merged, is_quick));
+            }
+            write(&sets, &digests);
+        }
+    }
 }
