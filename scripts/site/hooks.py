@@ -108,3 +108,12 @@ def on_page_markdown(markdown, page, config, files):
             line = "```" + FENCES[line[3:]]
         lines.append(line)
     return "\n".join(lines)
+
+
+def on_page_content(html, page, config, files):
+    """Ranks the page on performance low in searches, and excludes its tables. Otherwise, its many short headings about
+    filters and its numbers would displace other pages."""
+    if page.file.src_uri == "performance.md":
+        page.meta["search"] = {"boost": 0.2}
+        html = html.replace("<table>", "<table data-search-exclude>")
+    return html
