@@ -35,10 +35,8 @@ const fn case(name: &'static str, label: &'static str, kind: Kind) -> Case {
 
 const fn selected(name: &'static str, label: &'static str, kind: Kind) -> Case {
     Case {
-        name,
-        label,
-        kind,
         is_selected: true,
+        ..case(name, label, kind)
     }
 }
 

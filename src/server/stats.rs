@@ -31,8 +31,8 @@ pub enum ExtraCounter {
 }
 
 /// Adds to a counter that only commands change. They run on one thread at a time, so a load and a store are sufficient.
-/// An atomic addition would also wait until the writes before it have left the processor, which takes the time of a cache
-/// miss after a write to a large filter.
+/// On x86-64, an atomic addition is a locked instruction, which waits until the writes before it are visible to other
+/// processors.
 ///
 /// 63 bits are sufficient: a billion counts per second would take 292 years.
 #[inline]

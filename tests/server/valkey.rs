@@ -22,7 +22,7 @@ fn with_random_seeds() -> Options {
 }
 
 /// [`with_random_seeds`], but new keys have the fixed seed, so that their false positives are the same in each run. Small
-/// filters have many more of them than the error rate: two hashes determine all bits of an item.
+/// filters have many more of them than the error rate: two hashes determine all bits of each item.
 fn replacement() -> Options {
     with_random_seeds().module_arguments(&["bloom-use-random-seed", "no"])
 }

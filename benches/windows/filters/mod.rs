@@ -89,7 +89,7 @@ fn contains(filter: &WindowSet, number: u64) -> bool {
     filter.contains(&item(number), filter.timeline().newest())
 }
 
-/// An item number that no benchmark adds.
+/// Numbers that no benchmark adds.
 fn absent(number: u64) -> u64 {
     number | 1 << 50
 }

@@ -211,13 +211,13 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
     });
 }
 
-/// The numbers of the cells of an item in all rows, which can be visited several times.
+/// The cell numbers of one item in all rows, which can be visited several times.
 pub(super) trait Places {
     /// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows.
     fn for_each_group(&self, visit: impl FnMut(&[usize]));
 }
 
-/// The places of an item of a batch.
+/// The cell numbers of one item of a batch.
 struct Located<'a>(&'a [usize]);
 
 impl Places for Located<'_> {
@@ -227,7 +227,7 @@ impl Places for Located<'_> {
     }
 }
 
-/// The places of an item, which is hashed for each visit.
+/// The cell numbers of one item, which is hashed for each visit.
 struct Hashed<'a> {
     rows: Rows,
     item: &'a [u8],
@@ -364,7 +364,7 @@ fn for_each_group(rows: Rows, item: &[u8], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// The places of an item from `first_row` on, with wide vectors.
+/// The cell numbers of `item` from `first_row` on, computed with wide vectors.
 fn wide_places<const L: usize, const G: usize>(
     rows: Rows,
     item: &[u8],
