@@ -5,8 +5,9 @@
 //! The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH). Active defragmentation is
 //! measured on target/servers/redis-defrag/server (`scripts/build-defrag-server.sh`), and left out if it does not exist.
 //!
-//! The benchmark first measures the saturation of each command: the commands per second of a closed loop, the fastest of the
-//! rounds. Then it sends commands at 50 % and 90 % of this rate (see [`client`]).
+//! Right before each measurement, the benchmark measures the saturation: the commands per second of a closed loop, the median of
+//! several short windows. Then it sends commands at 50 % or 90 % of this rate (see [`client`]). Other work on the machine thus changes
+//! both, and does not turn a load of 90 % into one that the server cannot serve.
 
 #[path = "../record/mod.rs"]
 mod record;
@@ -34,12 +35,16 @@ use events::{Event, Trigger};
 use hdrhistogram::Histogram;
 use observer::{Counters, Observer};
 use pause::Pause;
-use rounds::{Rounds, until_agreement};
+use rounds::Rounds;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::server::{Options, Server};
 
+/// Number of windows in which saturation is measured; odd.
+const WINDOWS: usize = 9;
+/// Time of each of them.
+const WINDOW: Duration = Duration::from_millis(80);
 /// The loads, in percent of saturation.
 const LOADS: [u32; 2] = [50, 90];
 /// The server that supports active defragmentation.
@@ -60,6 +65,8 @@ struct Cell {
     command: Command,
     event: Event,
     load: u32,
+    /// Saturation before each round.
+    saturation: Vec<Saturation>,
     histogram: Histogram<u64>,
     /// p99 of each round, in ns.
     p99: Rounds,
@@ -72,6 +79,7 @@ impl Cell {
             command,
             event,
             load,
+            saturation: Vec::new(),
             histogram: client::histogram(),
             p99: Rounds::default(),
             pause: None,
@@ -84,6 +92,7 @@ impl Cell {
             "command": self.command.name,
             "event": self.event.name(),
             "load": self.load,
+            "saturation": self.saturation.iter().map(Saturation::to_json).collect::<Vec<_>>(),
             "commands": self.histogram.len(),
             "p50_us": us(0.5),
             "p99_us": us(0.99),
@@ -95,50 +104,44 @@ impl Cell {
     }
 }
 
-/// Commands per second of a closed loop, for each command.
+/// A closed loop.
 struct Saturation {
-    /// In the order of the plan.
-    per_second: Vec<f64>,
-    results: Vec<Value>,
+    /// Commands per second.
+    per_second: f64,
+    /// The part of the time in which the main thread of the server ran.
+    server_share: f64,
 }
 
 impl Saturation {
-    fn measure(server: &Server, plan: &Plan) -> Self {
+    fn measure(server: &Server, command: &Command, seed: u64) -> Self {
         let mut client = Client::connect(server.port());
-        let (mut per_second, mut results) = (Vec::new(), Vec::new());
-        for command in &plan.commands {
-            let mut request = command.request(1);
-            let before = (Instant::now(), Counters::of(server.pid()));
-            let ns = until_agreement(plan.rounds, 2 * plan.rounds, || {
-                1e9 / client.closed_loop(&mut request, plan.time)
-            });
-            let running = Counters::of(server.pid()).running_ns - before.1.running_ns;
-            let server_share = running as f64 / before.0.elapsed().as_nanos() as f64;
-            let rate = 1e9 / ns.fastest();
-            println!("{:<18} {rate:>9.0} commands per second", command.name);
-            per_second.push(rate);
-            results.push(json!({
-                "command": command.name,
-                "per_second": rate,
-                "server_cpu_share": server_share,
-                "ns_of_rounds": ns.to_json(),
-            }));
-        }
+        let mut request = command.request(seed);
+        let before = (Instant::now(), Counters::of(server.pid()));
+        let mut rates = [0.0; WINDOWS];
+        rates.fill_with(|| client.closed_loop(&mut request, WINDOW));
+        let running = Counters::of(server.pid()).running_ns - before.1.running_ns;
+        rates.sort_by(f64::total_cmp);
         Self {
-            per_second,
-            results,
+            per_second: rates[WINDOWS / 2],
+            server_share: running as f64 / before.0.elapsed().as_nanos() as f64,
         }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"per_second": self.per_second, "server_cpu_share": self.server_share})
     }
 }
 
 /// Measures one round of a cell.
-fn measure(server: &Server, cell: &mut Cell, per_second: f64, time: Duration) {
+fn measure(server: &Server, cell: &mut Cell, time: Duration) {
     let mut connection = server.resp2();
     let time = cell.event.time(time);
-    let rate = per_second * f64::from(cell.load) / 100.0;
-    let expected = (rate * time.as_secs_f64()) as u64;
     // Each measurement uses other items, so that it also adds new ones.
     let seed = cell.histogram.len() + u64::from(cell.load);
+    let saturation = Saturation::measure(server, &cell.command, !seed);
+    let rate = saturation.per_second * f64::from(cell.load) / 100.0;
+    cell.saturation.push(saturation);
+    let expected = (rate * time.as_secs_f64()) as u64;
     let mut request = events::prepare(cell.event, &cell.command, &mut connection, expected, seed);
     call(&mut connection, "SLOWLOG RESET");
     call(&mut connection, "LATENCY RESET");
@@ -179,29 +182,26 @@ fn measure(server: &Server, cell: &mut Cell, per_second: f64, time: Duration) {
 }
 
 /// Measures all commands during these events.
-fn measure_all(
-    server: &mut Server,
-    plan: &Plan,
-    events: &[Event],
-    saturation: &Saturation,
-) -> Vec<Cell> {
-    let mut cells: Vec<(Cell, f64)> = Vec::new();
+fn measure_all(server: &mut Server, plan: &Plan, events: &[Event]) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
     for &event in events {
-        for (command, per_second) in plan.commands.iter().zip(&saturation.per_second) {
-            for load in LOADS.into_iter().filter(|_| event.applies_to(command)) {
-                cells.push((Cell::new(*command, event, load), *per_second));
-            }
+        for command in plan
+            .commands
+            .iter()
+            .filter(|&command| event.applies_to(command))
+        {
+            cells.extend(LOADS.map(|load| Cell::new(*command, event, load)));
         }
     }
     for _ in 0..plan.rounds {
         for &event in events {
             set_aof(server, event == Event::Rewrite);
-            for (cell, per_second) in cells.iter_mut().filter(|(cell, _)| cell.event == event) {
-                measure(server, cell, *per_second, plan.time);
+            for cell in cells.iter_mut().filter(|cell| cell.event == event) {
+                measure(server, cell, plan.time);
             }
         }
     }
-    cells.into_iter().map(|(cell, _)| cell).collect()
+    cells
 }
 
 /// Turns the append-only file on or off.
@@ -249,8 +249,7 @@ fn defragmentation(plan: &Plan) -> Option<(Vec<Cell>, String)> {
     let mut server = options().program(program).arguments(&thresholds).start();
     // Fragmentation is a part of the memory, so the other keys are small.
     create_keys(&server, 16);
-    let saturation = Saturation::measure(&server, plan);
-    let cells = measure_all(&mut server, plan, &[Event::Defragmentation], &saturation);
+    let cells = measure_all(&mut server, plan, &[Event::Defragmentation]);
     Some((cells, version(&server)))
 }
 
@@ -281,9 +280,8 @@ fn main() {
     let mut server = options().start();
     create_keys(&server, 1);
     let resident = server.resident_bytes();
-    let saturation = Saturation::measure(&server, &plan);
     let events = [Event::None, Event::Save, Event::Rewrite, Event::Growth];
-    let mut cells = measure_all(&mut server, &plan, &events, &saturation);
+    let mut cells = measure_all(&mut server, &plan, &events);
     let version = version(&server);
     drop(server);
     let defragmented = defragmentation(&Plan { rounds: 1, ..plan });
@@ -295,7 +293,6 @@ fn main() {
         "resident_bytes": resident,
         "connections": CONNECTIONS,
         "rounds": plan.rounds,
-        "saturation": saturation.results,
         "cells": cells.iter().map(Cell::to_json).collect::<Vec<_>>(),
     });
     let name = match is_quick {

@@ -8,11 +8,13 @@
 //! | `VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | peers-valkey-bloom.json |
 //! | `BASELINE` | another build of Roughly | both | peers-baseline.json, peers-baseline-valkey.json |
 //!
-//! Each round of a case measures every module on a new server. The order alternates: A B, B A, A B, … The rounds of a case are
-//! repeated until two rounds of each module agree (benches/rounds). The result of a module is its fastest round. The spread of the
-//! ratio is the smallest and the largest ratio of two modules within one round.
+//! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other. Other
+//! work on the machine slows down neighboring bursts similarly, so the ratio of two modules is the median of the ratios within each
+//! burst; its spread is the two quartiles. A server that fills its memory first gets other pages than the next, which changes the
+//! times of large filters by a few percent. So passes come in pairs, of which the second starts the servers in reverse order. Pairs
+//! are repeated until the medians of two successive ones agree (benches/rounds). The time of a module is that of its fastest pass.
 //!
-//! Arguments select the cases whose names contain one of them; `--quick` runs one short round. Both write files with the
+//! Arguments select the cases whose names contain one of them; `--quick` runs one pair of short passes. Both write files with the
 //! suffix `-part`, which `make bench-report` does not read.
 
 #[path = "../server/cpu.rs"]
@@ -33,61 +35,89 @@ mod cases;
 mod modules;
 
 use cases::Case;
-use load::Load;
 use modules::Group;
-use rounds::Rounds;
+use rounds::AGREEMENT;
 use serde_json::{Map, Value, json};
 
-/// Minimum number of rounds: even, so that each module is first equally often.
-const MIN_ROUNDS: usize = 4;
-/// Maximum number of rounds, if those of a module do not agree.
-const MAX_ROUNDS: usize = 12;
+/// Number of parts of a load. The servers change after each part. Even, so that each module is first equally often.
+const BURSTS: usize = 40;
+/// Maximum number of pairs of passes, if no two successive pairs agree.
+const MAX_PAIRS: usize = 4;
 
-/// Times of one case: the rounds of each module, in the order of the rounds.
-type Times = Vec<Vec<f64>>;
+/// CPU time per command of each module in one pass, in ns: a list of bursts for each module.
+type Pass = Vec<Vec<f64>>;
 
-fn rounds_of(times: &[f64]) -> Rounds {
-    let mut rounds = Rounds::default();
-    times.iter().for_each(|&time| rounds.push(time));
-    rounds
-}
-
-fn measure(group: &Group, case: &Case, is_quick: bool) -> Times {
-    let shortened = |load: &Load| {
-        let mut load = load.clone();
-        if is_quick {
-            load.commands = load.commands.div_ceil(20);
-        }
-        load
-    };
-    let mut times = vec![Vec::new(); group.modules.len()];
-    let max = if is_quick { 1 } else { MAX_ROUNDS };
-    for round in 0..max {
-        let mut order: Vec<_> = group.modules.iter().enumerate().collect();
-        if round % 2 == 1 {
+fn pass(group: &Group, case: &Case, is_reversed: bool, is_quick: bool) -> Pass {
+    let divisor = if is_quick { 20 } else { 1 };
+    let mut servers = group.prepare(case, is_reversed, divisor);
+    let mut burst = case.load.clone();
+    burst.commands = burst.commands.div_ceil(BURSTS * divisor);
+    let mut times = vec![Vec::with_capacity(BURSTS); servers.len()];
+    for i in 0..BURSTS {
+        let mut order: Vec<_> = servers.iter_mut().zip(&mut times).collect();
+        if i % 2 == 1 {
             order.reverse();
         }
-        for (i, module) in order {
-            times[i].push(group.measure(module, case, shortened));
-        }
-        if round + 1 >= MIN_ROUNDS && times.iter().all(|times| rounds_of(times).agree()) {
-            break;
+        for (prepared, times) in order {
+            times.push(prepared.per_command(&burst));
         }
     }
     times
 }
 
-/// The result of a case: times of Roughly and of another module, and the smallest and the largest ratio within a round.
-fn comparison(roughly: &[f64], peer: &[f64]) -> Value {
-    let ratios = || roughly.iter().zip(peer).map(|(ours, other)| ours / other);
-    let (ours, other) = (rounds_of(roughly), rounds_of(peer));
+/// The values at 25, 50 and 75 percent.
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|i| values[(values.len() - 1) * i / 4])
+}
+
+/// The ratios of Roughly's time to that of a module in each burst.
+fn ratios(passes: &[Pass], module: usize) -> Vec<f64> {
+    let bursts = passes
+        .iter()
+        .flat_map(|pass| pass[0].iter().zip(&pass[module]));
+    bursts.map(|(ours, other)| ours / other).collect()
+}
+
+/// Whether the median ratios of a module in the last two pairs of passes agree.
+fn agree(passes: &[Pass], module: usize) -> bool {
+    let mut pairs = passes.rchunks_exact(2);
+    let (Some(last), Some(earlier)) = (pairs.next(), pairs.next()) else {
+        return false;
+    };
+    let [a, b] = [last, earlier].map(|pair| quartiles(ratios(pair, module))[1]);
+    (a / b).max(b / a) <= 1.0 + AGREEMENT
+}
+
+fn measure(group: &Group, case: &Case, is_quick: bool) -> Vec<Pass> {
+    let max = if is_quick { 1 } else { MAX_PAIRS };
+    let mut passes = Vec::new();
+    while passes.len() < 2 * max && !(1..group.modules.len()).all(|module| agree(&passes, module)) {
+        passes.extend([false, true].map(|is_reversed| pass(group, case, is_reversed, is_quick)));
+    }
+    passes
+}
+
+/// CPU time per command of a module in its fastest pass.
+fn fastest(passes: &[Pass], module: usize) -> f64 {
+    let means = passes.iter().map(|pass| {
+        let bursts = &pass[module];
+        bursts.iter().sum::<f64>() / bursts.len() as f64
+    });
+    means.fold(f64::INFINITY, f64::min)
+}
+
+/// The result of a case: times of Roughly and of another module, and the quartiles of their ratio.
+fn comparison(passes: &[Pass], module: usize) -> Value {
+    let [low, median, high] = quartiles(ratios(passes, module));
     json!({
-        "roughly": ours.fastest(),
-        "peer": other.fastest(),
-        "ratio_low": ratios().fold(f64::INFINITY, f64::min),
-        "ratio_high": ratios().fold(0.0, f64::max),
-        "rounds": roughly.len(),
-        "agree": ours.agree() && other.agree(),
+        "roughly": fastest(passes, 0),
+        "peer": fastest(passes, module),
+        "ratio": median,
+        "ratio_low": low,
+        "ratio_high": high,
+        "passes": passes.len(),
+        "agree": agree(passes, module),
     })
 }
 
@@ -112,16 +142,18 @@ fn main() {
     );
     for group in groups {
         let (server, versions) = group.versions();
-        println!("{server}, ns of server CPU time per command: fastest round; ratio, its range");
+        println!(
+            "{server}, ns of server CPU time per command: fastest pass; median ratio, its quartiles"
+        );
         let mut results = vec![Map::new(); group.modules.len()];
         for case in cases::all() {
             if !group.compares(&case) || !selects(case.name) {
                 continue;
             }
-            let times = measure(&group, &case, is_quick);
-            println!("{:<36} {:>9.0}", case.name, rounds_of(&times[0]).fastest());
+            let passes = measure(&group, &case, is_quick);
+            println!("{:<36} {:>9.0}", case.name, fastest(&passes, 0));
             for (i, module) in group.modules.iter().enumerate().skip(1) {
-                let result = comparison(&times[0], &times[i]);
+                let result = comparison(&passes, i);
                 println!("{}", shown(module.name, &result));
                 results[i].insert(case.name.to_owned(), result);
             }
@@ -129,7 +161,7 @@ fn main() {
         for (i, cases) in results.into_iter().enumerate().skip(1) {
             let results = json!({
                 "server": server,
-                "unit": "ns of server CPU per command, fastest of interleaved rounds",
+                "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
                 "roughly": versions[0],
                 "peer": versions[i],
                 "cases": cases,
@@ -143,18 +175,15 @@ fn main() {
 /// The result of a case, for the terminal.
 fn shown(name: &str, result: &Value) -> String {
     let number = |field: &str| result[field].as_f64().unwrap_or(f64::NAN);
-    let rounds = match result["rounds"].as_u64() {
-        Some(1) => "one round".to_owned(),
-        rounds => format!("{} rounds", rounds.unwrap_or(0)),
-    };
-    let warning = match result["agree"] == false && rounds != "one round" {
-        true => ", rounds of a module disagree",
+    let passes = result["passes"].as_u64().unwrap_or(0);
+    let warning = match result["agree"] == false && passes > 2 {
+        true => ", pairs of passes disagree",
         false => "",
     };
     format!(
-        "    {name:<32} {:>9.0} {:>8.3} ({:.3} to {:.3}) in {rounds}{warning}",
+        "    {name:<32} {:>9.0} {:>8.3} ({:.3} to {:.3}) in {passes} passes{warning}",
         number("peer"),
-        number("roughly") / number("peer"),
+        number("ratio"),
         number("ratio_low"),
         number("ratio_high"),
     )

@@ -130,20 +130,51 @@ impl Group {
         (server_version, of_modules)
     }
 
-    /// Runs a case on a new server with the module. Returns the server's CPU time per command, in ns.
+    /// Starts a server for each module and prepares it for a case. With `is_reversed`, begins with the last module. The load before
+    /// the measurement is divided by `divisor`.
     ///
     /// # Panics
-    /// If the server does not start or a reply is an error.
-    pub fn measure(&self, module: &Module, case: &Case, shortened: impl Fn(&Load) -> Load) -> f64 {
-        let server = self.start(module);
-        if let Some(command) = case.setup {
-            send(&server, command);
+    /// If a server does not start or a reply is an error.
+    pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
+        let prepare = |module: &Module| {
+            let server = self.start(module);
+            if let Some(command) = case.setup {
+                send(&server, command);
+            }
+            let mut connections = Connections::open(server.port(), 1);
+            if let Some(prefill) = &case.prefill {
+                let mut prefill = prefill.clone();
+                prefill.commands = prefill.commands.div_ceil(divisor);
+                connections.run(&prefill);
+            }
+            Prepared {
+                server,
+                connections,
+            }
+        };
+        if is_reversed {
+            let mut prepared: Vec<_> = self.modules.iter().rev().map(prepare).collect();
+            prepared.reverse();
+            return prepared;
         }
-        let mut connections = Connections::open(server.port(), 1);
-        if let Some(prefill) = &case.prefill {
-            connections.run(&shortened(prefill));
-        }
-        cpu::per_command(&server, &mut connections, &shortened(&case.load))
+        self.modules.iter().map(prepare).collect()
+    }
+}
+
+/// A server that is ready for the load of a case.
+#[derive(Debug)]
+pub struct Prepared {
+    server: Server,
+    connections: Connections,
+}
+
+impl Prepared {
+    /// Sends a load. Returns the server's CPU time per command, in ns.
+    ///
+    /// # Panics
+    /// If a connection breaks or a reply is an error.
+    pub fn per_command(&mut self, load: &Load) -> f64 {
+        cpu::per_command(&self.server, &mut self.connections, load)
     }
 }
 

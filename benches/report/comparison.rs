@@ -5,12 +5,12 @@
 
 use serde_json::Value;
 
-/// A ratio of times, and its smallest and largest value within one round if they were recorded.
+/// A ratio of times, and its quartiles if they were recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     pub value: f64,
     pub range: Option<(f64, f64)>,
-    /// Whether two rounds of each module agree; `true` if it was not recorded.
+    /// Whether two passes agree; `true` if it was not recorded.
     pub agree: bool,
 }
 
@@ -19,7 +19,11 @@ impl Ratio {
     fn of(case: &Value) -> Option<Self> {
         let number = |field: &str| case[field].as_f64();
         Some(Self {
-            value: number("roughly")? / number("peer")?,
+            // Older results have no median of ratios.
+            value: match number("ratio") {
+                Some(median) => median,
+                None => number("roughly")? / number("peer")?,
+            },
             range: number("ratio_low").zip(number("ratio_high")),
             agree: case["agree"] != false,
         })

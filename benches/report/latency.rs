@@ -45,32 +45,46 @@ fn latencies(results: &Value) -> String {
         "| command | during | saturation, commands/s | p50 at 50 % | p99 | p99.9 | largest | p50 at 90 % | p99 | p99.9 | largest |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    for saturation in items(&results["saturation"]) {
-        let command = &saturation["command"];
+    let commands = distinct(cells.iter().map(|cell| text(&cell["command"]).to_owned()));
+    for command in commands {
         for event in events(results) {
             let of_load = |load: u32| {
-                let mut cells = cells.iter().filter(|cell| {
-                    cell["command"] == *command && cell["event"] == *event && cell["load"] == load
-                });
-                let cell = cells.next()?;
+                let mut cells = cells.iter();
+                cells.find(|cell| {
+                    cell["command"] == command && cell["event"] == event && cell["load"] == load
+                })
+            };
+            let times = |cell: &Value| {
                 let fields = ["p50_us", "p99_us", "p999_us", "max_us"];
-                Some(fields.map(|field| time(number(&cell[field]))).join(" | "))
+                fields.map(|field| time(number(&cell[field]))).join(" | ")
             };
             if let (Some(half), Some(most)) = (of_load(50), of_load(90)) {
-                let rate = match event.as_str() {
-                    "none" => grouped(number(&saturation["per_second"])),
-                    _ => String::new(),
-                };
+                let rates = [half, most].into_iter().flat_map(|cell| saturation(cell));
+                let rate = median(rates.map(|closed| number(&closed["per_second"])));
                 let _ = writeln!(
                     table,
-                    "| {} | {event} | {rate} | {half} | {most} |",
-                    text(command)
+                    "| {command} | {event} | {} | {} | {} |",
+                    grouped(rate.round()),
+                    times(half),
+                    times(most),
                 );
             }
         }
     }
     let _ = writeln!(table, "\n{}", method(results, &cells));
     table
+}
+
+/// The closed loops before the rounds of a cell.
+fn saturation(cell: &Value) -> impl Iterator<Item = &Value> {
+    items(&cell["saturation"])
+}
+
+/// The median; NaN if there are no values.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The server, the connections, the CPU time at saturation, and how much the rounds differ.
@@ -85,8 +99,8 @@ fn method(results: &Value, cells: &[&Value]) -> String {
         Some(server) => _ = write!(line, " Active defragmentation: {server}, other data."),
         None => line.push_str(" Active defragmentation was not measured."),
     }
-    let shares =
-        items(&results["saturation"]).map(|each| 100.0 * number(&each["server_cpu_share"]));
+    let loops = cells.iter().flat_map(|cell| saturation(cell));
+    let shares = loops.map(|closed| 100.0 * number(&closed["server_cpu_share"]));
     let (least, most) = shares.fold((f64::INFINITY, 0.0f64), |(least, most), share| {
         (least.min(share), most.max(share))
     });

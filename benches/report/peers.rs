@@ -293,7 +293,7 @@ impl Peers {
     }
 }
 
-/// The range of a ratio within single rounds, for a table.
+/// The quartiles of a ratio, for a table.
 fn spread(ratio: Ratio) -> String {
     let range = ratio.range.map_or("–".to_owned(), |(low, high)| {
         format!("{} to {}", shown(low), shown(high))
