@@ -79,16 +79,21 @@ fi
 
 # Packages of other versions would be in SHA256SUMS.
 rm -rf target/dist
+scripts/dist.sh
 scripts/deb.sh
-packages=()
+packages=() bills=()
 for target in $(all_targets); do
     packages+=("roughly-$version-$(platform "$target").tar.gz")
-    architecture=$(debian_architecture "$target")
-    [ -z "$architecture" ] || packages+=("roughly_${version}_$architecture.deb")
+    bills+=("roughly-$version-$(platform "$target").cdx.json")
+done
+for target in $(debian_targets); do
+    packages+=("roughly_${version}_$(debian_architecture "$target").deb")
+done
+for file in "${packages[@]}" "${bills[@]}"; do
+    [ -s "target/dist/$file" ] || fail "target/dist/$file was not built"
+    grep -q "  $file\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $file"
 done
 for package in "${packages[@]}"; do
-    [ -s "target/dist/$package" ] || fail "target/dist/$package was not built"
-    grep -q "[ /]$package\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $package"
     # The module reports its revision in INFO.
     module_of "target/dist/$package" | grep -aF "$revision" > /dev/null \
         || fail "the module in $package was not built from commit $revision"
@@ -98,7 +103,7 @@ section "[$version] - " > target/dist/release-notes.md
 check_clean
 
 uploads=$(cd target/dist && find . -maxdepth 1 -type f ! -name release-notes.md -printf '%f\n' | LC_ALL=C sort)
-platforms=$(for target in $(all_targets); do debian_architecture "$target"; done | sed 's|^|linux/|' | paste -s -d ,)
+platforms=$(for target in $(debian_targets); do debian_architecture "$target"; done | sed 's|^|linux/|' | paste -s -d ,)
 cat << LINES
 
 Roughly $version, commit $revision, $date

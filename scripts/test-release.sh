@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks scripts/release.sh in a clone: that it refuses commits that cannot be released, and what it prints and writes
-# otherwise. Takes no arguments. A replacement of scripts/deb.sh creates packages without a real module, because building
-# takes minutes.
+# otherwise. Takes no arguments. Replacements of scripts/dist.sh and scripts/deb.sh create packages without a real module,
+# because building takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-release-XXXXXX")
@@ -46,8 +46,8 @@ changelog() {
     commit "Changelog"
 }
 
-# Creates the packages of all targets, except for one if the file omit exists.
-cat > scripts/deb.sh << 'SCRIPT'
+# Both replacements create all files, except for those whose names contain OMITTED.
+cat > scripts/dist.sh << 'SCRIPT'
 #!/usr/bin/env bash
 set -euo pipefail
 . scripts/targets.sh
@@ -56,17 +56,21 @@ root=target/dist/root
 mkdir -p $root/DEBIAN $root/usr/lib/redis/modules
 git rev-parse "${BUILT_COMMIT:-HEAD}" > $root/usr/lib/redis/modules/libroughly.so
 for target in $(all_targets); do
-    tar -C $root/usr/lib/redis -czf "target/dist/roughly-$version-$(platform "$target").tar.gz" modules
+    name=target/dist/roughly-$version-$(platform "$target")
+    tar -C $root/usr/lib/redis -czf "$name.tar.gz" modules
+    echo '{}' > "$name.cdx.json"
+done
+for target in $(debian_targets); do
     architecture=$(debian_architecture "$target")
-    [ -n "$architecture" ] || continue
     printf 'Package: roughly\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: test\n' \
         "$version" "$architecture" > $root/DEBIAN/control
     dpkg-deb --build $root "target/dist/roughly_${version}_$architecture.deb" > /dev/null
 done
 rm -r $root
 [ -z "${OMITTED:-}" ] || rm target/dist/*"$OMITTED"*
-(cd target/dist && sha256sum -- * > SHA256SUMS)
+(cd target/dist && rm -f SHA256SUMS && sha256sum -- * > SHA256SUMS)
 SCRIPT
+cp scripts/dist.sh scripts/deb.sh
 
 changelog "" "## [$version] - 2026-01-02"
 touch new
@@ -84,7 +88,10 @@ refuses "the tag v$version is another commit"
 git tag -d "v$version" > /dev/null
 while read -r package; do
     OMITTED=$package refuses "target/dist/roughly"
-done < <(for target in $(all_targets); do platform "$target" | sed 's/$/.tar/'; debian_architecture "$target"; done)
+done < <(
+    for target in $(all_targets); do platform "$target" | sed 's/$/.tar/; p; s/tar$/cdx/'; done
+    for target in $(debian_targets); do debian_architecture "$target"; done
+)
 BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | head -n 1)").tar.gz was not built from"
 status=0
 release --nonsense || status=$?
