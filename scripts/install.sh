@@ -8,6 +8,7 @@
 #   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
 #   server   redis-server or valkey-server with its command-line client
 #   source   the tools that unpack and build a Debian source package
+#   musl     a C compiler for musl's C library
 #   words    a word list for the tour
 #   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
@@ -135,6 +136,10 @@ need_source() {
     fi
 }
 
+need_musl() {
+    on_path musl-gcc || install "the C compiler for musl is missing" musl-tools
+}
+
 need_words() {
     [ -e /usr/share/dict/american-english ] || install "a word list is missing" wamerican
 }
@@ -236,7 +241,7 @@ need_image() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
+        build | server | source | musl | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
             | chroot | lintian | image)
             "need_$need"
             ;;
