@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench latency` writes target/bench/latency.json. With `--quick`, it measures three commands for a short time.
 //! The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH). Active defragmentation is
-//! measured on target/servers/redis-defrag/server (`scripts/build-defrag-server.sh`), and left out if it does not exist.
+//! measured on target/servers/redis-defrag/server (`scripts/build-server.sh defrag`), and left out if it does not exist.
 //!
 //! The benchmark first measures the saturation of each command: the commands per second of a closed loop, the fastest of the
 //! rounds. Then it sends commands at 50 % and 90 % of this rate (see [`client`]).
