@@ -2,7 +2,7 @@
 
 .PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
 	valgrind asan tour bench bench-peers bench-report lint docs test-docs command-pages \
-	build install uninstall dist deb test-packages test-image test-reproducible fmt
+	build install uninstall dist deb release test-packages test-image test-release test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
@@ -103,11 +103,17 @@ dist: ## build the release tarball for other machines, target/dist/*.tar.gz
 deb: ## build the Debian package, target/dist/*.deb
 	@scripts/deb.sh
 
+release: ## prepare a release: run all checks (not with CHECKS=no), build all packages, print what to upload
+	@scripts/release.sh $(if $(filter no,$(CHECKS)),--no-checks)
+
 test-packages: ## install, use and remove the packages on Debian systems in chroots
 	@scripts/test-packages.sh
 
 test-image: ## build packaging/Dockerfile with Buildah and run the image, without an image registry
 	@scripts/test-image.sh
+
+test-release: ## check that release refuses what cannot be released, and what it prints, without building
+	@scripts/test-release.sh
 
 test-reproducible: ## build the packaged module twice and compare the bytes
 	@scripts/test-reproducible.sh

@@ -8,6 +8,7 @@
 #   build    a C compiler and libclang (bindgen generates the module's bindings from the server's header)
 #   server   redis-server or valkey-server with its command-line client
 #   source   the tools that unpack and build a Debian source package
+#   musl     a C compiler for musl's C library
 #   words    a word list for the tour
 #   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
@@ -16,7 +17,8 @@
 #   site     the generator of the documentation site, under target/site-tools
 #   examples the Python client for Redis that the examples in docs/ use
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
-#   zig      the linker of the packages, under target/zig
+#   zig      the C compiler and linker of the packages, under target/zig
+#   sbom     cargo-cyclonedx, which writes the bill of materials of a release
 #   chroot   debootstrap, which creates the systems for testing packages
 #   lintian  lintian, which checks the Debian package
 #   image    Buildah, which builds container images, and docker-compose, which checks compose.yaml
@@ -135,6 +137,10 @@ need_source() {
     fi
 }
 
+need_musl() {
+    on_path musl-gcc || install "the C compiler for musl is missing" musl-tools
+}
+
 need_words() {
     [ -e /usr/share/dict/american-english ] || install "a word list is missing" wamerican
 }
@@ -220,6 +226,15 @@ need_zig() {
     python_packages target/zig packaging/requirements.txt
 }
 
+# Pinned, because the output of another version can differ.
+need_sbom() {
+    local version=0.5.9
+    if ! cargo cyclonedx --version 2> /dev/null | grep -qF " $version"; then
+        say "cargo-cyclonedx $version is missing: installing it with cargo"
+        cargo install --quiet --locked --debug "cargo-cyclonedx@$version"
+    fi
+}
+
 need_chroot() {
     on_path debootstrap || [ -x /usr/sbin/debootstrap ] \
         || install "debootstrap is missing" debootstrap
@@ -236,8 +251,8 @@ need_image() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
-            | chroot | lintian | image)
+        build | server | source | musl | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
+            | sbom | chroot | lintian | image)
             "need_$need"
             ;;
         *)

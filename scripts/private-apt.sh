@@ -12,7 +12,7 @@ archives() {
 }
 
 # private_apt STATE COMMAND...: runs apt-get with an empty package database, so that it downloads all
-# dependencies.
+# dependencies. The variable private_architecture selects another architecture than this machine's.
 private_apt() {
     local state=$1
     shift
@@ -21,7 +21,8 @@ private_apt() {
         -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
         -o Dir::State="$state/state" -o Dir::State::status="$state/status" \
         -o Dir::Cache="$state/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
-        -o APT::Architectures="$(dpkg --print-architecture)" \
+        -o APT::Architecture="${private_architecture:=$(dpkg --print-architecture)}" \
+        -o APT::Architectures="$private_architecture" \
         -o Acquire::Languages=none -o Acquire::Retries=2 \
         "$@" < /dev/null
 }
@@ -41,4 +42,21 @@ private_lists() {
     printf 'Types: %s\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
         "$type" "$archive" "$suites" "$keyring" > "$state/suite.sources"
     private_apt "$state" update
+}
+
+# private_download STATE SUITE PACKAGE...: downloads the packages and all dependencies into STATE/cache/archives.
+private_download() {
+    local state=$1 suite=$2 archive suites
+    shift 2
+    # Packages of backports depend on packages of the base release.
+    suites=$suite
+    [ "$suite" = "${suite%-backports}" ] || suites="${suite%-backports} $suite"
+    for archive in $(archives); do
+        if private_lists "$state" deb "$suites" "$archive" \
+            && private_apt "$state" install --download-only --no-install-recommends -y \
+                -t "$suite" "$@" > /dev/null; then
+            return 0
+        fi
+    done
+    return 1
 }

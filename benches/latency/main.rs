@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench latency` writes target/bench/latency.json. With `--quick`, it measures three commands for a short time.
 //! The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH). Active defragmentation is
-//! measured on target/servers/redis-defrag/server (`scripts/build-defrag-server.sh`), and left out if it does not exist.
+//! measured on target/servers/redis-defrag/server (`scripts/build-server.sh defrag`), and left out if it does not exist.
 //!
 //! Right before each measurement, the benchmark measures the saturation: the commands per second of a closed loop, the median of
 //! several short windows. Then it sends commands at 50 % or 90 % of this rate (see [`client`]). Other work on the machine thus changes

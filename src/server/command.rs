@@ -246,11 +246,29 @@ pub struct Command {
     pub summary: &'static CStr,
     /// Its time complexity.
     pub complexity: &'static CStr,
-    /// The version that introduced it, if it is not that of the family: of RedisBloom's command set, or of Roughly for
-    /// a command that RedisBloom lacks.
-    pub since: Option<&'static CStr>,
+    /// The version that introduced it, if it is not that of the family.
+    pub since: Option<Since>,
     /// Its arguments.
     pub args: &'static [Arg],
+}
+
+/// The version that introduced a command.
+#[derive(Debug, Clone, Copy)]
+pub enum Since {
+    /// A version of RedisBloom.
+    RedisBloom(&'static CStr),
+    /// A version of Roughly, which introduced a command that RedisBloom does not have.
+    Roughly(&'static CStr),
+}
+
+impl Since {
+    /// The version number.
+    #[must_use]
+    pub const fn version(self) -> &'static CStr {
+        match self {
+            Self::RedisBloom(version) | Self::Roughly(version) => version,
+        }
+    }
 }
 
 /// Clients should not cache the reply, because most changes of the key change it.
@@ -428,7 +446,7 @@ pub(super) unsafe fn register(
 unsafe fn set_info(
     proxy: *mut raw::RedisModuleCommand,
     command: &Command,
-    family_since: &CStr,
+    family_since: Since,
 ) -> Result<(), String> {
     let mut levels = Vec::new();
     let args = raw_args(command.args, &mut levels);
@@ -444,7 +462,7 @@ unsafe fn set_info(
         version: &raw const version,
         summary: command.summary.as_ptr(),
         complexity: command.complexity.as_ptr(),
-        since: command.since.unwrap_or(family_since).as_ptr(),
+        since: command.since.unwrap_or(family_since).version().as_ptr(),
         history: ptr::null_mut(),
         tips: command.tips.map_or(ptr::null(), CStr::as_ptr),
         arity: command.arity,

@@ -1,7 +1,7 @@
 //! Loading: registers types, commands and settings with the server.
 
 use super::argument::Argument;
-use super::command::{self, Command};
+use super::command::{self, Command, Since};
 use super::config::{self, Setting};
 use super::datatype::{self, DataType, Registration};
 use super::guard::{self, guarded};
@@ -73,8 +73,8 @@ pub const fn windowed_type<T: DataType + Windowed>() -> TypeRegistrar {
 pub struct Family {
     /// Its ACL category, which is also the prefix of its fields in INFO.
     pub category: &'static CStr,
-    /// The version of RedisBloom's command set that introduced its commands.
-    pub since: &'static CStr,
+    /// The version that introduced its commands, except for those that specify another one.
+    pub since: Since,
     /// Its types.
     pub data_types: &'static [TypeRegistrar],
     /// Its commands.

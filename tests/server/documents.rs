@@ -13,6 +13,7 @@ mod environment;
 mod messages;
 pub mod page;
 mod reference;
+mod versions;
 
 use environment::Environment;
 use page::Page;

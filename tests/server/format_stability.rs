@@ -1,6 +1,6 @@
-//! Every version reads and writes the formats of Roughly 0.1.0: DUMP payloads and chunks of every family, recorded in
-//! `tests/golden/roughly` with the commands that created them. A changed format fails these tests; it needs a new
-//! encoding version, and the files must not change.
+//! Every version reads and writes the formats of Roughly 0.1.0, the development version before 1.0.0: DUMP payloads and
+//! chunks of every family, recorded in `tests/golden/roughly` with the commands that created them. Version 1.0.0 has the
+//! same formats. A changed format fails these tests; it needs a new encoding version, and the files must not change.
 //!
 //! To record the file of a new family: `ROUGHLY_RECORD=1 cargo test --test server format_stability`.
 

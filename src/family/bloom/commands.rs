@@ -1,7 +1,7 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
 use super::{add, chunks, create, info, merge, query, valkey};
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, handler, merge_handler};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 
 const EXPANSION: Arg = Arg::integer(c"expansion").token(c"EXPANSION").optional();
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
@@ -91,7 +91,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(info::card),
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
-        since: Some(c"2.4.4"),
+        since: Some(Since::RedisBloom(c"2.4.4")),
         ..READ
     },
     Command {
@@ -99,7 +99,7 @@ pub const COMMANDS: &[Command] = &[
         handler: merge_handler(merge::merge),
         summary: c"Merges Bloom filters that were created with the same parameters into one",
         complexity: c"O(b * n), b the bytes of a filter, n the number of filters",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::MERGE
     },
     Command {
@@ -137,7 +137,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         summary: c"Restores a Bloom filter from a payload in the AOF of valkey-bloom",
         complexity: c"O(n), n the size of the payload",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         args: &[Arg::KEY, Arg::new(c"payload", ArgKind::String)],
         ..Command::WRITE
     },

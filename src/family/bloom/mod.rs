@@ -16,6 +16,7 @@ mod sketch;
 mod valkey;
 
 use crate::family::chunks::Chunked;
+use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::{ExtraCounter, Stats};
@@ -29,7 +30,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"bloom",
-    since: c"1.0.0",
+    since: Since::RedisBloom(c"1.0.0"),
     data_types: &[
         module::data_type::<Chain>(),
         module::windowed_type::<WindowSet>(),

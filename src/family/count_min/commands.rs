@@ -2,7 +2,9 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler, merge_handler};
+use crate::server::command::{
+    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
+};
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
@@ -95,14 +97,14 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(chunks::scandump::<CountMin, CountMinWindow>),
         summary:
             c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::SCANDUMP
     },
     Command {
         name: c"cms.loadchunk",
         handler: handler(chunks::loadchunk::<CountMin, CountMinWindow>),
         summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK
     },
 ];

@@ -10,6 +10,7 @@ mod query;
 
 use crate::family::chunks::{BAD_DATA, Chunked};
 use crate::server::call::{Call, Error};
+use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::window::Panes;
@@ -20,7 +21,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cms",
-    since: c"2.0.0",
+    since: Since::RedisBloom(c"2.0.0"),
     data_types: &[
         module::data_type::<CountMin>(),
         module::windowed_type::<CountMinWindow>(),

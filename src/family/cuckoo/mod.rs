@@ -9,6 +9,7 @@ mod info;
 mod query;
 mod sketch;
 
+use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::ExtraCounter;
@@ -22,7 +23,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
-    since: c"1.0.0",
+    since: Since::RedisBloom(c"1.0.0"),
     data_types: &[
         module::data_type::<CuckooFilter>(),
         module::windowed_type::<WindowMultiset>(),

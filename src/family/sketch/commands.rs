@@ -12,7 +12,6 @@ pub const COMMANDS: &[Command] = &[
         tips: DONT_CACHE,
         summary: c"Returns the window of a sketch: its length, its panes, and the number of items per pane",
         complexity: c"O(n), n the number of panes",
-        since: Some(c"0.1.0"),
         ..Command::READ
     },
     Command {
@@ -24,7 +23,6 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::UPDATE],
         summary: c"Advances the window of a sketch to a later pane, which expires older panes",
         complexity: c"O(n) for CMS, n the number of panes; O(f * n) for BF and CF, f the number of sub-filters; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
-        since: Some(c"0.1.0"),
         args: &[Arg::KEY, Arg::integer(c"pane")],
         ..Command::WRITE
     },

@@ -3,12 +3,13 @@
 mod commands;
 mod window;
 
+use crate::server::command::Since;
 use crate::server::module::Family;
 
 /// The family, for the module's list. It has no type of its own.
 pub const FAMILY: Family = Family {
     category: c"sketch",
-    since: c"0.1.0",
+    since: Since::Roughly(c"1.0.0"),
     data_types: &[],
     commands: commands::COMMANDS,
     settings: &[],

@@ -2,7 +2,7 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler, merge_handler};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 
 const VALUES: Arg = Arg::double(c"value").multiple();
@@ -142,7 +142,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(chunks::scandump::<TDigest, TDigestWindow>),
         summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last compression",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::SCANDUMP
     },
     Command {
@@ -151,7 +151,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::INSERT],
         summary: c"Restores a t-digest from TDIGEST.SCANDUMP",
         complexity: c"O(n), n the number of centroids",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK
     },
 ];

@@ -10,6 +10,7 @@ mod query;
 use crate::family::chunks::{BAD_DATA, Chunked};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::window::Panes;
@@ -22,7 +23,7 @@ use std::ffi::CStr;
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"tdigest",
-    since: c"2.4.0",
+    since: Since::RedisBloom(c"2.4.0"),
     data_types: &[
         module::data_type::<TDigest>(),
         module::windowed_type::<TDigestWindow>(),

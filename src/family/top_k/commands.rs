@@ -2,7 +2,7 @@
 
 use super::{add, create, info, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler};
 use roughly_sketch::top_k::{TopK, TopKWindow};
 
 /// Adds to a key and replies with items that the key contained.
@@ -97,14 +97,14 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(chunks::scandump::<TopK, TopKWindow>),
         summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
         complexity: c"O(n), n the size of the chunk; the first chunk has all items, each other chunk at most 16 MiB",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::SCANDUMP
     },
     Command {
         name: c"topk.loadchunk",
         handler: handler(chunks::loadchunk::<TopK, TopKWindow>),
         summary: c"Restores one chunk of a top-k sketch from TOPK.SCANDUMP",
-        since: Some(c"0.1.0"),
+        since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK
     },
 ];

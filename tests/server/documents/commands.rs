@@ -5,7 +5,7 @@ use super::page::Page;
 use crate::families::one_per_family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
-use roughly::server::command::Command;
+use roughly::server::command::{Command, Since};
 use roughly::server::module::Family;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -138,10 +138,11 @@ impl Described {
         let categories = family.category.to_bytes().split(|_| false);
         let categories = categories.chain(command.acl.to_bytes().split(|&byte| byte == b' '));
         let categories = categories.map(|name| format!("@{}", String::from_utf8_lossy(name)));
-        let since = match (field("since"), command.since) {
-            (version, Some(_)) if version.starts_with("0.") => format!("Roughly {version}"),
-            (version, _) => format!("RedisBloom {version}"),
+        let module = match command.since.unwrap_or(family.since) {
+            Since::RedisBloom(_) => "RedisBloom",
+            Since::Roughly(_) => "Roughly",
         };
+        let since = format!("{module} {}", field("since"));
         let keys = info[8].items().expect("key specs").iter().map(key);
         let line = format!("{name} {}", syntax(&arguments, " "));
         let rows = [

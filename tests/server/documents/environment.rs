@@ -80,7 +80,8 @@ impl Environment {
         let mut client = Command::new(client_program());
         client.args(["-p", &port]).args(options);
         let came = pipe(client, &typed)?;
-        compare(&shown.join("\n"), came.trim_end())
+        let lines: Vec<_> = came.lines().filter(|line| !is_duration(line)).collect();
+        compare(&shown.join("\n"), lines.join("\n").trim_end())
     }
 
     /// Whether the page's server is Redis 8 or above, where settings have no prefix.
@@ -202,6 +203,15 @@ fn promised(block: &Block, printed: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether the line is the duration that the client prints after a reply that took at least 0.5 seconds, for example
+/// `(0.51s)`.
+fn is_duration(line: &str) -> bool {
+    let seconds = line
+        .strip_prefix('(')
+        .and_then(|line| line.strip_suffix("s)"));
+    seconds.is_some_and(|seconds| seconds.parse::<f64>().is_ok())
 }
 
 fn compare(written: &str, came: &str) -> Result<(), String> {

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Prepares the release of the current commit: checks that it can be released, runs all checks, builds all packages, and
+# prints what to upload and how. Does not create a tag, upload or publish anything.
+#
+#   scripts/release.sh               runs .ci/run, builds the packages and prints the steps
+#   scripts/release.sh --no-checks   leaves out .ci/run
+#
+# The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
+# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit.
+#
+# Writes the packages, SHA256SUMS and release-notes.md, the section of CHANGELOG.md, to target/dist. Deletes other files there.
+#
+# Exit status: 1 if the commit cannot be released or a check fails, 2 if the argument is unknown.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/targets.sh
+. scripts/targets.sh
+
+checks=yes
+case ${1:-} in
+    '') ;;
+    --no-checks) checks=no ;;
+    *)
+        echo "release: unknown argument $1. Usage: release.sh [--no-checks]" >&2
+        exit 2
+        ;;
+esac
+
+fail() {
+    echo "release: FAILED: $*" >&2
+    exit 1
+}
+
+check_clean() {
+    [ -z "$(git status --porcelain)" ] || fail "there are uncommitted changes; commit or remove them"
+}
+
+# section HEADING: prints the section of CHANGELOG.md whose heading begins with HEADING, without the heading and without empty
+# lines at both ends.
+section() {
+    awk -v heading="## $1" '
+        /^## / { inside = index($0, heading) == 1; next }
+        inside && (NF || text != "") { text = text $0 "\n" }
+        END { sub(/\n+$/, "", text); if (text != "") print text }
+    ' CHANGELOG.md
+}
+
+# module_of PACKAGE: prints the module in a tarball or Debian package.
+module_of() {
+    case $1 in
+        *.deb) dpkg-deb --fsys-tarfile "$1" ;;
+        *) gzip -dc "$1" ;;
+    esac | tar -xO --wildcards '*/libroughly.so'
+}
+
+version=$(cargo pkgid | sed 's/.*[#@]//')
+tag=v$version
+revision=$(git rev-parse --short=12 HEAD)
+crates=(roughly-dump roughly-sketch) # each one after those that it depends on
+
+check_clean
+for crate in "${crates[@]}"; do
+    [ "$(cargo pkgid -p "$crate" | sed 's/.*[#@]//')" = "$version" ] || fail "$crate has another version than $version"
+done
+heading=$(grep -m 1 -F "## [$version] - " CHANGELOG.md) || fail "CHANGELOG.md has no section [$version] with a date"
+date=${heading#*] - }
+[[ $date =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] || fail "CHANGELOG.md: the date of [$version] is not YYYY-MM-DD: $date"
+[ -n "$(section "[$version] - ")" ] || fail "CHANGELOG.md: the section [$version] is empty"
+[ -z "$(section '[Unreleased]')" ] || fail "CHANGELOG.md has changes under Unreleased; move them to [$version]"
+if tagged=$(git rev-parse --quiet --verify "refs/tags/$tag^{commit}"); then
+    [ "$tagged" = "$(git rev-parse HEAD)" ] || fail "the tag $tag is another commit, ${tagged:0:12}"
+fi
+echo "release: version $version, commit $revision" >&2
+
+if [ "$checks" = yes ]; then
+    .ci/run
+    check_clean
+fi
+
+# Packages of other versions would be in SHA256SUMS.
+rm -rf target/dist
+scripts/dist.sh
+scripts/deb.sh
+packages=() bills=()
+for target in $(all_targets); do
+    packages+=("roughly-$version-$(platform "$target").tar.gz")
+    bills+=("roughly-$version-$(platform "$target").cdx.json")
+done
+for target in $(debian_targets); do
+    packages+=("roughly_${version}_$(debian_architecture "$target").deb")
+done
+for file in "${packages[@]}" "${bills[@]}"; do
+    [ -s "target/dist/$file" ] || fail "target/dist/$file was not built"
+    grep -q "  $file\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $file"
+done
+for package in "${packages[@]}"; do
+    # The module reports its revision in INFO.
+    module_of "target/dist/$package" | grep -aF "$revision" > /dev/null \
+        || fail "the module in $package was not built from commit $revision"
+done
+(cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
+section "[$version] - " > target/dist/release-notes.md
+check_clean
+
+uploads=$(cd target/dist && find . -maxdepth 1 -type f ! -name release-notes.md -printf '%f\n' | LC_ALL=C sort)
+platforms=$(for target in $(debian_targets); do debian_architecture "$target"; done | sed 's|^|linux/|' | paste -s -d ,)
+cat << LINES
+
+Roughly $version, commit $revision, $date
+
+Files to upload, in target/dist:
+
+LINES
+while read -r file; do
+    printf '%10d  %s  %s\n' "$(stat -c %s "target/dist/$file")" "$(sha256sum "target/dist/$file" | cut -d ' ' -f 1)" "$file"
+done <<< "$uploads"
+cat << LINES
+
+The checks in .ci/run: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
+LINES
+[ "$date" = "$(date -u +%F)" ] || echo "Note: CHANGELOG.md has the date $date, and today is $(date -u +%F)."
+cat << LINES
+
+Steps:
+
+1. Tag the commit:
+       git tag -a $tag -m "Roughly $version" $revision
+       git push origin $tag
+2. Create a release of this tag with the text of target/dist/release-notes.md, and upload the files above.
+3. Publish the crates, in this order:
+$(printf '       cargo publish --locked -p %s\n' "${crates[@]}")
+4. Build and push the image, with the name of your registry instead of registry.example:
+       docker buildx build --platform $platforms -f packaging/Dockerfile \\
+           --build-arg REVISION=$revision -t registry.example/roughly:$version --push .
+LINES

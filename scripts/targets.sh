@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# The platforms of the release, under Rust's names for targets. Other scripts source this file; no other script names
+# an architecture.
+
+# Per line: Rust's name, name in file names, Debian's architecture (- if there is no Debian package), and the name for
+# the C compiler and linker, which specifies the oldest glibc that the module supports. docs/packages.md states it too.
+target_table() {
+    cat << 'LIST'
+x86_64-unknown-linux-gnu linux-x86_64 amd64 x86_64-linux-gnu.2.17
+aarch64-unknown-linux-gnu linux-aarch64 arm64 aarch64-linux-gnu.2.17
+x86_64-unknown-linux-musl linux-x86_64-musl - x86_64-linux-musl
+aarch64-unknown-linux-musl linux-aarch64-musl - aarch64-linux-musl
+LIST
+}
+
+# all_targets: prints the names of all targets.
+all_targets() {
+    target_table | cut -d ' ' -f 1
+}
+
+# debian_targets: prints the names of the targets that have Debian packages.
+debian_targets() {
+    target_table | awk '$3 != "-" { print $1 }'
+}
+
+# target_field TARGET NUMBER: prints a column of the table. Exits with status 2 if the target is unknown.
+target_field() {
+    local line
+    line=$(target_table | grep "^$1 ") || {
+        echo "targets: unknown target: $1; the targets are" "$(all_targets | paste -s -d ' ')" >&2
+        exit 2
+    }
+    cut -d ' ' -f "$2" <<< "$line"
+}
+
+# platform TARGET: prints the name of the target in file names, for example linux-x86_64.
+platform() {
+    target_field "$1" 2
+}
+
+# debian_architecture TARGET: prints Debian's name, for example amd64, or nothing if there is no Debian package.
+debian_architecture() {
+    target_field "$1" 3 | sed '/^-$/d'
+}
+
+# zig_target TARGET: prints the target for the C compiler and linker.
+zig_target() {
+    target_field "$1" 4
+}
+
+# machine_target: prints the target of this machine's Rust.
+machine_target() {
+    rustc -vV | sed -n 's/^host: //p'
+}

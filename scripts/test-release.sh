@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Checks scripts/release.sh in a clone: that it refuses commits that cannot be released, and what it prints and writes
+# otherwise. Takes no arguments. Replacements of scripts/dist.sh and scripts/deb.sh create packages without a real module,
+# because building takes minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-release-XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+version=$(cargo pkgid | sed 's/.*[#@]//')
+git clone --quiet . "$dir/clone"
+cp scripts/*.sh "$dir/clone/scripts"
+cd "$dir/clone"
+export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.org GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@example.org
+# A clone has the tags of the repository.
+git tag --list | xargs -r git tag -d > /dev/null
+# shellcheck source=scripts/targets.sh
+. scripts/targets.sh
+
+fail() {
+    echo "test-release: FAILED: $*" >&2
+    exit 1
+}
+
+commit() {
+    git add -A
+    git commit --quiet --allow-empty -m "$1"
+}
+
+# release: runs the script with its output in the file output, and returns its exit status.
+release() {
+    scripts/release.sh "${@:---no-checks}" > "$dir/output" 2>&1
+}
+
+# refuses MESSAGE: the script must fail with this message.
+refuses() {
+    if release; then
+        fail "no failure with the message: $1"
+    fi
+    grep -qF "release: FAILED: $1" "$dir/output" || fail "expected the message: $1, got: $(< "$dir/output")"
+}
+
+# changelog UNRELEASED HEADING: writes CHANGELOG.md.
+changelog() {
+    printf '# Changelog\n\n## [Unreleased]\n\n%s\n\n%s\n\n### Added\n\n- A command.\n\n## [0.0.1] - 2026-01-01\n\n- Old.\n' \
+        "$1" "$2" > CHANGELOG.md
+    commit "Changelog"
+}
+
+# Both replacements create all files, except for those whose names contain OMITTED.
+cat > scripts/dist.sh << 'SCRIPT'
+#!/usr/bin/env bash
+set -euo pipefail
+. scripts/targets.sh
+version=$(cargo pkgid | sed 's/.*[#@]//')
+root=target/dist/root
+mkdir -p $root/DEBIAN $root/usr/lib/redis/modules
+git rev-parse "${BUILT_COMMIT:-HEAD}" > $root/usr/lib/redis/modules/libroughly.so
+for target in $(all_targets); do
+    name=target/dist/roughly-$version-$(platform "$target")
+    tar -C $root/usr/lib/redis -czf "$name.tar.gz" modules
+    echo '{}' > "$name.cdx.json"
+done
+for target in $(debian_targets); do
+    architecture=$(debian_architecture "$target")
+    printf 'Package: roughly\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: test\n' \
+        "$version" "$architecture" > $root/DEBIAN/control
+    dpkg-deb --build $root "target/dist/roughly_${version}_$architecture.deb" > /dev/null
+done
+rm -r $root
+[ -z "${OMITTED:-}" ] || rm target/dist/*"$OMITTED"*
+(cd target/dist && rm -f SHA256SUMS && sha256sum -- * > SHA256SUMS)
+SCRIPT
+cp scripts/dist.sh scripts/deb.sh
+
+changelog "" "## [$version] - 2026-01-02"
+touch new
+refuses "there are uncommitted changes"
+rm new
+changelog "- A change." "## [$version] - 2026-01-02"
+refuses "CHANGELOG.md has changes under Unreleased"
+changelog "" "## [$version]"
+refuses "CHANGELOG.md has no section [$version] with a date"
+changelog "" "## [$version] - soon"
+refuses "CHANGELOG.md: the date of [$version] is not YYYY-MM-DD: soon"
+changelog "" "## [$version] - 2026-01-02"
+git tag "v$version" HEAD~1
+refuses "the tag v$version is another commit"
+git tag -d "v$version" > /dev/null
+while read -r package; do
+    OMITTED=$package refuses "target/dist/roughly"
+done < <(
+    for target in $(all_targets); do platform "$target" | sed 's/$/.tar/; p; s/tar$/cdx/'; done
+    for target in $(debian_targets); do debian_architecture "$target"; done
+)
+BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | head -n 1)").tar.gz was not built from"
+status=0
+release --nonsense || status=$?
+[ "$status" = 2 ] || fail "an unknown argument exits with $status"
+
+git tag -a "v$version" -m test
+mkdir -p target/dist
+touch target/dist/roughly-0.0.1-old.tar.gz
+release || fail "$(< "$dir/output")"
+for text in "git tag -a v$version" "cargo publish --locked -p roughly-dump" "Note: CHANGELOG.md has the date 2026-01-02" \
+    "--build-arg REVISION=$(git rev-parse --short=12 HEAD)" "SHA256SUMS"; do
+    grep -qF -e "$text" "$dir/output" || fail "the output does not have: $text"
+done
+! grep -q old "$dir/output" || fail "the output has a package of another version"
+while read -r checksum file; do
+    grep -qE "^ *$(stat -c %s "target/dist/$file")  $checksum  $file\$" "$dir/output" || fail "the output does not have $file"
+done < target/dist/SHA256SUMS
+printf '### Added\n\n- A command.\n' | cmp - target/dist/release-notes.md || fail "release-notes.md: $(< target/dist/release-notes.md)"
+echo "test-release: scripts/release.sh refuses what cannot be released, and lists the files and the steps"
