@@ -1,4 +1,8 @@
 //! All tests that use a real server, in one program, so that it is linked only once.
+//!
+//! The result of a test in the module `once` depends on neither the server nor the platform, and that of a test in
+//! `each_platform` depends on the processor and the C library, but not on the server. scripts/test-matrix.sh and
+//! scripts/test-platform.sh skip these modules where they would repeat a result. All other tests run on every server.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -7,7 +11,6 @@ mod families;
 mod golden;
 mod workload;
 
-mod abilities;
 mod bloom;
 mod cluster;
 mod commands;
@@ -19,10 +22,7 @@ mod documents;
 mod encoding_versions;
 mod expiry;
 mod failed_saves;
-mod format_stability;
 mod golden_dumps;
-mod golden_transcripts;
-mod hostile;
 mod info;
 mod integration;
 mod key_limit;
@@ -41,5 +41,6 @@ mod test_server;
 mod top_k;
 mod valkey;
 mod windows;
-mod worst_case_table;
-mod worst_cases;
+
+mod each_platform;
+mod once;
