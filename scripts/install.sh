@@ -17,7 +17,8 @@
 #   site     the generator of the documentation site, under target/site-tools
 #   examples the Python client for Redis that the examples in docs/ use
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
-#   zig      the linker of the packages, under target/zig
+#   zig      the C compiler and linker of the packages, under target/zig
+#   sbom     cargo-cyclonedx, which writes the bill of materials of a release
 #   chroot   debootstrap, which creates the systems for testing packages
 #   lintian  lintian, which checks the Debian package
 #   image    Buildah, which builds container images, and docker-compose, which checks compose.yaml
@@ -225,6 +226,15 @@ need_zig() {
     python_packages target/zig packaging/requirements.txt
 }
 
+# Pinned, because the output of another version can differ.
+need_sbom() {
+    local version=0.5.9
+    if ! cargo cyclonedx --version 2> /dev/null | grep -qF " $version"; then
+        say "cargo-cyclonedx $version is missing: installing it with cargo"
+        cargo install --quiet --locked --debug "cargo-cyclonedx@$version"
+    fi
+}
+
 need_chroot() {
     on_path debootstrap || [ -x /usr/sbin/debootstrap ] \
         || install "debootstrap is missing" debootstrap
@@ -242,7 +252,7 @@ need_image() {
 for need in "$@"; do
     case $need in
         build | server | source | musl | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
-            | chroot | lintian | image)
+            | sbom | chroot | lintian | image)
             "need_$need"
             ;;
         *)

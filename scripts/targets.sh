@@ -18,6 +18,11 @@ all_targets() {
     target_table | cut -d ' ' -f 1
 }
 
+# debian_targets: prints the names of the targets that have Debian packages.
+debian_targets() {
+    target_table | awk '$3 != "-" { print $1 }'
+}
+
 # target_field TARGET NUMBER: prints a column of the table. Exits with status 2 if the target is unknown.
 target_field() {
     local line
