@@ -12,7 +12,6 @@ mod golden;
 mod workload;
 
 mod bloom;
-mod cluster;
 mod commands;
 mod count_min;
 mod crash_recovery;

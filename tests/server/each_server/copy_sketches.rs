@@ -2,7 +2,7 @@
 
 mod recorded_source;
 
-use crate::cluster::nodes::{Nodes, slot};
+use crate::each_server::cluster::nodes::{Nodes, slot};
 use crate::families::{FAMILIES, Family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Reply, Text};
