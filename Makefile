@@ -103,19 +103,19 @@ install: ## install the built module and its configuration under PREFIX (default
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall
 
-dist: ## build the release tarball for other machines, target/dist/*.tar.gz
+dist: ## build the release tarballs for all platforms, target/dist/*.tar.gz
 	@scripts/dist.sh
 
-deb: ## build the Debian package, target/dist/*.deb
+deb: ## build the Debian packages, target/dist/*.deb
 	@scripts/deb.sh
 
-test-packages: ## install, use and remove the packages on Debian systems in chroots
+test-packages: ## install, use and remove the packages, in chroots and in an emulator
 	@scripts/test-packages.sh
 
 test-image: ## build packaging/Dockerfile with Buildah and run the image, without an image registry
 	@scripts/test-image.sh
 
-test-reproducible: ## build the packaged module twice and compare the bytes
+test-reproducible: ## build the packages twice and compare the bytes
 	@scripts/test-reproducible.sh
 
 fmt: ## format the sources

@@ -32,7 +32,7 @@ if [ "$target" != "$(machine_target)" ]; then
     export RUSTC=$sysroot/bin/rustc RUSTC_BOOTSTRAP=1
     # The directory that Rust's own builds of the standard library have.
     flags+=("--remap-path-prefix=$sysroot/lib/rustlib/src/rust=/rustc/$(rustc -vV | sed -n 's/^commit-hash: //p')")
-    options+=(-Zbuild-std=std,panic_unwind)
+    options+=("-Zbuild-std=std,panic_unwind")
     # A module is a shared library, so it uses the server's libc.
     case $target in *-musl) flags+=(-Ctarget-feature=-crt-static) ;; esac
 fi

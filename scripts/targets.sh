@@ -43,6 +43,11 @@ debian_architecture() {
     target_field "$1" 3 | sed '/^-$/d'
 }
 
+# processor_architecture TARGET: prints Debian's name for the target's processor, also if there is no Debian package.
+processor_architecture() {
+    debian_architecture "${1%-*}-gnu"
+}
+
 # zig_target TARGET: prints the target for the C compiler and linker.
 zig_target() {
     target_field "$1" 4

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Installs, uses and removes the release tarball and the Debian package on Debian systems that scripts/chroot.sh
-# creates, with the servers of those releases. Builds both packages first, and checks with scripts/test-crates.sh that
-# the crates can be published.
+# Installs, uses and removes the release tarballs and the Debian packages. Builds all packages first. Checks with
+# scripts/test-crates.sh that the crates can be published, and with scripts/test-modules.sh what the modules require.
+#
+# The package for this machine's architecture is installed on Debian systems that scripts/chroot.sh creates, with the
+# servers of those releases. The package for another architecture is installed next to a server of that architecture,
+# which runs in an emulator. A server with musl loads the module of the tarball for musl.
 #
 #   scripts/test-packages.sh          builds the packages and tests them
 #   scripts/test-packages.sh built    tests the packages in target/dist
@@ -10,16 +13,15 @@
 # script builds the packages and continues with sudo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/targets.sh
+machine=$(machine_target)
 version=$(cargo pkgid | sed 's/.*[#@]//')
-tarball=target/dist/roughly-$version-linux-x86_64.tar.gz
-deb=target/dist/roughly_${version}_amd64.deb
-# The oldest glibc that the packages support. docs/packages.md states it too.
-glibc=2.17
-
 scripts/install.sh build chroot lintian
 if [ "${1:-}" != built ]; then
     scripts/test-crates.sh
+    scripts/dist.sh
     scripts/deb.sh
+    scripts/test-modules.sh
 fi
 if [ "$(id -u)" -ne 0 ]; then
     echo "test-packages: continuing with sudo, because chroot needs root" >&2
@@ -66,9 +68,12 @@ owners() {
 }
 
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
-tar -xzf "$tarball" -C "$dir"
-release=$dir/roughly-$version-linux-x86_64
-(cd "$release" && sha256sum --quiet -c SHA256SUMS) || fail "checksums in the tarball"
+for target in $(all_targets); do
+    tar -xzf "target/dist/roughly-$version-$(platform "$target").tar.gz" -C "$dir"
+    (cd "$dir/roughly-$version-$(platform "$target")" && sha256sum --quiet -c SHA256SUMS) \
+        || fail "checksums in the tarball for $target"
+done
+release=$dir/roughly-$version-$(platform "$machine")
 grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
 mkdir "$dir/root"
 DESTDIR=$dir/root "$release/install.sh" > /dev/null
@@ -128,56 +133,39 @@ grep -q 'run make build first' "$dir/make" || fail "make install without a modul
 rm -rf "$dir/clone"
 passed "make install and make uninstall do not write to the clone"
 
-# The module must load with the oldest supported glibc and no other library.
-symbols=$(objdump -T "$release/libroughly.so" | grep -oE 'GLIBC_[0-9.]+' | sort -uV)
-[ -n "$symbols" ] || fail "the module has no glibc symbols"
-highest=$(tail -n 1 <<< "$symbols")
-[ "$(printf '%s\n' "${highest#GLIBC_}" "$glibc" | sort -V | tail -n 1)" = "$glibc" ] \
-    || fail "the module requires $highest"
-libraries=$(objdump -p "$release/libroughly.so" | awk '$1 == "NEEDED" { print $2 }')
-while read -r library; do
-    case $library in
-        libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | ld-linux-x86-64.so.2) ;;
-        *) fail "the module requires the library $library" ;;
-    esac
-done <<< "$libraries"
-passed "the newest glibc symbol that the module requires is $highest"
-
-# Command handlers catch panics, so the unwinder that the linker adds must work. No known command makes the
-# module panic; a minimal library that is linked in the same way panics instead.
-cat > "$dir/panics.rs" << 'RUST'
-#[unsafe(no_mangle)]
-pub extern "C" fn caught() -> i32 {
-    std::panic::catch_unwind(|| panic!("on purpose")).is_err().into()
+# deb_of TARGET: prints the path of the Debian package.
+deb_of() {
+    echo "target/dist/roughly_${version}_$(debian_architecture "$1").deb"
 }
-RUST
-ROUGHLY_GLIBC=$glibc rustc --edition 2024 -O --crate-type cdylib \
-    -C linker=scripts/zig-cc.sh -C strip=symbols -o "$dir/libpanics.so" "$dir/panics.rs"
-caught=$(target/zig/bin/python -c \
-    "import ctypes; print(ctypes.CDLL('$dir/libpanics.so').caught())" 2> /dev/null || true)
-[ "$caught" = 1 ] || fail "a panic is not caught"
-passed "a panic in a library that is linked in the same way is caught"
 
-# bullseye is older than every Debian release that has a server for the module.
-if old=$(scripts/chroot.sh bullseye); then
-    cp "$release/libroughly.so" "$old/tmp"
-    # Every Debian system has perl, which can load a library with RTLD_NOW.
-    chroot "$old" env PERL_DL_NONLAZY=1 perl -MDynaLoader -e \
-        'DynaLoader::dl_load_file("/tmp/libroughly.so", 0) or die DynaLoader::dl_error(), "\n"' \
-        || fail "glibc $(chroot "$old" getconf GNU_LIBC_VERSION) cannot load it"
-    rm "$old/tmp/libroughly.so"
-    passed "$(chroot "$old" getconf GNU_LIBC_VERSION) of Debian bullseye loads it"
-else
-    # Mirrors remove old releases. The test of the symbols above covers most of this one.
-    passed "SKIPPED: loading the module on Debian bullseye, which is not available"
-fi
+# wait_for_server CLIENT...: waits until the server replies.
+wait_for_server() {
+    for _ in {1..100}; do
+        "$@" PING > /dev/null 2>&1 && return
+        kill -0 "$server" 2> /dev/null || break
+        sleep 0.1
+    done
+    return 1
+}
+
+# use_module MODULE CLIENT...: uses the module of a running server.
+use_module() {
+    local module=$1 replies
+    shift
+    [ "$("$@" BF.ADD key item)" = 1 ] || fail "BF.ADD with $module"
+    [ "$("$@" BF.EXISTS key item)" = 1 ] || fail "BF.EXISTS with $module"
+    replies=$("$@" MODULE LIST)
+    grep -qxF "$module" <<< "$replies" || fail "MODULE LIST with $module"
+    replies=$("$@" INFO modules)
+    grep -q '^module:name=bf,ver=81200,' <<< "$replies" || fail "INFO with $module"
+}
 
 # on_debian SUITE KIND: on a copy of the suite with Debian's KIND-server, installs the package, adds the include
 # line to the server's configuration, uses the module, and removes the package.
 on_debian() {
-    local suite=$1 kind=$2 system=$dir/$1 before broken client attempt added
+    local suite=$1 kind=$2 system=$dir/$1 before broken client added
     cp -a "$(scripts/chroot.sh "$suite" "$kind-server")" "$system"
-    cp "$deb" "$system/tmp/roughly.deb"
+    cp "$(deb_of "$machine")" "$system/tmp/roughly.deb"
     cp "$system/etc/$kind/$kind.conf" "$dir/conf"
     before=$(inventory "$system")
     chroot "$system" dpkg -i /tmp/roughly.deb > /dev/null || fail "dpkg -i on $suite"
@@ -193,16 +181,9 @@ on_debian() {
         --unixsocket "/run/$kind/socket" > "$dir/$suite.log" 2>&1 &
     server=$!
     client=(chroot "$system" "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
-    for attempt in {1..100}; do
-        "${client[@]}" PING > /dev/null 2>&1 && break
-        kill -0 "$server" 2> /dev/null || fail "$kind of $suite does not start: $(tail -n 5 \
-            "$dir/$suite.log" "$system/var/log/$kind"/*.log)"
-        sleep 0.1
-    done
-    [ "$("${client[@]}" BF.ADD key item)" = 1 ] || fail "BF.ADD on $suite (after $attempt attempts to connect)"
-    [ "$("${client[@]}" BF.EXISTS key item)" = 1 ] || fail "BF.EXISTS on $suite"
-    "${client[@]}" MODULE LIST | grep -qx "$module" || fail "MODULE LIST on $suite"
-    "${client[@]}" INFO modules | grep -q '^module:name=bf,ver=81200,' || fail "INFO on $suite"
+    wait_for_server "${client[@]}" || fail "$kind of $suite does not start: $(tail -n 5 \
+        "$dir/$suite.log" "$system/var/log/$kind"/*.log)"
+    use_module "$module" "${client[@]}"
     stop_server
     rm -rf "$system/run/$kind"
 
@@ -224,5 +205,65 @@ on_debian() {
 on_debian bookworm redis
 on_debian trixie valkey
 
-lintian --allow-root --fail-on error,warning "$deb" || fail "lintian"
+# on_other_architecture TARGET NAME KIND: like on_debian, for a server of scripts/fetch-servers.sh that runs in an
+# emulator. This machine's dpkg installs the package, because the emulator cannot start the programs that dpkg starts.
+on_other_architecture() {
+    local target=$1 name=$2 kind=$3 architecture system before client
+    architecture=$(debian_architecture "$target")
+    system=$dir/$architecture
+    scripts/fetch-servers.sh --target "$target" "$name"
+    cp -a "target/servers/$architecture-$name/root" "$system"
+    cp "$(scripts/fetch-emulator.sh "$target")" "$system/emulator"
+    # The directories that Debian's base system and the packages' scripts create.
+    for directory in bin lib; do
+        [ -e "$system/$directory" ] || ln -s "usr/$directory" "$system/$directory"
+    done
+    mkdir -p "$system/run/$kind" "$system/proc" "$system/tmp" "$system/var/lib/dpkg/"{info,updates} \
+        "$system/var/lib/$kind" "$system/var/log/$kind"
+    touch "$system/var/lib/dpkg/status"
+    chown -R 999:999 "$system/run/$kind" "$system/var/lib/$kind" "$system/var/log/$kind" "$system/etc/$kind"
+    cp -a "$system/etc/$kind/$kind.conf" "$dir/conf"
+    before=$(inventory "$system")
+    dpkg --root="$system" --add-architecture "$architecture"
+    # The package database of the system is empty, so dpkg cannot find libc6 in it.
+    dpkg --root="$system" --force-depends -i "$(deb_of "$target")" > "$dir/dpkg" 2>&1 \
+        || fail "dpkg -i for $architecture: $(< "$dir/dpkg")"
+    echo "include /etc/roughly/roughly.conf" >> "$system/etc/$kind/$kind.conf"
+    # The system has no locales. The server's test for a bug of old kernels fails in the emulator.
+    LC_ALL=C chroot --userspec=999:999 "$system" /emulator "/usr/bin/$kind-server" "/etc/$kind/$kind.conf" --daemonize no \
+        --port 0 --unixsocket "/run/$kind/socket" --ignore-warnings ARM64-COW-BUG > "$dir/$architecture.log" 2>&1 &
+    server=$!
+    client=(chroot "$system" /emulator "/usr/bin/$kind-cli" -s "/run/$kind/socket" -e)
+    wait_for_server "${client[@]}" || fail "$name for $architecture does not start: $(tail -n 5 \
+        "$dir/$architecture.log" "$system/var/log/$kind"/*.log)"
+    use_module "$module" "${client[@]}"
+    stop_server
+    rm -rf "$system/run/$kind/"*
+    cp -a "$dir/conf" "$system/etc/$kind/$kind.conf"
+    dpkg --root="$system" --purge roughly > /dev/null 2> "$dir/purge" || fail "dpkg --purge: $(< "$dir/purge")"
+    diff <(echo "$before") <(inventory "$system") || fail "the files differ after the removal for $architecture"
+    passed "the .deb package for $architecture installs, runs and is removed completely with $name in an emulator"
+    rm -rf "$system"
+}
+
+# with_musl TARGET: loads the module of the tarball into a server with musl.
+with_musl() {
+    local target=$1 client
+    scripts/build-server.sh musl
+    DESTDIR=$dir/musl "$dir/roughly-$version-$(platform "$target")/install.sh" > /dev/null
+    target/servers/redis-musl/server --port 0 --unixsocket "$dir/socket" --dir "$dir" \
+        --loadmodule "$dir/musl$module" > "$dir/musl.log" 2>&1 &
+    server=$!
+    client=(target/servers/redis-musl/cli -s "$dir/socket" -e)
+    wait_for_server "${client[@]}" || fail "the server with musl does not start: $(tail -n 5 "$dir/musl.log")"
+    use_module "$dir/musl$module" "${client[@]}"
+    stop_server
+    passed "a server with musl loads the module of the tarball for $target"
+}
+
+for target in $(debian_targets); do
+    [ "$target" = "$machine" ] || on_other_architecture "$target" redis-8.0 redis
+    lintian --allow-root --fail-on error,warning "$(deb_of "$target")" || fail "lintian for $target"
+done
+with_musl "${machine%-*}-musl"
 passed "lintian finds no error and no warning"

@@ -1,17 +1,35 @@
 #!/usr/bin/env bash
-# Builds the module of the packages in this directory and in a clone in another directory, and compares the
-# bytes. Takes no arguments. The working tree must have no uncommitted changes, because a clone lacks them.
+# Builds the packages in this directory and in a clone in another directory, and compares the bytes of the tarballs,
+# the Debian packages and the bills of materials. The working tree must have no uncommitted changes, because a clone
+# lacks them.
+#
+#   scripts/test-reproducible.sh              for all targets of scripts/targets.sh
+#   scripts/test-reproducible.sh TARGET...
 #
 # Exit status: 1 if the bytes differ, if a module contains a directory name of this machine, or if there are
-# uncommitted changes.
+# uncommitted changes. 2 if a target is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/targets.sh
+version=$(cargo pkgid | sed 's/.*[#@]//')
+targets=("$@") debian=()
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
+for target in "${targets[@]}"; do
+    architecture=$(debian_architecture "$target")
+    [ -z "$architecture" ] || debian+=("$target")
+done
 
 if [ -n "$(git status --porcelain)" ]; then
     echo "test-reproducible: FAILED: there are uncommitted changes; commit them first" >&2
     exit 1
 fi
-here=$(scripts/build-portable.sh)
+# build DIRECTORY: builds the packages in a clone.
+build() {
+    "$1/scripts/dist.sh" "${targets[@]}"
+    [ ${#debian[@]} -eq 0 ] || "$1/scripts/deb.sh" "${debian[@]}"
+}
+rm -rf target/dist
+build "$PWD"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 # The path has a space and another length and depth, so that a build path in the module changes its bytes.
@@ -19,16 +37,20 @@ clone="$dir/another one/much deeper/down"
 git clone --quiet . "$clone"
 mkdir "$clone/target"
 cp -r target/zig "$clone/target/zig"
-elsewhere=$("$clone/scripts/build-portable.sh")
+[ ! -e target/rust ] || cp -r target/rust "$clone/target/rust"
+build "$clone"
 
-sha256sum "$here" "$elsewhere"
-for module in "$here" "$elsewhere"; do
-    if grep -aqF -e "$PWD" -e "$dir" -e "$HOME" "$module"; then
-        echo "test-reproducible: FAILED: $module contains a directory name of this machine" >&2
-        exit 1
-    fi
+cat target/dist/SHA256SUMS
+for target in "${targets[@]}"; do
+    for place in "$PWD" "$clone"; do
+        module=$place/target/dist/roughly-$version-$(platform "$target")/libroughly.so
+        if grep -aqF -e "$PWD" -e "$dir" -e "$HOME" "$module"; then
+            echo "test-reproducible: FAILED: $module contains a directory name of this machine" >&2
+            exit 1
+        fi
+    done
 done
-if ! cmp "$here" "$elsewhere"; then
+if ! diff target/dist/SHA256SUMS "$clone/target/dist/SHA256SUMS"; then
     echo "test-reproducible: FAILED: the bytes differ" >&2
     exit 1
 fi
