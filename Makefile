@@ -1,13 +1,13 @@
 # Each target calls the script of the same name in scripts/, or cargo.
 
-.PHONY: help run test test-matrix test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
+.PHONY: help run test test-matrix test-arm64 test-musl test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
 	valgrind asan tour bench bench-peers bench-report lint docs test-docs command-pages \
 	build install uninstall dist deb release test-packages test-image test-release test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo 'Names in capitals are variables, with their defaults in parentheses: make run PORT=6380'
 	@echo 'ROUGHLY_SERVER is the server program: ROUGHLY_SERVER=/path/to/redis-server make test'
@@ -21,6 +21,12 @@ test: ## run all tests on the installed server; install a server if there is non
 
 test-matrix: ## run the server tests on every supported Redis and Valkey version that Debian packages
 	@scripts/test-matrix.sh
+
+test-arm64: ## test the module for arm64 on an emulated server: unit tests, mutation test and server tests
+	@scripts/test-platform.sh aarch64-unknown-linux-gnu
+
+test-musl: ## test the module for musl on a server that is built with musl
+	@scripts/test-platform.sh x86_64-unknown-linux-musl
 
 test-clients: ## call every command through Python, Node and Rust clients, and run the examples (also in Go)
 	@scripts/test-clients.sh

@@ -80,8 +80,8 @@ write_starter() {
             echo '[ "$*" = --version ] || set -- "$@" --ignore-warnings ARM64-COW-BUG'
         fi
         echo "exec \"\$here/run\" --argv0 '$name-$role' \"\$here/$program\" \"\$@\""
-    } > "$role"
-    chmod +x "$role"
+    } > "$dir/$role"
+    chmod +x "$dir/$role"
 }
 
 # fetch NAME SUITE PACKAGE DIR: unpacks the server into DIR.

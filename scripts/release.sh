@@ -2,8 +2,8 @@
 # Prepares the release of the current commit: checks that it can be released, runs all checks, builds all packages, and
 # prints what to upload and how. Does not create a tag, upload or publish anything.
 #
-#   scripts/release.sh               runs .ci/run, builds the packages and prints the steps
-#   scripts/release.sh --no-checks   leaves out .ci/run
+#   scripts/release.sh               runs .ci/run and scripts/test-reproducible.sh, builds the packages, prints the steps
+#   scripts/release.sh --no-checks   leaves out the checks
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
 # version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit.
@@ -74,6 +74,8 @@ echo "release: version $version, commit $revision" >&2
 
 if [ "$checks" = yes ]; then
     .ci/run
+    # .ci/run compares the packages of some targets only.
+    scripts/test-reproducible.sh
     check_clean
 fi
 

@@ -41,7 +41,7 @@ chmod +x "$server"
 # ROUGHLY_SHUTDOWN makes the tests stop servers with SHUTDOWN instead of a signal, so that valgrind can search for
 # leaks.
 status=0
-ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 cargo test --test server -- --test-threads=2 \
+ROUGHLY_SERVER=$server ROUGHLY_SHUTDOWN=1 ROUGHLY_TIME_FACTOR=10 cargo test --test server -- --test-threads=2 \
     --skip defrag --skip million --skip huge --skip crash_recovery --skip memory --skip limit --skip soak --skip at_once --skip seconds --skip extreme_numbers --skip refused_growth \
     "${filters[@]}" || status=$?
 

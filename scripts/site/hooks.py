@@ -23,7 +23,7 @@ FAMILIES = [
     ("sketch", "All families"),
 ]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
-# The kinds of executed blocks (tests/server/documents.rs) and how the site shows them.
+# The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
     "redis resp3": 'text title="RESP3"',

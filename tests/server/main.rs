@@ -1,4 +1,8 @@
 //! All tests that use a real server, in one program, so that it is linked only once.
+//!
+//! The result of a test in the module `once` depends on neither the server nor the platform (processor and C library),
+//! in `each_platform` not on the server, and in `each_server` not on the platform. scripts/test-matrix.sh and
+//! scripts/test-platform.sh skip the modules that would repeat a result. All other tests run on every server and platform.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -7,22 +11,15 @@ mod families;
 mod golden;
 mod workload;
 
-mod abilities;
 mod bloom;
-mod cluster;
 mod commands;
-mod copy_sketches;
 mod count_min;
 mod crash_recovery;
 mod cuckoo;
-mod documents;
 mod encoding_versions;
 mod expiry;
 mod failed_saves;
-mod format_stability;
 mod golden_dumps;
-mod golden_transcripts;
-mod hostile;
 mod info;
 mod integration;
 mod key_limit;
@@ -37,9 +34,10 @@ mod replication;
 mod settings;
 mod soak;
 mod t_digest;
-mod test_server;
 mod top_k;
 mod valkey;
 mod windows;
-mod worst_case_table;
-mod worst_cases;
+
+mod each_platform;
+mod each_server;
+mod once;

@@ -1,7 +1,7 @@
 //! packaging/monitoring: the exporter delivers every field of INFO, and the rules and the dashboard use no other
 //! metrics.
 
-use crate::documents::page::Page;
+use crate::each_server::documents::page::Page;
 use crate::families::{FAMILIES, Family};
 use crate::support::server::{Server, free_port};
 use std::collections::{BTreeMap, BTreeSet};

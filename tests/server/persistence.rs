@@ -153,7 +153,11 @@ fn an_append_only_file_of_several_parts_restores_the_same_data() {
 #[test]
 fn large_keys_survive_every_kind_of_file() {
     let options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
-    let mut server = Options::new().arguments(&options).start();
+    let mut server = Options::new()
+        .arguments(&options)
+        // Random bits do not compress, but the attempt takes long.
+        .arguments(&["--rdbcompression", "no"])
+        .start();
     let mut connection = server.resp2();
     for db in [0, 7] {
         select(&mut connection, db);

@@ -6,6 +6,7 @@ use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::{State, select};
+use crate::support::time;
 use crate::workload::{Random, Workload, words};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -27,7 +28,11 @@ fn assert_same(primary: &Server, replicas: &[&Server], when: &str) {
             if linked && replica.info_number("slave_repl_offset") >= sent {
                 break;
             }
-            assert!(start.elapsed() < TIMEOUT, "{when}\n{}", replica.log_tail());
+            assert!(
+                start.elapsed() < time::limit(TIMEOUT),
+                "{when}\n{}",
+                replica.log_tail()
+            );
             thread::sleep(Duration::from_millis(10));
         }
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of the module. Compiled once per run, with the C compiler that `scripts/install.sh build` installs.
+/// The path of the module. Compiled once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
+/// `scripts/install.sh build` installs).
 ///
 /// # Panics
 /// If the compilation fails.
@@ -15,14 +16,20 @@ pub fn module() -> &'static str {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
         // Test programs may run concurrently, so the file is renamed only when it is complete.
         let partial = directory.join(format!("handler-{}.so", std::process::id()));
-        let status = Command::new("cc")
+        let compiler = std::env::var_os("ROUGHLY_CC").unwrap_or_else(|| "cc".into());
+        let status = Command::new(&compiler)
             .args([
                 "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o",
             ])
             .args([&partial, &source])
             .status()
-            .expect("cc, which scripts/install.sh build installs");
-        assert!(status.success(), "cc {}", source.display());
+            .unwrap_or_else(|error| panic!("cannot run {}: {error}", compiler.display()));
+        assert!(
+            status.success(),
+            "{} {}",
+            compiler.display(),
+            source.display()
+        );
         let module = directory.join("handler.so");
         std::fs::rename(&partial, &module).expect("the compiled module");
         module.to_str().expect("a UTF-8 path").to_owned()

@@ -9,3 +9,4 @@ pub mod resp;
 pub mod server;
 pub mod set_on_drop;
 pub mod state;
+pub mod time;

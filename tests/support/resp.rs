@@ -3,6 +3,7 @@
 //! Client libraries convert replies, so that an integer `0`, a boolean and a bulk string `0` may become equal values.
 //! This client converts nothing, so that tests compare the exact replies.
 
+use super::time;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -170,8 +171,8 @@ impl Connection {
     pub fn open(port: u16, protocol: Protocol) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
-        stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+        stream.set_read_timeout(Some(time::limit(REPLY_TIMEOUT)))?;
+        stream.set_write_timeout(Some(time::limit(REPLY_TIMEOUT)))?;
         let mut connection = Self {
             stream: BufReader::new(stream),
         };
@@ -185,10 +186,15 @@ impl Connection {
     }
 
     /// Wraps an accepted connection, for tests that act as a server.
-    pub fn accepted(stream: TcpStream) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// Any error of the socket.
+    pub fn accepted(stream: TcpStream) -> io::Result<Self> {
+        // A client sends several commands at once, and would otherwise wait 40 ms for some replies.
+        stream.set_nodelay(true)?;
+        Ok(Self {
             stream: BufReader::new(stream),
-        }
+        })
     }
 
     /// Sends raw bytes.

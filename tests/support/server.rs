@@ -2,9 +2,11 @@
 //! directory.
 //!
 //! The environment variable `ROUGHLY_SERVER` selects the program (default: `redis-server` or `valkey-server` in PATH), and
-//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both.
+//! `ROUGHLY_MODULE` the module (default: `target/release/libroughly.so`). `make test` provides both. For servers of another
+//! platform, `ROUGHLY_DEBUG_MODULE` selects the module of [`Options::debug_module`].
 
 use super::resp::{Connection, Protocol, Reply};
+use super::time;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -373,7 +375,7 @@ impl Server {
                 // An outgoing connection of another process may use the port temporarily.
                 Err(log) if log.contains("Address already in use") => {
                     assert!(
-                        start.elapsed() < scaled_timeout(CHANGE_TIMEOUT),
+                        start.elapsed() < time::limit(CHANGE_TIMEOUT),
                         "the port is still in use"
                     );
                     std::thread::sleep(POLL_INTERVAL);
@@ -435,7 +437,7 @@ impl Server {
         let start = Instant::now();
         while !condition(self) {
             assert!(
-                start.elapsed() < scaled_timeout(CHANGE_TIMEOUT),
+                start.elapsed() < time::limit(CHANGE_TIMEOUT),
                 "timeout: waited for {what}\n{}",
                 self.log_tail()
             );
@@ -519,7 +521,7 @@ impl Server {
                 return Err(self.log_tail());
             }
             assert!(
-                start.elapsed() < scaled_timeout(START_TIMEOUT),
+                start.elapsed() < time::limit(START_TIMEOUT),
                 "the server is running but does not reply to PING\n{}",
                 self.log_tail()
             );
@@ -562,7 +564,7 @@ impl Drop for Server {
             // A memory checker reports leaks only if the process exits normally.
             let stopping = Connection::open(self.port, Protocol::Resp2)
                 .and_then(|mut connection| connection.try_send(&["SHUTDOWN", "NOSAVE", "FORCE"]));
-            let end = Instant::now() + scaled_timeout(CHANGE_TIMEOUT);
+            let end = Instant::now() + time::limit(CHANGE_TIMEOUT);
             while stopping.is_err() && self.is_running() && Instant::now() < end {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -598,15 +600,6 @@ impl Version {
 /// Whether the servers run under a memory checker (scripts/valgrind.sh sets `ROUGHLY_SHUTDOWN`).
 fn has_memory_checker() -> bool {
     std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
-}
-
-/// The timeout for an operation that may take `time`. A memory checker makes the server much slower.
-fn scaled_timeout(time: Duration) -> Duration {
-    if has_memory_checker() {
-        time * 10
-    } else {
-        time
-    }
 }
 
 /// A port that was free during the call, and that this function has not returned before in this process.
@@ -669,8 +662,11 @@ pub fn client_program() -> PathBuf {
         })
 }
 
-/// The module that is built with the tests.
+/// The module that is built with the tests, or the one in `ROUGHLY_DEBUG_MODULE`.
 fn debug_module_path() -> PathBuf {
+    if let Some(module) = std::env::var_os("ROUGHLY_DEBUG_MODULE") {
+        return module.into();
+    }
     let program = std::env::current_exe().expect("the path of this program");
     let module = program.with_file_name("libroughly.so");
     assert!(module.is_file(), "no {}", module.display());

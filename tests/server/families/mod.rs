@@ -380,7 +380,7 @@ impl NumberSet {
     }
 }
 
-/// The part of a family in the table of worst cases; `worst_case_table.rs` describes the arguments of commands.
+/// The part of a family in the table of worst cases; `once/worst_case_table.rs` describes the arguments of commands.
 pub struct WorstCases {
     /// Description of the keys in the table.
     pub keys: &'static [(&'static str, &'static str)],

@@ -21,7 +21,7 @@ impl Primary {
         let offset = commands.len();
         let thread = thread::spawn(move || {
             let (stream, _) = listener.accept().expect("a replica");
-            let mut replica = Connection::accepted(stream);
+            let mut replica = Connection::accepted(stream).expect("a connection");
             // Ends when the replica closes the connection.
             while let Ok(request) = replica.read() {
                 let words: Vec<_> = request

@@ -2,12 +2,13 @@
 
 mod recorded_source;
 
-use crate::cluster::nodes::{Nodes, slot};
+use crate::each_server::cluster::nodes::{Nodes, slot};
 use crate::families::{FAMILIES, Family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server, free_port};
 use crate::support::state::{State, select};
+use crate::support::time;
 use recorded_source::RecordedSource;
 use roughly_dump::{Value, Values, type_id};
 use std::io::Write;
@@ -123,7 +124,10 @@ fn build_many(connection: &mut Connection, count: usize) {
 fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < TIMEOUT, "waited too long for {what}");
+        assert!(
+            start.elapsed() < time::limit(TIMEOUT),
+            "waited too long for {what}"
+        );
         thread::sleep(Duration::from_millis(1));
     }
 }

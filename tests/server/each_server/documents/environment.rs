@@ -2,7 +2,7 @@
 //! program that maps the ports on the page to the real ports.
 
 use super::page::Block;
-use crate::cluster::nodes::Nodes;
+use crate::each_server::cluster::nodes::Nodes;
 use crate::support::server::{Options, Server, client_program, free_port, module_path};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

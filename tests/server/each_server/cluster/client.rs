@@ -2,6 +2,7 @@
 
 use super::nodes::{Nodes, TIMEOUT, slot};
 use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::time;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
@@ -64,7 +65,10 @@ impl Client {
         let start = Instant::now();
         let mut ask = None;
         loop {
-            assert!(start.elapsed() < TIMEOUT, "the cluster does not answer");
+            assert!(
+                start.elapsed() < time::limit(TIMEOUT),
+                "the cluster does not answer"
+            );
             let known = self.slots.get(&slot).copied();
             let (port, asking) = match ask.take() {
                 Some(port) => (port, true),
@@ -110,7 +114,10 @@ impl Client {
     pub fn send_to_both(&mut self, command: &[Vec<u8>]) -> Reply {
         let start = Instant::now();
         loop {
-            assert!(start.elapsed() < TIMEOUT, "no replica takes the write");
+            assert!(
+                start.elapsed() < time::limit(TIMEOUT),
+                "no replica takes the write"
+            );
             let (reply, port) = self.send_from(command);
             let wait: Vec<_> = ["WAIT", "1", "1000"].map(|w| w.as_bytes().to_vec()).into();
             if matches!(self.try_at(port, &wait, false), Ok(Reply::Integer(1..))) {

@@ -68,7 +68,7 @@ fn with_footer(mut body: Vec<u8>) -> Vec<u8> {
 
 /// Replies to the commands of a connection until it ends.
 fn serve(keys: &[Stored], stream: TcpStream) {
-    let mut client = Connection::accepted(stream);
+    let mut client = Connection::accepted(stream).expect("a connection");
     while let Ok(request) = client.read() {
         let arguments: Vec<_> = request
             .items()

@@ -2,6 +2,7 @@
 
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, free_port};
+use crate::support::time;
 use crc::{CRC_16_XMODEM, Crc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -118,7 +119,10 @@ impl Nodes {
     pub fn wait(&self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !condition(self) {
-            assert!(start.elapsed() < TIMEOUT, "waited too long for {what}");
+            assert!(
+                start.elapsed() < time::limit(TIMEOUT),
+                "waited too long for {what}"
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }

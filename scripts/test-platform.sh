@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Tests the module for TARGET (scripts/targets.sh): the unit tests and the mutation test as programs of TARGET, and the
+# server tests on a server of TARGET.
+#
+#   scripts/test-platform.sh TARGET               all of these
+#   scripts/test-platform.sh TARGET FILTER...     only the server tests whose names contain a FILTER; options of the
+#                                                 test program are possible, for example --skip NAME
+#
+# The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/build-server.sh builds. If this machine has
+# another processor, servers and tests run in an emulator (scripts/fetch-emulator.sh). The test program of the server
+# tests always runs on this machine.
+#
+# Exit status: 2 if the target is unknown, is that of this machine, or has no server.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/targets.sh
+target=${1:?the first argument is a target}
+shift
+ROUGHLY_ZIG_TARGET=$(zig_target "$target")
+export ROUGHLY_ZIG_TARGET
+
+say() {
+    echo "test-platform: $*" >&2
+}
+
+scripts/install.sh build examples zig
+host=$(machine_target)
+name=${target//-/_}
+runner=CARGO_TARGET_${name^^}_RUNNER
+case $target in
+    "$host")
+        say "$target is the target of this machine: run make test"
+        exit 2
+        ;;
+    "${host%%-*}"-*-musl)
+        scripts/build-server.sh musl
+        server=$PWD/target/servers/redis-musl
+        ;;
+    *-musl)
+        say "there is no server for $target on this machine"
+        exit 2
+        ;;
+    *)
+        scripts/fetch-servers.sh --target "$target" redis-8.0
+        server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
+        export "$runner=$server/run"
+        # Programs are several times slower in the emulator.
+        export ROUGHLY_TIME_FACTOR=10
+        ;;
+esac
+
+ROUGHLY_MODULE=$(scripts/build-portable.sh "$target")
+export ROUGHLY_MODULE
+start=$SECONDS
+if [ $# -eq 0 ]; then
+    say "unit tests and mutation test for $target"
+    scripts/cargo-target.sh "$target" test --quiet --workspace --lib --test mutation
+    say "these tests took $((SECONDS - start)) s, with their compilation"
+else
+    # The server tests need the module of this build.
+    scripts/cargo-target.sh "$target" test --quiet --workspace --lib --test mutation --no-run
+fi
+
+export ROUGHLY_SERVER=$server/server ROUGHLY_CC=$PWD/scripts/zig-cc.sh
+export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/debug/deps/libroughly.so
+cargo test --no-run --test server
+say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
+start=$SECONDS
+cargo test --quiet --test server -- --skip once:: --skip each_server:: "$@"
+say "the server tests took $((SECONDS - start)) s"
