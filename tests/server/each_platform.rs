@@ -2,6 +2,5 @@
 //! bytes, limits of memory and time. They run on one server of each platform.
 
 mod format_stability;
-pub mod golden_transcripts;
 mod hostile;
 mod worst_cases;

@@ -20,6 +20,7 @@ mod encoding_versions;
 mod expiry;
 mod failed_saves;
 mod golden_dumps;
+mod golden_transcripts;
 mod info;
 mod integration;
 mod key_limit;

@@ -1,11 +1,11 @@
 //! Replays the recorded commands of valkey-bloom on a server that replaces it, and compares the replies.
 
 use super::replacement;
-use crate::each_platform::golden_transcripts::Report;
 use crate::golden::compare::{VALKEY_BLOOM_INFO, is_same};
 use crate::golden::differences::{Effect, Listed, valkey_bloom};
 use crate::golden::recorded;
 use crate::golden_dumps::with_footer;
+use crate::golden_transcripts::Report;
 use crate::support::resp::Protocol;
 use std::collections::{HashMap, HashSet};
 
