@@ -116,7 +116,8 @@ if [ "${1:-}" = --target ]; then
     private_architecture=$(debian_architecture "$2")
     architecture=$private_architecture-
     emulator=$(scripts/fetch-emulator.sh "$2")
-    emulator=$(realpath --relative-to "$root/$architecture" "$emulator")
+    # Relative to the directory of a server, which does not exist yet.
+    emulator=$(realpath --canonicalize-missing --relative-to "$root/${architecture}NAME" "$emulator")
     shift 2
 fi
 wanted=("$@")
