@@ -1,12 +1,16 @@
 //! Runs the fuzz drivers (fuzz/src) on 200,000 damaged stored forms and random sequences of operations. No case may
 //! panic or hang.
 //!
-//! The random generator has fixed seeds, so every run executes the same cases.
+//! The random generator has fixed seeds, so every run executes the same cases. In an emulator (`ROUGHLY_TIME_FACTOR`), only a
+//! part of them is run.
 
 #[path = "support/damage.rs"]
 mod damage;
 #[path = "../fuzz/src/lib.rs"]
 mod drivers;
+#[allow(dead_code)] // This program has no time limits.
+#[path = "support/time.rs"]
+mod time;
 
 use damage::{Numbers, damage_bytes, damage_values};
 use drivers::{FAMILIES, Family, dump};
@@ -108,7 +112,7 @@ fn damaged_stored_forms_are_rejected_or_usable() {
         for seed in &seeds {
             run(family.stored, seed);
         }
-        for round in 0..14_000 {
+        for round in 0..time::cases(14_000) {
             let seed = &seeds[round % seeds.len()];
             run(family.stored, &damage(seed, &seeds, &mut numbers));
         }
@@ -119,7 +123,7 @@ fn damaged_stored_forms_are_rejected_or_usable() {
 fn sequences_of_operations_match_the_model() {
     for_each_family(|family| {
         let mut numbers = Numbers(0xc0ffee);
-        for round in 0..3_000 {
+        for round in 0..time::cases(3_000) {
             let len = numbers.below(30 + round / 6);
             let bytes: Vec<u8> = (0..len).map(|_| (numbers.next() >> 56) as u8).collect();
             run(family.commands, &bytes);
@@ -132,7 +136,7 @@ fn sequences_of_operations_match_the_model() {
 fn damaged_payloads_are_rejected_or_usable() {
     let payloads = payloads();
     let mut numbers = Numbers(0xd00d);
-    for round in 0..15_000 {
+    for round in 0..time::cases(15_000) {
         let payload = &payloads[round % payloads.len()];
         if round % 2 == 0 {
             run(dump::payload, &damage(payload, &payloads, &mut numbers));

@@ -1,8 +1,14 @@
-//! Tests whose result may depend on the server, but not on the platform of the module: of clusters, of examples in the
-//! documents, of scripts/copy-sketches, and of tests/support. They run on every server of one platform. Clusters copy keys
-//! with RESTORE and replication, which other tests check on every platform.
+//! Tests whose result may depend on the server, but not on the platform of the module: what the server reports about commands,
+//! events, settings, metrics, errors of files, moves between servers, clusters, examples in the documents, and tests/support. They
+//! run on every server of one platform. Clusters copy keys with RESTORE and replication, which other tests check on every platform.
 
 pub mod cluster;
+pub mod commands;
 mod copy_sketches;
 pub mod documents;
+mod failed_saves;
+pub mod migration;
+mod monitoring;
+mod notifications;
+mod settings;
 mod test_server;

@@ -1,9 +1,9 @@
 //! Replication between servers with different settings, and from valkey-bloom and RedisBloom.
 
 use super::{AOF, Words, error, fixed_seed, replacement, with_random_seeds, words};
+use crate::each_server::migration::primary::Primary;
 use crate::families::{dump, numbers};
 use crate::integration::odd_settings;
-use crate::migration::primary::Primary;
 use crate::support::resp::{Connection, Reply, request};
 use crate::support::server::{Options, Server};
 use std::fs;

@@ -5,7 +5,7 @@
 mod files;
 pub mod primary;
 
-use crate::commands::recorded_commands;
+use crate::each_server::commands::recorded_commands;
 use crate::families::{Family, dump, one_per_family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Protocol, Reply, Text};
