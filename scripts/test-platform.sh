@@ -49,6 +49,8 @@ case $target in
         ;;
 esac
 
+# Without debug information, which these tests do not use and which takes time to compile.
+export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 ROUGHLY_MODULE=$(scripts/build-portable.sh "$target")
 export ROUGHLY_MODULE
 start=$SECONDS
@@ -63,6 +65,7 @@ fi
 
 export ROUGHLY_SERVER=$server/server ROUGHLY_CC=$PWD/scripts/zig-cc.sh
 export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/debug/deps/libroughly.so
+unset CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG
 cargo test --no-run --test server
 say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
 start=$SECONDS
