@@ -24,7 +24,7 @@ passed() {
 # check_symbols TARGET MODULE: checks the versions of glibc's symbols.
 check_symbols() {
     local oldest highest symbols
-    symbols=$(readelf -VW "$2" | grep -oE 'GLIBC_[0-9.]+' | sort -uV)
+    symbols=$(readelf -VW "$2" | sed -nE 's/.*(GLIBC_[0-9.]+).*/\1/p' | sort -uV)
     case $1 in
         *-musl) [ -z "$symbols" ] || fail "the module for $1 requires glibc: $symbols" ;;
         *)
