@@ -15,5 +15,5 @@ target=${1:-$(machine_target)}
 echo "build-portable: building for $target, with the compiler target $(zig_target "$target")" >&2
 CARGO_PROFILE_RELEASE_STRIP=symbols scripts/cargo-target.sh "$target" build --release --lib >&2
 module=target/portable/$target/libroughly.so
-cp "target/portable/$target/release/libroughly.so" "$module"
+cp "target/portable/$target/$target/release/libroughly.so" "$module"
 echo "$PWD/$module"

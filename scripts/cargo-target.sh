@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs cargo for a target of scripts/targets.sh. The results are in target/portable/TARGET.
+# Runs cargo for a target of scripts/targets.sh. The results are in target/portable/TARGET/TARGET.
 #
 #   scripts/cargo-target.sh TARGET COMMAND [ARGUMENT...]
 #   scripts/cargo-target.sh aarch64-unknown-linux-gnu test --lib --no-run
@@ -48,4 +48,5 @@ export "BINDGEN_EXTRA_CLANG_ARGS_$name=$includes" "CC_$name=$PWD/scripts/zig-cc.
 # The encoded form separates flags with the character 31, so that directories may have spaces in their names.
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")
 export CARGO_ENCODED_RUSTFLAGS
-exec "$cargo" "$command" "${options[@]}" --locked --target "$target" --target-dir target/portable "$@"
+# A directory for each target: cargo would compile build scripts again after each change of the target, and what depends on them.
+exec "$cargo" "$command" "${options[@]}" --locked --target "$target" --target-dir "target/portable/$target" "$@"

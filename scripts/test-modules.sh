@@ -72,7 +72,7 @@ for target in "${targets[@]}"; do
     # Command handlers catch panics, so the unwinder that the linker adds must work. No known command makes the module
     # panic; a minimal library that is linked in the same way panics instead.
     CARGO_PROFILE_RELEASE_STRIP=symbols scripts/cargo-target.sh "$target" build --quiet --release --package panics
-    caught=$("$run" "$loader" "$PWD/target/portable/$target/release/libpanics.so" caught 2> /dev/null || true)
+    caught=$("$run" "$loader" "$PWD/target/portable/$target/$target/release/libpanics.so" caught 2> /dev/null || true)
     [ "$caught" = 1 ] || fail "a library for $target does not catch a panic"
     passed "$target: a library that is linked in the same way catches a panic"
 done

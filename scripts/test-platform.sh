@@ -64,7 +64,7 @@ else
 fi
 
 export ROUGHLY_SERVER=$server/server ROUGHLY_CC=$PWD/scripts/zig-cc.sh
-export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/debug/deps/libroughly.so
+export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
 unset CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG
 cargo test --no-run --test server
 say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
