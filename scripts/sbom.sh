@@ -26,5 +26,6 @@ commit_time=$(git log -1 --format=%ct 2> /dev/null || echo 0)
 # Without SOURCE_DATE_EPOCH, the bill has a random serial number.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$commit_time} cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" \
     --format json --spec-version 1.5 --target "$target" --no-build-deps --override-filename bill >&2
-sed "s|file://$copy|file:///roughly|g" "$copy/bill.json"
+# In these URLs, a space in the name of the directory is %20.
+sed -E 's|file://[^"#]*/target/sbom|file:///roughly|g' "$copy/bill.json"
 rm -rf "$copy"
