@@ -59,7 +59,7 @@ cp -rL "$library" "$copy/lib/rustlib/src/rust/library"
 rm -rf "$copy/debian"
 
 # Only these files are needed. Cargo looks for the sources next to them.
-# hard links fail if target/ is on another file system.
+# Hard links fail if target/ is on another file system.
 link() {
     cp -rl "$@" 2> /dev/null || cp -r "$@"
 }
