@@ -1,10 +1,9 @@
 //! Expired keys that the server has not deleted yet. DEBUG DIGEST includes them.
 
 use crate::families::{FAMILIES, run_on};
+use crate::support::expiry::expire;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use std::thread;
-use std::time::Duration;
 
 const KEY: &str = "k";
 /// A built-in type, for comparison with the module's types.
@@ -40,13 +39,6 @@ impl Nodes {
         run_on(&mut self.primary.resp2(), KEY, commands);
     }
 
-    /// Waits until the key has expired.
-    fn expire(&self) {
-        let reply = self.primary.call(&format!("PEXPIRE {KEY} 1"));
-        assert_eq!(reply, Reply::Integer(1));
-        thread::sleep(Duration::from_millis(20));
-    }
-
     /// Accesses the key on the primary, which deletes it if it has expired.
     fn open(&self) {
         let reply = self.primary.call(&format!("TYPE {KEY}"));
@@ -71,7 +63,7 @@ fn digests_count_an_expired_key_until_the_primary_deletes_it() {
     assert_eq!(empty.0, empty.1);
     for (name, build) in types() {
         nodes.build(build);
-        nodes.expire();
+        expire(&mut nodes.primary.resp2(), KEY);
         let expired = nodes.digests();
         assert_eq!(expired.0, expired.1, "{name}");
         assert_ne!(expired.0, empty.0, "{name}");
@@ -99,7 +91,7 @@ fn a_reload_of_the_primary_handles_expired_sketches_like_lists() {
             steps.push((step, primary == replica, primary == empty, replica == empty));
         };
         nodes.build(build);
-        nodes.expire();
+        expire(&mut nodes.primary.resp2(), KEY);
         observe("expired", &mut nodes);
         assert!(nodes.primary.call("DEBUG RELOAD").is_ok());
         observe("reloaded", &mut nodes);

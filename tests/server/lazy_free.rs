@@ -4,10 +4,9 @@
 use crate::families::valkey_bloom::allow_huge_keys;
 use crate::families::{FAMILIES, Family, run_on};
 use crate::support::abilities::record;
+use crate::support::expiry::expire;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use std::thread;
-use std::time::Duration;
 
 /// Maximum time of a command, as the server measures it.
 const MAX_MICROSECONDS: u64 = 1000;
@@ -61,8 +60,7 @@ fn go(connection: &mut Connection, command: &str, payload: &[u8]) -> Reply {
     match command {
         "RESTORE" => connection.send(&[b"RESTORE", &b"large"[..], b"0", payload, b"REPLACE"]),
         "EXISTS large" => {
-            connection.call("PEXPIRE large 1");
-            thread::sleep(Duration::from_millis(5));
+            expire(connection, "large");
             connection.call(command)
         }
         _ => connection.call(command),

@@ -4,6 +4,7 @@
 
 pub mod abilities;
 pub mod damage;
+pub mod expiry;
 pub mod handler;
 pub mod resp;
 pub mod server;

@@ -3,13 +3,12 @@
 
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{FAMILIES, Family, one_per_family};
+use crate::support::expiry::expire;
 use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
 use crate::workload::words;
-use std::thread;
-use std::time::Duration;
 
 fn start() -> Server {
     Options::new()
@@ -237,8 +236,7 @@ fn commands_can_run_while_a_merge_opens_its_keys() {
                     assert!(reply.is_ok(), "{}: {reply}", merge.create);
                 }
                 if event == "expired" {
-                    assert_eq!(connection.call("PEXPIRE b 1"), Reply::Integer(1));
-                    thread::sleep(Duration::from_millis(5));
+                    expire(&mut connection, "b");
                 } else {
                     connection.call("DEL b");
                 }
