@@ -2,20 +2,35 @@
 # Tests the module for TARGET (scripts/targets.sh): the unit tests and the mutation test as programs of TARGET, and the
 # server tests on a server of TARGET.
 #
-#   scripts/test-platform.sh TARGET               all of these
-#   scripts/test-platform.sh TARGET FILTER...     only the server tests whose names contain a FILTER; options of the
-#                                                 test program are possible, for example --skip NAME
+#   scripts/test-platform.sh TARGET                        all of these
+#   scripts/test-platform.sh TARGET server [ARGUMENT...]   only the server tests; the arguments are those of the test
+#                                                          program, for example a part of a name, or --skip NAME
+#   scripts/test-platform.sh TARGET processor              all of these without the server tests whose result does not
+#                                                          depend on the processor
 #
 # The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/build-server.sh builds. If this machine has
 # another processor, servers and tests run in an emulator (scripts/fetch-emulator.sh). The test program of the server
 # tests always runs on this machine.
 #
-# Exit status: 2 if the target is unknown, is that of this machine, or has no server.
+# Exit status: 2 if the target or the part is unknown, the target is that of this machine, or there is no server for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 target=${1:?the first argument is a target}
-shift
+part=${2:-all}
+shift $(($# < 2 ? $# : 2))
+# Persistence, replication and memory limits: the module's part of them is the same code on each processor, and an emulated
+# server needs several minutes for these tests.
+other_modules=(crash_recovery info integration key_limit lazy_free maxmemory memory_usage persistence replication soak)
+skip=(--skip once:: --skip each_server::)
+case $part in
+    all | server) ;;
+    processor) for module in "${other_modules[@]}"; do skip+=(--skip "$module::"); done ;;
+    *)
+        echo "test-platform: unknown part: $part" >&2
+        exit 2
+        ;;
+esac
 ROUGHLY_ZIG_TARGET=$(zig_target "$target")
 export ROUGHLY_ZIG_TARGET
 
@@ -54,13 +69,13 @@ export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 ROUGHLY_MODULE=$(scripts/build-portable.sh "$target")
 export ROUGHLY_MODULE
 start=$SECONDS
-if [ $# -eq 0 ]; then
+if [ "$part" = server ]; then
+    # The module with debug assertions, which some server tests need.
+    CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cargo-target.sh "$target" build --quiet --lib
+else
     say "unit tests and mutation test for $target"
     scripts/cargo-target.sh "$target" test --quiet --workspace --lib --test mutation
     say "these tests took $((SECONDS - start)) s, with their compilation"
-else
-    # The server tests need the module of this build.
-    scripts/cargo-target.sh "$target" test --quiet --workspace --lib --test mutation --no-run
 fi
 
 export ROUGHLY_SERVER=$server/server ROUGHLY_CC=$PWD/scripts/zig-cc.sh
@@ -69,5 +84,5 @@ unset CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG
 cargo test --no-run --test server
 say "server tests for $target on $("$ROUGHLY_SERVER" --version)"
 start=$SECONDS
-cargo test --quiet --test server -- --skip once:: --skip each_server:: "$@"
+cargo test --quiet --test server -- "${skip[@]}" "$@"
 say "the server tests took $((SECONDS - start)) s"
