@@ -23,10 +23,10 @@ test-matrix: ## run the server tests on every supported Redis and Valkey version
 	@scripts/test-matrix.sh
 
 test-arm64: ## test the module for arm64 on an emulated server: unit tests, mutation test and server tests
-	@scripts/test-platform.sh aarch64-unknown-linux-gnu
+	@scripts/test-platform.sh aarch64-unknown-linux-gnu $(PART)
 
 test-musl: ## test the module for musl on a server that is built with musl
-	@scripts/test-platform.sh x86_64-unknown-linux-musl
+	@scripts/test-platform.sh x86_64-unknown-linux-musl $(PART)
 
 test-clients: ## call every command through Python, Node and Rust clients, and run the examples (also in Go)
 	@scripts/test-clients.sh

@@ -19,13 +19,14 @@ cd "$(dirname "$0")/.."
 target=${1:?the first argument is a target}
 part=${2:-all}
 shift $(($# < 2 ? $# : 2))
-# Persistence, replication and memory limits: the module's part of them is the same code on each processor, and an emulated
-# server needs several minutes for these tests.
-other_modules=(crash_recovery info integration key_limit lazy_free maxmemory memory_usage persistence replication soak)
+# Server tests of persistence, replication, statistics and memory limits. They depend on the server and on the C library. The
+# stored bytes of each type, which could depend on the processor, are tested by other modules. --skip also applies to parts of
+# a name: valkey::replication is skipped too.
+processor_independent=(crash_recovery info integration key_limit lazy_free maxmemory memory_usage persistence replication soak)
 skip=(--skip once:: --skip each_server::)
 case $part in
     all | server) ;;
-    processor) for module in "${other_modules[@]}"; do skip+=(--skip "$module::"); done ;;
+    processor) for module in "${processor_independent[@]}"; do skip+=(--skip "$module::"); done ;;
     *)
         echo "test-platform: unknown part: $part" >&2
         exit 2
