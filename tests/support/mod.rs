@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test program uses a part of this module.
 
 pub mod abilities;
+pub mod cpu;
 pub mod damage;
 pub mod expiry;
 pub mod handler;

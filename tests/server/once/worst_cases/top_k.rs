@@ -1,0 +1,94 @@
+//! Top-k sketches.
+
+use super::bounds::MAX_UNLIMITED_ROWS;
+use super::keys::{Axis, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window};
+use super::types::Type;
+use crate::workload::words;
+
+const DEPTH: Axis = axis(
+    "depth",
+    1,
+    &[MAX_UNLIMITED_ROWS, MAX_ROWS_OF_LONG_ITEM, MAX],
+);
+const DECAYS: [&str; 4] = ["0.9", "0.992", "0.9999999", "1"];
+const DECAY: Axis = axis("decay", 0, &[0, 1, 2, 3]);
+/// Up to this k, a look-up in the list uses fingerprints.
+const MAX_FINGERPRINTS: u64 = 4096;
+
+/// A list of k items, which the keys of [`list_bytes`] have room for.
+fn list(sizes: &Sizes) -> String {
+    let (k, depth) = (sizes["k"], sizes["depth"]);
+    format!("TOPK.RESERVE KEY {k} {k} {depth} 0.9")
+}
+
+fn list_bytes(sizes: &Sizes) -> f64 {
+    sizes["k"] as f64 * (150.0 + 8.0 * sizes["depth"] as f64)
+}
+
+/// Buckets that all items share, so that each increment decrements the counts of others.
+fn shared_buckets(sizes: &Sizes) -> String {
+    let decay = DECAYS[usize::try_from(sizes["decay"]).expect("a number")];
+    format!("TOPK.RESERVE KEY 10 1 {} {decay}", sizes["depth"])
+}
+
+pub const CLASSIC: Type = Type {
+    name: "topk",
+    calls: &[
+        "TOPK.RESERVE new 100000 13421772 10 0.9",
+        "TOPK.ADD KEY ITEMS",
+        "TOPK.INCRBY KEY PAIRS",
+        "TOPK.QUERY KEY ITEMS",
+        "TOPK.COUNT KEY ITEMS",
+        "TOPK.LIST KEY WITHCOUNT",
+        "TOPK.INFO KEY",
+        "TOPK.SCANDUMP KEY 0",
+        "TOPK.SCANDUMP KEY 1",
+        "TOPK.LOADCHUNK new HEADER",
+        "TOPK.LOADCHUNK KEY CHUNK",
+    ],
+    not_applicable: &[],
+    refusals: &[("topk.", "TopK: too much work for the depth of the sketch")],
+    keeps_results: false,
+    keys: &[
+        Largest {
+            axes: &[DEPTH, axis("k", 1, &[MAX, MAX_FINGERPRINTS])],
+            bytes: list_bytes,
+            create: |sizes| words(&list(sizes)),
+            fill: |sizes, pane| {
+                additions("TOPK.INCRBY KEY", pane, sizes["k"], |number| {
+                    Some(1 + number * 7919 % 1000)
+                })
+            },
+        },
+        Largest {
+            axes: &[DECAY, DEPTH],
+            bytes: |sizes| 8.0 * sizes["depth"] as f64,
+            create: |sizes| words(&shared_buckets(sizes)),
+            fill: |_, pane| additions("TOPK.INCRBY KEY", pane, 3, |_| Some(100_000)),
+        },
+    ],
+};
+
+pub const WINDOW: Type = Type {
+    name: "topk-window",
+    keeps_results: true,
+    keys: &[
+        Largest {
+            axes: &[
+                DEPTH,
+                axis("panes", 1, &[MAX]),
+                axis("k", 1, &[MAX, MAX_FINGERPRINTS]),
+            ],
+            bytes: |sizes| list_bytes(sizes) * (sizes["panes"] + 1) as f64,
+            create: |sizes| words(&format!("{}{}", list(sizes), window(sizes))),
+            fill: CLASSIC.keys[0].fill,
+        },
+        Largest {
+            axes: &[DECAY, DEPTH, axis("panes", 1, &[MAX])],
+            bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
+            create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
+            fill: CLASSIC.keys[1].fill,
+        },
+    ],
+    ..CLASSIC
+};
