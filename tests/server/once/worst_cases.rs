@@ -260,27 +260,23 @@ fn measure_keys(
         let server = Server::start();
         largest.all_sizes(&mut server.resp2(), max_bytes())
     };
-    for (number, sizes) in all_sizes.iter().enumerate() {
-        let several_panes = sizes.get("panes").is_some_and(|&panes| panes > 1);
-        let with_one_pane_in_use = (number == 0 && several_panes).then_some(Filled::Newest);
-        for filled in [Filled::All].into_iter().chain(with_one_pane_in_use) {
-            let (server, states) = largest.build(sizes, filled);
-            let mut connection = server.resp2();
-            let thread = MainThread::of(&mut connection);
-            let slowness = thread.slowness(&mut connection);
-            let mut keys = Keys {
-                family,
-                of_type,
-                sizes,
-                filled,
-                _server: server,
-                thread,
-                connection,
-                writes: writes(),
-                slowness,
-            };
-            keys.measure_all(&states, results);
-        }
+    for sizes in &all_sizes {
+        let (server, states) = largest.build(sizes);
+        let mut connection = server.resp2();
+        let thread = MainThread::of(&mut connection);
+        let slowness = thread.slowness(&mut connection);
+        let mut keys = Keys {
+            family,
+            of_type,
+            sizes,
+            filled: largest.filled,
+            _server: server,
+            thread,
+            connection,
+            writes: writes(),
+            slowness,
+        };
+        keys.measure_all(&states, results);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bloom filters: RedisBloom's type, the type with a window, and valkey-bloom's type.
 
-use super::keys::{Axis, Largest, MAX, Sizes, additions, axis, window};
+use super::keys::{Axis, Filled, Largest, MAX, Sizes, additions, axis, window};
 use super::types::Type;
 use crate::workload::{Command, words};
 use roughly_sketch::bloom::{Chain, Parameters};
@@ -38,6 +38,7 @@ pub const CLASSIC: Type = Type {
     keeps_results: false,
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * sizes[RATE.name] as f64 * 0.6,
             create: |sizes| {
@@ -51,6 +52,7 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as growth allows.
         Largest {
+            filled: Filled::All,
             axes: &[axis("items", 1, &[FEW, 3000])],
             bytes: |_| 0.0,
             create: |_| words("BF.RESERVE KEY 0.01 1 EXPANSION 1"),
@@ -59,6 +61,7 @@ pub const CLASSIC: Type = Type {
         // As many sub-filters as a header may have, each with the largest number of hash functions. A look-up tests all
         // of them: all bits are set except the last.
         Largest {
+            filled: Filled::All,
             axes: &[axis("sub-filters", 1, &[FEW, MAX])],
             bytes: |sizes| sizes["sub-filters"] as f64 * 100.0,
             create: |sizes| {
@@ -109,6 +112,7 @@ pub const WINDOW: Type = Type {
     refusals: &[("bf.merge", "ERR filters with a window cannot be merged")],
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[RATE, axis("panes", 1, &[MAX]), axis("capacity", 1, &[MAX])],
             bytes: |sizes| sizes["capacity"] as f64 * (3.4 * sizes[RATE.name] as f64 + 12.0) / 6.0,
             create: |sizes| {
@@ -124,6 +128,7 @@ pub const WINDOW: Type = Type {
             },
         },
         Largest {
+            filled: Filled::All,
             axes: &[axis("panes", 1, &[MAX]), axis("items", 1, &[FEW, 20_000])],
             bytes: |_| 0.0,
             create: |sizes| {
@@ -171,6 +176,7 @@ pub const VALKEY: Type = Type {
     ],
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[RATE, axis("capacity", 1, &[MAX])],
             bytes: CLASSIC.keys[0].bytes,
             create: |sizes| {
@@ -183,6 +189,7 @@ pub const VALKEY: Type = Type {
         },
         // As many sub-filters as growth allows.
         Largest {
+            filled: Filled::All,
             axes: &[axis("items", 1, &[FEW, 20_000])],
             bytes: |_| 0.0,
             create: |_| {
@@ -195,6 +202,7 @@ pub const VALKEY: Type = Type {
         // As many sub-filters of one seed as a payload may have. A look-up tests all of them: in each, all bits are set except
         // one.
         Largest {
+            filled: Filled::All,
             axes: &[
                 axis("sub-filters", 1, &[FEW, 100_000]),
                 axis("hash functions", 1, &[MAX]),
@@ -205,6 +213,7 @@ pub const VALKEY: Type = Type {
         },
         // The same with another seed in each sub-filter.
         Largest {
+            filled: Filled::All,
             axes: &[axis("sub-filters", 1, &[20_000]), axis("seeds", 1, &[MAX])],
             bytes: |sizes| (sizes["sub-filters"] + sizes["seeds"]) as f64 * 209.0,
             create: |sizes| load(sizes, true),

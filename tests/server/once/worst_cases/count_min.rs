@@ -1,9 +1,11 @@
 //! Count-min sketches.
 
 use super::bounds::MAX_UNLIMITED_ROWS;
-use super::keys::{Axis, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, additions, axis, window};
+use super::keys::{
+    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window,
+};
 use super::types::Type;
-use crate::workload::words;
+use crate::workload::{Command, words};
 
 const DEPTH: Axis = axis(
     "depth",
@@ -30,6 +32,7 @@ pub const CLASSIC: Type = Type {
     refusals: &[("cms.", "CMS: too much work for the depth of the sketch")],
     keeps_results: false,
     keys: &[Largest {
+        filled: Filled::All,
         axes: &[DEPTH, axis("width", 1, &[MAX])],
         bytes: |sizes| sizes["depth"] as f64 * sizes["width"] as f64 * 4.0,
         create: |sizes| {
@@ -45,26 +48,43 @@ pub const CLASSIC: Type = Type {
     }],
 };
 
+const WINDOW_AXES: &[Axis] = &[DEPTH, axis("panes", 1, &[MAX]), axis("width", 1, &[MAX])];
+
+fn create_window(sizes: &Sizes) -> Command {
+    let (width, depth) = (sizes["width"], sizes["depth"]);
+    let window = window(sizes);
+    words(&format!(
+        "CMS.INITBYDIM KEY {width} {depth} CELL_SIZE 8{window}"
+    ))
+}
+
+/// The bytes of this many arrays.
+fn arrays(sizes: &Sizes, number: u64) -> f64 {
+    sizes["depth"] as f64 * sizes["width"] as f64 * 8.0 * number as f64
+}
+
 pub const WINDOW: Type = Type {
     name: "cms-window",
-    keys: &[Largest {
-        axes: &[DEPTH, axis("panes", 1, &[MAX]), axis("width", 1, &[MAX])],
-        bytes: |sizes| {
-            sizes["depth"] as f64 * sizes["width"] as f64 * 8.0 * (sizes["panes"] + 2) as f64
+    keys: &[
+        Largest {
+            filled: Filled::All,
+            axes: WINDOW_AXES,
+            bytes: |sizes| arrays(sizes, sizes["panes"] + 2),
+            create: create_window,
+            fill: |sizes, pane| {
+                let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / sizes["panes"];
+                additions("CMS.INCRBY KEY", pane, items.max(3), |number| {
+                    Some(number + 1)
+                })
+            },
         },
-        create: |sizes| {
-            let (width, depth) = (sizes["width"], sizes["depth"]);
-            words(&format!(
-                "CMS.INITBYDIM KEY {width} {depth} CELL_SIZE 8{}",
-                window(sizes)
-            ))
+        Largest {
+            filled: Filled::Newest,
+            axes: WINDOW_AXES,
+            bytes: |sizes| arrays(sizes, 3),
+            create: create_window,
+            fill: CLASSIC.keys[0].fill,
         },
-        fill: |sizes, pane| {
-            let items = (20_000_000 / sizes["depth"]).clamp(3, 20_000) / sizes["panes"];
-            additions("CMS.INCRBY KEY", pane, items.max(3), |number| {
-                Some(number + 1)
-            })
-        },
-    }],
+    ],
     ..CLASSIC
 };

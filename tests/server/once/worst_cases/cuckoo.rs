@@ -1,6 +1,6 @@
 //! Cuckoo filters.
 
-use super::keys::{Largest, MAX, additions, axis, item, window};
+use super::keys::{Filled, Largest, MAX, additions, axis, item, window};
 use super::types::Type;
 use crate::workload::{Command, words};
 
@@ -44,6 +44,7 @@ pub const CLASSIC: Type = Type {
     keeps_results: false,
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[
                 axis("bucket size", 1, &[1, MAX]),
                 axis("capacity", 1024, &[MAX]),
@@ -59,6 +60,7 @@ pub const CLASSIC: Type = Type {
         },
         // An insertion evicts fingerprints without success.
         Largest {
+            filled: Filled::All,
             axes: &[axis("iterations", 1, &[MAX])],
             bytes: |_| 0.0,
             create: |sizes| {
@@ -71,6 +73,7 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as equal items add.
         Largest {
+            filled: Filled::All,
             axes: &[axis("items", 2, &[2 * FEW, 9000])],
             bytes: |_| 0.0,
             create: |_| words("CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1"),
@@ -78,6 +81,7 @@ pub const CLASSIC: Type = Type {
         },
         // As many sub-filters as a header may have.
         Largest {
+            filled: Filled::All,
             axes: &[
                 axis("sub-filters", 1, &[FEW, MAX]),
                 axis("bucket size", 1, &[MAX]),
@@ -97,6 +101,7 @@ pub const CLASSIC: Type = Type {
         },
         // The next deletion compacts the filter.
         Largest {
+            filled: Filled::All,
             axes: &[axis("deleted items", 1, &[50_000])],
             bytes: |_| 0.0,
             create: |_| words("CF.RESERVE KEY 65536 EXPANSION 1"),
@@ -115,6 +120,7 @@ pub const WINDOW: Type = Type {
     name: "cf-window",
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[
                 axis("panes", 1, &[MAX]),
                 axis("bucket size", 1, &[MAX, 4]),
@@ -137,6 +143,7 @@ pub const WINDOW: Type = Type {
             },
         },
         Largest {
+            filled: Filled::All,
             axes: &[
                 axis("panes", 1, &[MAX]),
                 axis("items", 2, &[2 * FEW, 20_000]),

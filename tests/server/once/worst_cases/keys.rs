@@ -38,9 +38,11 @@ pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis 
 
 /// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window.
 pub struct Largest {
+    /// Which panes have items.
+    pub filled: Filled,
     /// The parameters. One at a time is made as large as possible, then the others in this order.
     pub axes: &'static [Axis],
-    /// The bytes of a key with these parameters when all of it is in use.
+    /// The bytes of a key with these parameters and items.
     pub bytes: fn(&Sizes) -> f64,
     /// The command that creates the key `KEY`, its first argument.
     pub create: fn(&Sizes) -> Command,
@@ -161,14 +163,7 @@ impl Largest {
     }
 
     /// Appends the commands that create a key and fill its panes up to `newest`.
-    fn append_commands(
-        &self,
-        log: &mut Vec<u8>,
-        sizes: &Sizes,
-        key: &str,
-        newest: Option<u64>,
-        filled: Filled,
-    ) {
+    fn append_commands(&self, log: &mut Vec<u8>, sizes: &Sizes, key: &str, newest: Option<u64>) {
         let mut append = |command| log.extend(request(&for_key(command, key)));
         append((self.create)(sizes));
         let last = newest.map_or(0, |_| sizes["panes"]);
@@ -179,7 +174,7 @@ impl Largest {
                     newest - (last - pane)
                 )));
             }
-            if filled == Filled::All || pane == last {
+            if self.filled == Filled::All || pane == last {
                 (self.fill)(sizes, pane).into_iter().for_each(&mut append);
             }
         }
@@ -187,7 +182,7 @@ impl Largest {
 
     /// Starts a server with a key of these parameters in each state, under the name of the state. It loads an append-only
     /// file, since a client cannot choose the pane of a write.
-    pub fn build(&self, sizes: &Sizes, filled: Filled) -> (Server, Vec<State>) {
+    pub fn build(&self, sizes: &Sizes) -> (Server, Vec<State>) {
         let mut log = Vec::new();
         let states = match sizes.get("panes") {
             None => vec![State::WITHOUT_WINDOW],
@@ -195,7 +190,7 @@ impl Largest {
         };
         for state in &states {
             let newest = state.idle_panes.map(|idle| current_pane() - idle);
-            self.append_commands(&mut log, sizes, state.key, newest, filled);
+            self.append_commands(&mut log, sizes, state.key, newest);
         }
         let mut server = Server::start();
         server.kill();
@@ -229,7 +224,7 @@ impl Largest {
 /// Which panes of a window have items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filled {
-    /// All of them.
+    /// All of them, or the key has no window.
     All,
     /// Only the newest.
     Newest,

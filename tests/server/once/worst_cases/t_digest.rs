@@ -1,6 +1,6 @@
 //! t-digests.
 
-use super::keys::{Axis, Largest, MAX, Sizes, axis, window};
+use super::keys::{Axis, Filled, Largest, MAX, Sizes, axis, window};
 use super::types::Type;
 use crate::workload::{Command, words};
 
@@ -51,6 +51,7 @@ pub const CLASSIC: Type = Type {
     refusals: &[],
     keeps_results: true,
     keys: &[Largest {
+        filled: Filled::All,
         axes: &[COMPRESSION],
         bytes,
         create: |sizes| {
@@ -63,23 +64,37 @@ pub const CLASSIC: Type = Type {
     }],
 };
 
+const WINDOW_AXES: &[Axis] = &[axis("panes", 1, &[MAX]), COMPRESSION];
+
+fn create_window(sizes: &Sizes) -> Command {
+    let compression = sizes["compression"];
+    let window = window(sizes);
+    words(&format!(
+        "TDIGEST.CREATE KEY COMPRESSION {compression}{window}"
+    ))
+}
+
 pub const WINDOW: Type = Type {
     name: "tdigest-window",
     refusals: &[(
         "tdigest.merge",
         "ERR T-Digest: cannot merge into a digest with a window",
     )],
-    keys: &[Largest {
-        axes: &[axis("panes", 1, &[MAX]), COMPRESSION],
-        bytes: |sizes| bytes(sizes) * (sizes["panes"] + 1) as f64,
-        create: |sizes| {
-            let compression = sizes["compression"];
-            words(&format!(
-                "TDIGEST.CREATE KEY COMPRESSION {compression}{}",
-                window(sizes)
-            ))
+    keys: &[
+        Largest {
+            filled: Filled::All,
+            axes: WINDOW_AXES,
+            bytes: |sizes| bytes(sizes) * (sizes["panes"] + 1) as f64,
+            create: create_window,
+            fill: samples,
         },
-        fill: samples,
-    }],
+        Largest {
+            filled: Filled::Newest,
+            axes: WINDOW_AXES,
+            bytes,
+            create: create_window,
+            fill: samples,
+        },
+    ],
     ..CLASSIC
 };

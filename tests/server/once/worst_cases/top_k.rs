@@ -1,9 +1,11 @@
 //! Top-k sketches.
 
 use super::bounds::MAX_UNLIMITED_ROWS;
-use super::keys::{Axis, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window};
+use super::keys::{
+    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window,
+};
 use super::types::Type;
-use crate::workload::words;
+use crate::workload::{Command, words};
 
 const DEPTH: Axis = axis(
     "depth",
@@ -51,6 +53,7 @@ pub const CLASSIC: Type = Type {
     keeps_results: false,
     keys: &[
         Largest {
+            filled: Filled::All,
             axes: &[DEPTH, axis("k", 1, &[MAX, MAX_FINGERPRINTS])],
             bytes: list_bytes,
             create: |sizes| words(&list(sizes)),
@@ -61,6 +64,7 @@ pub const CLASSIC: Type = Type {
             },
         },
         Largest {
+            filled: Filled::All,
             axes: &[DECAY, DEPTH],
             bytes: |sizes| 8.0 * sizes["depth"] as f64,
             create: |sizes| words(&shared_buckets(sizes)),
@@ -69,21 +73,36 @@ pub const CLASSIC: Type = Type {
     ],
 };
 
+const LIST_AXES: &[Axis] = &[
+    DEPTH,
+    axis("panes", 1, &[MAX]),
+    axis("k", 1, &[MAX, MAX_FINGERPRINTS]),
+];
+
+fn list_with_window(sizes: &Sizes) -> Command {
+    words(&format!("{}{}", list(sizes), window(sizes)))
+}
+
 pub const WINDOW: Type = Type {
     name: "topk-window",
     keeps_results: true,
     keys: &[
         Largest {
-            axes: &[
-                DEPTH,
-                axis("panes", 1, &[MAX]),
-                axis("k", 1, &[MAX, MAX_FINGERPRINTS]),
-            ],
+            filled: Filled::All,
+            axes: LIST_AXES,
             bytes: |sizes| list_bytes(sizes) * (sizes["panes"] + 1) as f64,
-            create: |sizes| words(&format!("{}{}", list(sizes), window(sizes))),
+            create: list_with_window,
             fill: CLASSIC.keys[0].fill,
         },
         Largest {
+            filled: Filled::Newest,
+            axes: LIST_AXES,
+            bytes: list_bytes,
+            create: list_with_window,
+            fill: CLASSIC.keys[0].fill,
+        },
+        Largest {
+            filled: Filled::All,
             axes: &[DECAY, DEPTH, axis("panes", 1, &[MAX])],
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
