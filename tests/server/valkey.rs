@@ -5,6 +5,7 @@ mod dialects;
 mod events;
 mod limits;
 mod options;
+mod propagation;
 mod recorded_keys;
 mod replication;
 mod settings;

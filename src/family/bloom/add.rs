@@ -69,26 +69,23 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = key::write(call);
-    let (options, has_own_syntax) = options::insert(call, &key)?;
     let InsertOptions {
         request,
         create,
         first_item,
-    } = options;
+    } = options::insert(call, &key)?;
     if !create {
         for_each_type!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
     }
     let entry = create::find_or_create(call, key, &request)?;
-    let mut outcome = Outcome::new(ADD_ITEMS, first_item);
-    // A filter without a window can be replicated to RedisBloom, which does not accept the option.
-    if request.window.is_some() || !has_own_syntax {
-        outcome = outcome.without_options();
-    }
+    // The options have different syntaxes for keys of different types, and a new key has been replicated with all
+    // parameters.
+    let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
     for_each_type!(entry, entry => add_all(call, entry, first_item, outcome, c"bf.insert"));
     Ok(())
 }
 
-/// The command that is replicated for some of the items of a command.
+/// The command that is replicated for items. Its syntax is the same for keys of all types.
 const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Adds the items from argument `first` on, and replies with an array of the results.
@@ -121,7 +118,8 @@ fn add_all<'a, T: Sketch>(
         reply_item(call, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
-            Ok(Addition::Unchanged) => {}
+            // A valkey-bloom replica refuses all items if some do not fit, also those that the filter already contains.
+            Ok(Addition::Unchanged) => outcome.replicate_before(call, item),
             Err(error) => {
                 outcome.refuse(call, item);
                 if T::ENDS_AT_ERRORS || error == AddError::Full {
