@@ -98,9 +98,10 @@ impl<'call, 'a> Options<'call, 'a> {
     }
 }
 
-/// An argument as the log shows it: quoted and short. Bytes that are not printable ASCII are escaped, so that it
+/// A key or an argument as the log shows it: quoted and short. Bytes that are not printable ASCII are escaped, so that it
 /// cannot begin another line or control a terminal.
-fn shown(argument: &[u8]) -> String {
+#[must_use]
+pub fn shown(argument: &[u8]) -> String {
     let start = &argument[..argument.len().min(MAX_SHOWN_BYTES)];
     let dots = if start.len() < argument.len() {
         "..."

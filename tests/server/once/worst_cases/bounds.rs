@@ -38,7 +38,7 @@ pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: boo
         "loadchunk",
         "scandump",
         "copy",
-                "restore",
+        "restore",
     ];
     is_first_write_after_idle_window
         || always.contains(&name)
