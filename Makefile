@@ -87,7 +87,7 @@ bench-peers: ## compare with the module files REDISBLOOM, VALKEY_BLOOM and BASEL
 
 bench-report: ## write the tables and charts of docs/performance.md from the last results of bench and bench-peers
 	@scripts/install.sh build
-	cargo bench --bench report
+	cargo bench -p benches --bench report
 
 lint: ## check formatting, clippy, documentation, licenses and shell scripts
 	@scripts/lint.sh

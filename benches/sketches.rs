@@ -1,7 +1,7 @@
 //! Benchmark of the sketches without a server: time per operation, at sizes from the processor caches to main
 //! memory.
 //!
-//! `cargo bench --bench sketches` runs all benchmarks, `cargo bench --bench sketches bloom` those of one
+//! `cargo bench -p benches --bench sketches` runs all benchmarks, `cargo bench -p benches --bench sketches bloom` those of one
 //! family. Items are 16 bytes; half of the items that are looked up were never added.
 
 #[path = "stream/mod.rs"]

@@ -20,10 +20,10 @@ scripts/install.sh build
 if [ -n "${REDISBLOOM:-}${VALKEY_BLOOM:-}${BASELINE:-}" ]; then
     scripts/install.sh server
     cargo build --release --lib
-    cargo bench --bench peers -- "$@"
+    cargo bench -p benches --bench peers -- "$@"
     # A run with arguments does not replace the recorded results.
     [ $# -eq 0 ] || exit 0
 else
     echo "bench-peers: uses the recorded results; to measure, set REDISBLOOM, VALKEY_BLOOM or BASELINE to a module file" >&2
 fi
-cargo bench --bench report
+cargo bench -p benches --bench report

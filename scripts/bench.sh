@@ -19,7 +19,7 @@ cargo build --release --lib
 # frees depend on it.
 jemalloc=$(ldconfig -p | awk '$1 == "libjemalloc.so.2" { print $NF; exit }')
 windows() {
-    LD_PRELOAD=$jemalloc cargo bench --bench windows -- "$@"
+    LD_PRELOAD=$jemalloc cargo bench -p benches --bench windows -- "$@"
 }
 
 if [ $# -gt 0 ]; then
@@ -31,10 +31,10 @@ if [ $# -gt 0 ]; then
             windows "$@"
             exit
             ;;
-        *) exec cargo bench --bench "$part" -- "$@" ;;
+        *) exec cargo bench -p benches --bench "$part" -- "$@" ;;
     esac
 fi
-cargo bench --bench server --bench growth --bench references --bench sketches \
+cargo bench -p benches --bench server --bench growth --bench references --bench sketches \
     --bench scaling --bench latency --bench restart
 windows
 scripts/instructions.sh

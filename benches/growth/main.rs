@@ -1,7 +1,7 @@
 //! Benchmark of how the cost per operation grows with the parameters of a sketch, without a server: size and
 //! number of sub-filters of a filter, k, compression, and rows of a count-min sketch.
 //!
-//! `cargo bench --bench growth` writes target/bench/growth.json. Times are wall-clock times: the median of
+//! `cargo bench -p benches --bench growth` writes target/bench/growth.json. Times are wall-clock times: the median of
 //! many short segments.
 
 #[path = "../record/mod.rs"]

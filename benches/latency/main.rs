@@ -1,7 +1,7 @@
 //! Benchmark of latencies under load: percentiles of the commands of each family while the server saves, rewrites its
 //! AOF, grows a filter, or defragments its memory.
 //!
-//! `cargo bench --bench latency` writes target/bench/latency.json. With `--quick`, it measures three commands for a short time.
+//! `cargo bench -p benches --bench latency` writes target/bench/latency.json. With `--quick`, it measures three commands for a short time.
 //! The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH). Active defragmentation is
 //! measured on target/servers/redis-defrag/server (`scripts/build-server.sh defrag`), and left out if it does not exist.
 //!
@@ -37,7 +37,6 @@ use observer::{Counters, Observer};
 use pause::Pause;
 use rounds::Rounds;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::server::{Options, Server};
 
@@ -245,7 +244,7 @@ fn options() -> Options {
 
 /// The measurements during defragmentation, and the version of their server; `None` if there is no such server.
 fn defragmentation(plan: &Plan) -> Option<(Vec<Cell>, String)> {
-    let program = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(DEFRAGMENTING_SERVER);
+    let program = record::repository().join(DEFRAGMENTING_SERVER);
     if !program.exists() {
         println!("active defragmentation: not measured, no {DEFRAGMENTING_SERVER}");
         return None;
@@ -274,6 +273,7 @@ fn version(server: &Server) -> String {
 }
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let plan = match is_quick {

@@ -122,6 +122,7 @@ fn comparison(passes: &[Pass], module: usize) -> Value {
 }
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     // Cargo adds `--bench`.
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -208,8 +208,7 @@ fn valkey_program() -> Option<OsString> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|dir| dir.join("valkey-server"));
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let fetched = package.join("target/servers/valkey-8.1/server");
+    let fetched = crate::record::repository().join("target/servers/valkey-8.1/server");
     on_path
         .chain([fetched])
         .find(|program| program.is_file())

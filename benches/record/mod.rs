@@ -6,15 +6,28 @@ pub mod segments;
 
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of the results, in the target directory of the package.
+/// The directory of the repository.
+pub fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Makes the repository the working directory, for relative paths such as that in `ROUGHLY_SERVER`. Cargo starts a benchmark in
+/// the directory of its package.
+///
+/// # Panics
+/// If the directory does not exist.
+#[allow(dead_code)] // Some benchmarks do not need a server.
+pub fn enter_repository() {
+    std::env::set_current_dir(repository()).expect("the repository");
+}
+
+/// The directory of the results, in the target directory of the repository.
 pub fn directory() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join(target)
-        .join("bench")
+    repository().join(target).join("bench")
 }
 
 /// Writes the results of one benchmark together with a description of the machine.

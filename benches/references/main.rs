@@ -1,7 +1,7 @@
 //! Benchmark of Roughly's filters and digests against other crates, LevelDB's Bloom filter and the plain
 //! cuckoo filter of the paper, with the same items, sizes and loop.
 //!
-//! `cargo bench --bench references` measures all sizes and writes target/bench/references.json; `--quick`
+//! `cargo bench -p benches --bench references` measures all sizes and writes target/bench/references.json; `--quick`
 //! measures only 1 MiB. Times are wall-clock times: the median of many short segments.
 
 #[path = "../record/mod.rs"]

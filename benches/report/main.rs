@@ -46,8 +46,7 @@ struct Results {
 }
 
 fn recorded(name: &str) -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.join("benches/record").join(name)
+    record::repository().join("benches/record").join(name)
 }
 
 fn read_text(file: &Path) -> String {
@@ -131,8 +130,8 @@ fn main() {
         restart: measured("restart.json"),
         memory: read(&recorded("memory.json")),
     };
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let docs = package.join("docs");
+    let repository = record::repository();
+    let docs = repository.join("docs");
     let of_filters = window_filters::all(&results.window_filters);
     let of_page = (tables::all(&results).into_iter())
         .chain(of_filters)
@@ -144,7 +143,7 @@ fn main() {
         of_page.chain(results.peers.of_page()),
     );
     let of_readme = [("peers", results.peers.of_readme())];
-    write(&package.join("README.md"), of_readme.into_iter());
+    write(&repository.join("README.md"), of_readme.into_iter());
     plots::draw(&results, &docs);
 }
 

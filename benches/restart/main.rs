@@ -1,7 +1,7 @@
 //! Benchmark of persistence, replication and copies: time, peak memory and file size of SAVE, BGSAVE, the load of the RDB file,
 //! BGREWRITEAOF, the load of the append-only file, a full synchronization, COPY, DUMP and RESTORE.
 //!
-//! `cargo bench --bench restart` measures all data sets and writes target/bench/restart.json. Arguments after `--` select the
+//! `cargo bench -p benches --bench restart` measures all data sets and writes target/bench/restart.json. Arguments after `--` select the
 //! data sets whose names contain one of them and write restart-part.json. `--quick` measures one round of small data sets
 //! and writes restart-quick.json. The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH),
 //! `TMPDIR` the file system of the files. The module is target/release/libroughly.so. Without `--quick`, the benchmark needs
@@ -104,6 +104,7 @@ fn digest(samples: usize, is_merged: bool, is_quick: bool) -> Value {
 }
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     let selection = Selection::from_arguments();
     let is_quick = selection.is_quick;

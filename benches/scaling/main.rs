@@ -1,6 +1,6 @@
 //! Benchmark of scaling: throughput by size of the filter, items per command, number of keys and sub-filters per chain.
 //!
-//! `cargo bench --bench scaling` writes target/bench/scaling.json. With `--quick`, it measures a few points for a short
+//! `cargo bench -p benches --bench scaling` writes target/bench/scaling.json. With `--quick`, it measures a few points for a short
 //! time. The environment variable `ROUGHLY_SERVER` selects the server (default: the one in PATH).
 //!
 //! The look-ups by size are measured without a server, and compared with the time of random reads of the
@@ -29,6 +29,7 @@ use serde_json::json;
 use support::server::Options;
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let sizes: Vec<_> = (sizes::sizes(is_quick).into_iter())

@@ -1,6 +1,6 @@
 //! Benchmark of the module in a server: CPU time of the server per command under pipelined load.
 //!
-//! `cargo bench --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
+//! `cargo bench -p benches --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
 //! select the cases whose names contain one of them; `--quick` runs one short round of each case. Both write
 //! server-part.json instead, which `make bench-report` does not read. The environment variable `ROUGHLY_SERVER` selects
 //! the server (default: the one in PATH). The module is target/release/libroughly.so.
@@ -132,6 +132,7 @@ fn shown(rounds: &Rounds) -> String {
 }
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     // Cargo adds `--bench`.
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();

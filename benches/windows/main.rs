@@ -1,7 +1,7 @@
 //! Benchmark of sketches with a sliding window: the figures of docs/performance.md, "Sliding windows" and "Filters with a
 //! sliding window".
 //!
-//! `cargo bench --bench windows` writes target/bench/windows.json and window_filters.json. `-- sketches` and `-- filters`
+//! `cargo bench -p benches --bench windows` writes target/bench/windows.json and window_filters.json. `-- sketches` and `-- filters`
 //! measure one of the two parts; `-- filters commands` only the commands of the second. With `--quick`, the sizes are small.
 //! The environment variable `ADDITIONS` is the number of additions in each of the longest tests of filters; by default
 //! 100 million.
@@ -87,6 +87,7 @@ fn measure_filters(is_quick: bool, only_commands: bool) {
 }
 
 fn main() {
+    record::enter_repository();
     let arguments: Vec<String> = std::env::args().collect();
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let is_quick = has("--quick");

@@ -204,23 +204,6 @@ impl Server {
         self.connect(Protocol::Resp3)
     }
 
-    /// Opens a connection of the `redis` crate, which converts replies to Rust types.
-    ///
-    /// # Panics
-    /// As [`Server::connect`].
-    pub fn client(&self, protocol: Protocol) -> redis::Connection {
-        let version = match protocol {
-            Protocol::Resp2 => 2,
-            Protocol::Resp3 => 3,
-        };
-        redis::Client::open(format!(
-            "redis://127.0.0.1:{}/?protocol=resp{version}",
-            self.port
-        ))
-        .and_then(|client| client.get_connection())
-        .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
-    }
-
     /// Sends a command over a new RESP2 connection. Arguments are separated by spaces.
     pub fn call(&self, command: &str) -> Reply {
         self.resp2().call(command)

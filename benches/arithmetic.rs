@@ -2,10 +2,10 @@
 
 // This test uses only a part of these modules.
 #[allow(dead_code)]
-#[path = "../benches/report/comparison.rs"]
+#[path = "report/comparison.rs"]
 mod comparison;
 #[allow(dead_code)]
-#[path = "../benches/rounds/mod.rs"]
+#[path = "rounds/mod.rs"]
 mod rounds;
 
 use comparison::{Comparison, Row};
