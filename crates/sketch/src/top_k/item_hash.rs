@@ -1,4 +1,4 @@
-//! The hash of an item: its fingerprint, and its bucket in each row (spec: top-k.md).
+//! The hash of an item: its fingerprint, and its bucket in each row (docs/formats.md, "Top-k").
 
 use crate::hash::murmur2_lanes;
 use crate::prefetch::with_wide_vectors;

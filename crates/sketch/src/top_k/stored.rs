@@ -1,4 +1,4 @@
-//! The stored forms of a top-k sketch (spec: top-k.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload,
+//! The stored forms of a top-k sketch (docs/formats.md, "Top-k"): the values of an RDB file or DUMP payload,
 //! in the format of RedisBloom, and the header of a chunked dump, which holds everything except the bucket array.
 //!
 //! A load puts each item into the heap as it is read.
