@@ -3,7 +3,7 @@
 //! Streams and seeds are fixed, so every run gives the same results. `make plots` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
-#[path = "../../benches/figure/mod.rs"]
+#[path = "../../benches/figure.rs"]
 mod figure;
 
 mod families;

@@ -1,8 +1,5 @@
 //! Results of the benchmarks: each writes a JSON file to target/bench that also describes the machine.
-//! `make bench-report` generates the tables and figures of docs/performance.md from these files.
-
-#[allow(dead_code)] // The server benchmark and the report do not use it.
-pub mod segments;
+//! `scripts/bench.sh report` generates the tables and figures of docs/performance.md from these files.
 
 use serde_json::{Value, json};
 use std::fs;

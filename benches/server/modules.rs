@@ -1,7 +1,6 @@
 //! The modules to compare, and the servers on which they run. Environment variables select them.
 
 use crate::cases::Case;
-use crate::cpu;
 use crate::load::{Connections, Load};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server, module_path, server_program};
@@ -63,45 +62,47 @@ pub struct Group {
 const VALKEY_BLOOM_SETTINGS: &[&str] = &["CONFIG SET bf.bloom-memory-usage-limit 8589934592"];
 
 impl Group {
-    /// The groups that the environment variables select.
+    /// The groups that the environment variables select; Roughly alone if they select no other module.
     ///
     /// # Panics
     /// If a module or a server does not exist.
     pub fn all() -> Vec<Self> {
-        let baseline = |name| Module::of_variable("BASELINE", name, "Roughly", &[]);
-        let redisbloom = Module::of_variable("REDISBLOOM", "redisbloom", "RedisBloom", &[]);
+        let others = [
+            Module::of_variable("REDISBLOOM", "redisbloom", "RedisBloom", &[]),
+            Module::of_variable("BASELINE", "baseline", "Roughly", &[]),
+        ];
+        let others: Vec<_> = others.into_iter().flatten().collect();
         let valkey_bloom = Module::of_variable(
             "VALKEY_BLOOM",
             "valkey-bloom",
             "valkey-bloom",
             VALKEY_BLOOM_SETTINGS,
         );
-        let valkey = valkey_program();
-        assert!(
-            valkey_bloom.is_none() || valkey.is_some(),
-            "VALKEY_BLOOM needs a Valkey server: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server"
-        );
-        let with_roughly = |others: [Option<Module>; 2]| {
-            let others: Vec<_> = others.into_iter().flatten().collect();
-            (!others.is_empty()).then(|| [Module::roughly()].into_iter().chain(others).collect())
-        };
-        let general = with_roughly([redisbloom, baseline("baseline")]).map(|modules| Self {
-            modules,
-            program: server_program(),
-            only_bloom: false,
-        });
-        let bloom = valkey.and_then(|program| {
-            Some(Self {
-                modules: with_roughly([valkey_bloom, baseline("baseline-valkey")])?,
-                program,
+        let mut groups = Vec::new();
+        if !others.is_empty() || valkey_bloom.is_none() {
+            groups.push(Self {
+                modules: [Module::roughly()].into_iter().chain(others).collect(),
+                program: server_program(),
+                only_bloom: false,
+            });
+        }
+        if let Some(valkey_bloom) = valkey_bloom {
+            groups.push(Self {
+                modules: vec![Module::roughly(), valkey_bloom],
+                program: valkey_program().expect(
+                    "a Valkey server for VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
+                ),
                 only_bloom: true,
-            })
-        });
-        general.into_iter().chain(bloom).collect()
+            });
+        }
+        groups
     }
 
+    /// Whether the modules of the group have the command of a case.
     pub fn compares(&self, case: &Case) -> bool {
-        case.is_bloom() || !self.only_bloom
+        let is_roughly = |module: &Module| module.title == "Roughly";
+        (case.is_bloom() || !self.only_bloom)
+            && (!case.has_window() || self.modules.iter().all(is_roughly))
     }
 
     fn start(&self, module: &Module) -> Server {
@@ -122,7 +123,7 @@ impl Group {
         let mut server_version = String::new();
         let of_modules = self.modules.iter().map(|module| {
             let server = self.start(module);
-            server_version = cpu::version(&server);
+            server_version = version(&server);
             (server.info("bf_roughly_revision"))
                 .unwrap_or_else(|| format!("{} {}", module.title, module_version(&server)))
         });
@@ -138,8 +139,8 @@ impl Group {
     pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
         let prepare = |module: &Module| {
             let server = self.start(module);
-            if let Some(command) = case.setup {
-                send(&server, command);
+            if !case.setup.is_empty() {
+                send(&server, case.setup);
             }
             let mut connections = Connections::open(server.port(), 1);
             if let Some(prefill) = &case.prefill {
@@ -173,8 +174,31 @@ impl Prepared {
     ///
     /// # Panics
     /// If a connection breaks or a reply is an error.
-    pub fn per_command(&mut self, load: &Load) -> f64 {
-        cpu::per_command(&self.server, &mut self.connections, load)
+    pub fn ns_per_command(&mut self, load: &Load) -> f64 {
+        let before = self.cpu_seconds();
+        self.connections.run(load);
+        (self.cpu_seconds() - before) * 1e9 / load.commands as f64
+    }
+
+    /// User and system CPU time of the server process, in seconds.
+    fn cpu_seconds(&self) -> f64 {
+        let info = self.server.call("INFO cpu");
+        let text = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
+        let field = |name: &str| -> f64 {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+                .and_then(|number| number.parse().ok())
+                .expect("a number")
+        };
+        field("used_cpu_user") + field("used_cpu_sys")
+    }
+}
+
+/// Name and version of the server, such as `Redis 8.0.2`.
+fn version(server: &Server) -> String {
+    match server.info("valkey_version") {
+        Some(version) => format!("Valkey {version}"),
+        None => format!("Redis {}", server.info("redis_version").unwrap_or_default()),
     }
 }
 

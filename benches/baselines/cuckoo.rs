@@ -75,11 +75,6 @@ impl PlainCuckoo {
             || self.buckets[self.other(first, fingerprint)].contains(&fingerprint)
     }
 
-    /// Memory of the buckets, in bytes.
-    pub fn bytes(&self) -> u64 {
-        (self.buckets.len() * SLOTS) as u64
-    }
-
     fn next_random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

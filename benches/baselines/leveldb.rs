@@ -53,9 +53,4 @@ impl LevelDb {
     pub fn contains(&self, item: &[u8]) -> bool {
         (self.probes(item)).all(|(byte, bit)| self.bytes[byte] & bit != 0)
     }
-
-    /// Memory of the filter, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.len() as u64
-    }
 }
