@@ -55,6 +55,7 @@ pub mod info;
 pub mod key;
 mod key_limit;
 pub mod log;
+pub mod log_text;
 mod memory_limit;
 pub mod memory_usage;
 pub mod module;
