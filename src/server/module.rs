@@ -155,7 +155,7 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
 impl Module {
-    /// Registers everything with the server.
+    /// Registers what the server removes again if loading fails: types, commands and settings.
     ///
     /// # Safety
     /// `ctx` and `args` must be those of the running load function, and the API initialized.
@@ -176,8 +176,6 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
-        // SAFETY: see above.
-        unsafe { save::watch_files(ctx) };
         log_missing();
         let mut all_categories = true;
         for family in self.families {
@@ -262,8 +260,13 @@ impl Module {
             let registered = unsafe { self.register(ctx, &args) };
             match registered {
                 Ok(()) => {
+                    // Subscriptions are last: Redis 7.0 keeps those of a module that failed to load, and would call code
+                    // that is no longer in memory.
                     // SAFETY: as above.
-                    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
+                    unsafe {
+                        save::watch_files(ctx);
+                        api!(RedisModule_RegisterInfoFunc)(ctx, info);
+                    }
                     let Release { version, revision } = self.release;
                     log::notice(&format!("Roughly {version} ({revision}) is ready"));
                     raw::REDISMODULE_OK as c_int
