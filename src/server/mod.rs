@@ -59,6 +59,7 @@ pub mod log_text;
 mod memory_limit;
 pub mod memory_usage;
 pub mod module;
+mod module_list;
 pub mod options;
 pub mod outcome;
 pub mod rdb;

@@ -9,6 +9,7 @@ use super::info::InfoWriter;
 use super::key_limit;
 use super::log;
 use super::memory_limit;
+use super::module_list;
 use super::save;
 use super::stats::{self, ExtraCounter};
 use super::window::{self, WindowAccess};
@@ -226,6 +227,7 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
+        log::forget_module();
         // Until this call returns, the API pointers are null and the global allocator is the system's, so the module
         // must not allocate before it.
         // SAFETY: the context is the server's; the name is a constant.
@@ -237,10 +239,19 @@ impl Module {
                 raw::REDISMODULE_APIVER_1 as c_int,
             )
         };
+        guard::replace_report();
         if initialized != raw::REDISMODULE_OK as c_int {
+            // The call has set the API pointers. It fails only if a module has the name.
+            guarded("loading", || {
+                let name = self.name.to_string_lossy();
+                // SAFETY: the context is that of the running load function.
+                let other = unsafe { module_list::description(ctx, self.name) };
+                log::warning(&format!(
+                    "not loaded: another module with the name {name} is loaded{other}. Remove its loadmodule line or the one of Roughly"
+                ));
+            });
             return refused;
         }
-        guard::replace_report();
         let loaded = guarded("loading", || {
             let len = usize::try_from(argc).unwrap_or(0);
             // SAFETY: argv holds argc strings, valid until the return; it may be null where there are

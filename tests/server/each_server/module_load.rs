@@ -4,6 +4,7 @@ use crate::families::{FAMILIES, Setting, all_commands};
 use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
+use std::path::Path;
 
 use super::settings::settings;
 
@@ -138,4 +139,65 @@ fn a_load_that_needs_the_type_of_another_module_fails_again() {
             }
         }
     }
+}
+
+/// The line that names the module with the name `bf` in a log.
+fn name_conflict(log: &str) -> &str {
+    let mut lines = log.lines();
+    let line = lines.find_map(|line| line.split_once("not loaded: "));
+    line.unwrap_or_else(|| panic!("no line in {log}")).1
+}
+
+#[test]
+fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
+    let other = c_modules::names();
+    let line = |description: &str| {
+        format!(
+            "another module with the name bf is loaded{description}. Remove its loadmodule line or \
+             the one of Roughly"
+        )
+    };
+    let named = line(&format!(" ({other}, version 1)"));
+    for stays_mapped in [false, true] {
+        let (mut server, mut connection) = start(stays_mapped);
+        let module = module();
+        // The second line is logged after a failure at a later step.
+        let load = ["MODULE", "LOAD", &module, "unknown", "1"];
+        fail(
+            &mut server,
+            &mut connection,
+            &load,
+            "unknown module argument",
+        );
+        assert!(connection.send(&["MODULE", "LOAD", other, "bf"]).is_ok());
+        fail(&mut server, &mut connection, &load[..3], &named);
+    }
+    // When the server starts, also without the command MODULE.
+    for (arguments, expected) in [
+        (&[][..], named),
+        (&["--rename-command", "MODULE", ""], line("")),
+    ] {
+        let options = Options::new().arguments(&["--loadmodule", other, "bf"]);
+        let log = options.arguments(arguments).try_start();
+        let log = log.expect_err("a server that does not start");
+        assert_eq!(name_conflict(&log), expected);
+    }
+}
+
+/// Every package of Redis 8 loads RedisBloom. Skipped without the file of RedisBloom 8.10, which runs on Redis 8.
+#[test]
+fn a_load_beside_redisbloom_logs_its_file() {
+    let peers = std::env::var_os("ROUGHLY_PEERS").unwrap_or_else(|| "../shared/peers/bin".into());
+    let redisbloom = Path::new(&peers).join("redisbloom-8.10.so");
+    let (server, _) = start(false);
+    if !redisbloom.exists() || !server.version().is_redis_at_least(8, 0) {
+        return;
+    }
+    let redisbloom = redisbloom.canonicalize().expect("a path");
+    let redisbloom = redisbloom.to_str().expect("a UTF-8 path");
+    let options = Options::new().arguments(&["--loadmodule", redisbloom]);
+    let log = options.try_start();
+    let log = log.expect_err("a server that does not start");
+    let line = name_conflict(&log);
+    assert!(line.contains(redisbloom), "{line}");
 }
