@@ -10,8 +10,8 @@ use std::time::Instant;
 /// A context with which the log shows the module's name; null before the module has it.
 static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes log lines show no name until [`name_module`] is called. If an earlier load failed and the library stayed in
-/// memory, the context is that of a module that no longer exists.
+/// Makes log lines show no name. Called when loading fails: the context is that of a module that no longer exists, and the
+/// library may stay in memory.
 pub(super) fn forget_module() {
     CONTEXT.store(ptr::null_mut(), Ordering::Relaxed);
 }

@@ -227,7 +227,6 @@ impl Module {
         info: raw::RedisModuleInfoFunc,
     ) -> c_int {
         let refused = raw::REDISMODULE_ERR as c_int;
-        log::forget_module();
         // Until this call returns, the API pointers are null and the global allocator is the system's, so the module
         // must not allocate before it.
         // SAFETY: the context is the server's; the name is a constant.
@@ -288,6 +287,9 @@ impl Module {
                 }
             }
         });
+        if loaded != Some(raw::REDISMODULE_OK as c_int) {
+            log::forget_module();
+        }
         loaded.unwrap_or(refused)
     }
 

@@ -36,16 +36,15 @@ impl Drop for Reply {
 unsafe fn elements(
     array: *mut raw::RedisModuleCallReply,
 ) -> impl Iterator<Item = *mut raw::RedisModuleCallReply> {
-    // SAFETY: by the function's contract; there is an element at each index below the length.
-    let (kind, len) = unsafe {
-        (
-            api!(RedisModule_CallReplyType)(array),
-            api!(RedisModule_CallReplyLength)(array),
-        )
+    // SAFETY: by the function's contract.
+    let len = unsafe {
+        match api!(RedisModule_CallReplyType)(array) == raw::REDISMODULE_REPLY_ARRAY as i32 {
+            true => api!(RedisModule_CallReplyLength)(array),
+            false => 0,
+        }
     };
-    let is_array = kind == raw::REDISMODULE_REPLY_ARRAY as i32;
-    (0..if is_array { len } else { 0 })
-        .map(move |index| unsafe { api!(RedisModule_CallReplyArrayElement)(array, index) })
+    // SAFETY: by the function's contract; there is an element at each index below the length.
+    (0..len).map(move |index| unsafe { api!(RedisModule_CallReplyArrayElement)(array, index) })
 }
 
 /// A string or an integer as text; empty for other replies.

@@ -44,7 +44,7 @@ fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) 
 
 /// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and
 /// delete keys.
-fn fail(server: &mut Server, connection: &mut Connection, load: &[&str], reason: &str) {
+fn fail(server: &Server, connection: &mut Connection, load: &[&str], reason: &str) {
     let before = server.log().len();
     let reply = connection.send(load);
     assert!(matches!(reply, Reply::Error(_)), "{load:?}: {reply}");
@@ -55,7 +55,11 @@ fn fail(server: &mut Server, connection: &mut Connection, load: &[&str], reason:
         let reply = connection.call(command);
         assert!(reply.is_ok(), "{load:?}, {command}: {reply}");
     }
-    connection.call("BGSAVE");
+}
+
+/// Saves in a child process, which must succeed.
+fn save_in_background(server: &mut Server) {
+    assert!(server.call("BGSAVE").to_string().starts_with('+'));
     server.wait_until("the save", |server| {
         server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
     });
@@ -81,13 +85,13 @@ fn a_failed_load_changes_nothing() {
         }));
         for (arguments, reason) in arguments {
             let load = [&["MODULE", "LOAD", &module], &arguments[..]].concat();
-            fail(&mut server, &mut connection, &load, reason);
+            fail(&server, &mut connection, &load, reason);
         }
         for Setting { name, invalid, .. } in settings() {
             let name = server.setting(name);
             let load = ["MODULE", "LOADEX", &module, "CONFIG", &name, invalid];
             let reason = "a setting in the configuration file was refused";
-            fail(&mut server, &mut connection, &load, reason);
+            fail(&server, &mut connection, &load, reason);
         }
         // Only Redis 8 has names of settings that two modules can share.
         let has_shared_names = server.setting("").is_empty();
@@ -100,9 +104,10 @@ fn a_failed_load_changes_nothing() {
             take_name(&mut connection, "other", kind, &name);
             let reason = format!("{} {name} was refused", kind.to_lowercase());
             let load = ["MODULE", "LOAD", &module];
-            fail(&mut server, &mut connection, &load, &reason);
+            fail(&server, &mut connection, &load, &reason);
             assert!(connection.call("MODULE UNLOAD other").is_ok());
         }
+        save_in_background(&mut server);
         let reply = connection.send(&["MODULE", "LOAD", &module, "cf-bucket-size", "4"]);
         assert!(reply.is_ok(), "{reply}");
         let name = server.setting("cf-bucket-size");
@@ -117,6 +122,13 @@ fn a_failed_load_changes_nothing() {
             family.build(&mut connection, family.type_name);
         }
         let before = view(&mut connection);
+        // A second load of the same file fails and does not affect the loaded module.
+        let log_bytes = server.log().len();
+        let reply = connection.send(&["MODULE", "LOAD", &module]);
+        assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        let log = server.log().split_off(log_bytes);
+        let line = format!("<bf> not loaded: another module with the name bf is loaded ({module}");
+        assert!(log.contains(&line), "{log}");
         assert!(connection.call("DEBUG RELOAD").is_ok());
         assert_eq!(view(&mut connection), before);
     }
@@ -135,9 +147,10 @@ fn a_load_that_needs_the_type_of_another_module_fails_again() {
             let other = format!("other{number}");
             take_name(&mut connection, &other, "TYPE", family.type_name);
             for _ in 0..2 {
-                fail(&mut server, &mut connection, &load, " was refused");
+                fail(&server, &mut connection, &load, " was refused");
             }
         }
+        save_in_background(&mut server);
     }
 }
 
@@ -159,7 +172,7 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
     };
     let named = line(&format!(" ({other}, version 1)"));
     for stays_mapped in [false, true] {
-        let (mut server, mut connection) = start(stays_mapped);
+        let (server, mut connection) = start(stays_mapped);
         let module = module();
         // The second line is logged after a failure at a later step.
         let load = ["MODULE", "LOAD", &module, "unknown", "1"];
@@ -170,7 +183,7 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
             "unknown module argument",
         );
         assert!(connection.send(&["MODULE", "LOAD", other, "bf"]).is_ok());
-        fail(&mut server, &mut connection, &load[..3], &named);
+        fail(&server, &mut connection, &load[..3], &named);
     }
     // When the server starts, also without the command MODULE.
     for (arguments, expected) in [
