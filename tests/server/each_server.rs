@@ -8,6 +8,7 @@ mod copy_sketches;
 pub mod documents;
 mod failed_saves;
 pub mod migration;
+mod module_load;
 mod monitoring;
 mod notifications;
 mod settings;
