@@ -9,8 +9,9 @@ use std::ops::Range;
 
 /// The effects of a command `name key [options] [keyword] items`, recorded per item.
 ///
-/// The command is replicated verbatim unless an item is refused. After a refusal, only the items that changed the
-/// value are replicated, because a replica may have the memory that was refused here.
+/// What is replicated must be valid for every module that has the key's type. The command is replicated verbatim if its
+/// options are, unless an item is refused or skipped. Then only the items that changed the value are replicated, because a
+/// replica may have the memory that was refused here.
 #[derive(Debug)]
 pub struct Outcome<'a> {
     name: &'static CStr,
@@ -71,7 +72,7 @@ impl<'a> Outcome<'a> {
         self
     }
 
-    /// Never replicates the options before the items.
+    /// Never replicates the options before the items: their syntax depends on the type of the key or on the server.
     #[must_use]
     pub fn without_options(mut self) -> Self {
         self.verbatim = false;
@@ -109,7 +110,6 @@ impl<'a> Outcome<'a> {
     }
 
     /// From this argument on, replicates only the items that are passed to [`Outcome::add`].
-    #[cold]
     pub fn replicate_before(&mut self, call: &Call<'a>, item: usize) {
         if self.kept.is_none() {
             self.kept = Some(Vec::new());

@@ -5,6 +5,8 @@ mod dialects;
 mod events;
 mod limits;
 mod options;
+mod peers;
+mod propagation;
 mod recorded_keys;
 mod replication;
 mod settings;

@@ -42,6 +42,7 @@ pub mod count_min;
 pub mod cuckoo;
 pub mod format;
 pub mod hash;
+pub mod hash_limit;
 pub mod math;
 pub mod memory;
 pub mod merge;

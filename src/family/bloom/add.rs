@@ -10,6 +10,8 @@ use super::valkey;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
+use crate::server::log;
+use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window_filter::Addition;
@@ -47,7 +49,7 @@ fn add_to<T: Sketch>(call: &mut Call<'_>, mut entry: Entry<T>) {
     let allows = |bytes| call.allows_growth(bytes);
     let added = filter.add_item(call.arg(2).bytes(), max_size, Budget::new(&allows));
     let mut outcome = Outcome::of_one_item().with_creation_event(T::CREATION_EVENT);
-    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.growths = growths(call, filter, sub_filters);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
@@ -69,26 +71,45 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     let mut key = key::write(call);
-    let (options, has_own_syntax) = options::insert(call, &key)?;
     let InsertOptions {
         request,
         create,
         first_item,
-    } = options;
+    } = options::insert(call, &key)?;
     if !create {
         for_each_type!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
     }
     let entry = create::find_or_create(call, key, &request)?;
-    let mut outcome = Outcome::new(ADD_ITEMS, first_item);
-    // A filter without a window can be replicated to RedisBloom, which does not accept the option.
-    if request.window.is_some() || !has_own_syntax {
-        outcome = outcome.without_options();
-    }
+    // The options have different syntaxes for keys of different types, and a new key has been replicated with all
+    // parameters.
+    let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
     for_each_type!(entry, entry => add_all(call, entry, first_item, outcome, c"bf.insert"));
     Ok(())
 }
 
-/// The command that is replicated for some of the items of a command.
+/// More sub-filters than a filter with a suitable capacity has.
+const MANY_SUB_FILTERS: usize = 64;
+
+/// The sub-filters that the command has added to those before it. Logs a line when they become too many.
+#[inline]
+fn growths<T: Sketch>(call: &Call<'_>, filter: &T, before: usize) -> usize {
+    let after = filter.num_sub_filters();
+    if before <= MANY_SUB_FILTERS && after > MANY_SUB_FILTERS {
+        warn_of_many_sub_filters(call, after);
+    }
+    after - before
+}
+
+#[cold]
+fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
+    let key = quoted(call.arg(1).bytes());
+    log::warning_of_input(&format!(
+        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed \
+         the specified one. Create a key with a larger capacity, or with a growth factor of at least 2"
+    ));
+}
+
+/// The command that is replicated for items. Its syntax is the same for keys of all types.
 const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Adds the items from argument `first` on, and replies with an array of the results.
@@ -121,7 +142,8 @@ fn add_all<'a, T: Sketch>(
         reply_item(call, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
-            Ok(Addition::Unchanged) => {}
+            // A valkey-bloom replica refuses all items if some do not fit, also those that the filter already contains.
+            Ok(Addition::Unchanged) => outcome.replicate_before(call, item),
             Err(error) => {
                 outcome.refuse(call, item);
                 if T::ENDS_AT_ERRORS || error == AddError::Full {
@@ -134,7 +156,7 @@ fn add_all<'a, T: Sketch>(
     if may_end_early {
         call.end_array();
     }
-    outcome.growths = filter.num_sub_filters() - sub_filters;
+    outcome.growths = growths(call, filter, sub_filters);
     let outcome = outcome.with_creation_event(T::CREATION_EVENT);
     outcome.finish(call, entry, T::ADD_EVENT.unwrap_or(event));
 }

@@ -94,20 +94,16 @@ pub struct InsertOptions {
     pub first_item: usize,
 }
 
-/// Parses the options of BF.INSERT. Returns whether the syntax is that of the key's type: then every server can parse
-/// the command again.
+/// Parses the options of BF.INSERT, in valkey-bloom's syntax if the key is of its type.
 ///
 /// # Errors
 /// Those of the syntax.
-pub fn insert<C, W, V>(
-    call: &Call<'_>,
-    key: &OneOf<C, W, V>,
-) -> Result<(InsertOptions, bool), Error> {
+pub fn insert<C, W, V>(call: &Call<'_>, key: &OneOf<C, W, V>) -> Result<InsertOptions, Error> {
     let is_valkey_key = matches!(key, OneOf::Valkey(_));
     if is_valkey_key || valkey::options::has_own_keyword(call) || is_valkey(call) {
-        return Ok((valkey::options::insert(call)?, is_valkey_key));
+        return valkey::options::insert(call);
     }
-    Ok((insert_options(call)?, !is_valkey_key))
+    insert_options(call)
 }
 
 /// Parses BF.INSERT's options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.

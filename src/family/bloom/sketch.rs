@@ -480,7 +480,7 @@ impl Sketch for ValkeyChain {
     }
 }
 
-impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::batch::Additions<'_, 'a, I> {
+impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::batch::Additions<'_, I> {
     #[inline]
     fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
         self.add_next(budget).map(addition)

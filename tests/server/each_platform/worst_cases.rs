@@ -89,7 +89,91 @@ fn one_command_of_equal_items_adds_at_most_4096_sub_filters() {
     });
 }
 
-/// The longest chain that loads has 2,048 filters (a chain cannot grow that far), each with at most 1,075 probes (for
+/// A payload of BF.LOAD: full filters of 32 bytes with these numbers of hashes. If there are more than 256, all bits but
+/// one are set, otherwise none. The seed of filter number n is the n-th of `seeds`, in turn.
+fn valkey_payload(hashes: &[u32], seeds: &[[u8; 32]]) -> Vec<u8> {
+    let mut payload = vec![1];
+    payload.extend_from_slice(&1u32.to_le_bytes());
+    payload.extend_from_slice(&0.9f64.to_le_bytes());
+    payload.extend_from_slice(&(1.0 - 1e-9f64).to_le_bytes());
+    payload.push(1);
+    payload.extend_from_slice(&(hashes.len() as u64).to_le_bytes());
+    for (hashes, seed) in hashes.iter().zip(seeds.iter().cycle()) {
+        payload.extend_from_slice(&(45u64 + 32).to_le_bytes());
+        payload.push(1);
+        payload.extend_from_slice(&32u64.to_le_bytes());
+        payload.extend_from_slice(&hashes.to_le_bytes());
+        payload.extend_from_slice(seed);
+        let byte = if *hashes > 256 { 0xff } else { 0 };
+        payload.extend_from_slice(&[byte; 31]);
+        payload.push(byte & 0x7f);
+        payload.extend_from_slice(&[1u64.to_le_bytes(), 1u64.to_le_bytes()].concat());
+    }
+    payload
+}
+
+/// The filters of valkey-bloom's type have at most 2,201,600 hashes in total, and one seed, so that an item is hashed
+/// once: here with the most hashes per filter and with the most filters. The limit also ends the growth, on a replica at
+/// the same item.
+#[test]
+fn lookups_in_the_longest_chain_of_valkey_bloom_end_in_time() {
+    const MAX_HASHES: u32 = 2048 * 1075;
+    let server = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let large = vec![b'x'; 1 << 20];
+    let items: Vec<_> = (0..100).map(|item| item.to_string()).collect();
+    let [seed, other]: [[u8; 32]; 2] = [0, 1].map(|first| std::array::from_fn(|n| first + n as u8));
+    let full = Reply::Error(b"ERR bloom object reached max number of filters".into());
+    for hashes in [vec![2048; 1075], vec![16; (MAX_HASHES / 16) as usize]] {
+        let mut load = [b"BF.LOAD".to_vec(), b"K".to_vec(), Vec::new()];
+        let with_more = [&hashes[..], &[1]].concat();
+        for refused in [
+            valkey_payload(&with_more, &[seed]),
+            valkey_payload(&hashes, &[seed, other]),
+        ] {
+            load[2] = refused;
+            let reply = timed(&mut connection, &load).to_string();
+            assert_eq!(reply, "-ERR bloom object decoding failed");
+        }
+        load[2] = valkey_payload(&hashes, &[seed]);
+        assert!(timed(&mut connection, &load).is_ok());
+        for command in ["BF.EXISTS", "BF.ADD"] {
+            timed(&mut connection, &[command.as_bytes(), b"K", &large]);
+        }
+        let words = |command: &str| [&[command.to_owned(), "K".to_owned()][..], &items].concat();
+        let found = timed(&mut connection, &words("BF.MEXISTS"));
+        let added = timed(&mut connection, &words("BF.MADD"));
+        let absent = (found.items().expect("an array").iter())
+            .position(|found| *found == Reply::Integer(0))
+            .expect("an item that is absent");
+        let mut expected = vec![Reply::Integer(0); absent];
+        expected.push(full.clone());
+        assert_eq!(added, Reply::Array(expected));
+        let filters = connection.call("BF.DEBUG K");
+        assert_eq!(filters.items().map(<[Reply]>::len), Some(hashes.len() + 1));
+        connection.call("DEL K");
+        // Growth up to the limit: a new filter has one byte and six hashes.
+        let fewer = hashes.len() - 1;
+        load[2] = valkey_payload(&hashes[..fewer], &[seed]);
+        assert!(connection.send(&load).is_ok());
+        let added = timed(&mut connection, &words("BF.MADD"));
+        if hashes[0] == 16 {
+            let added = added.items().expect("an array");
+            assert_eq!(added.last(), Some(&full));
+            let new = added.iter().filter(|added| **added == Reply::Integer(1));
+            assert_eq!(new.count(), 2);
+        }
+        replica.wait_until("the same filter", |replica| {
+            replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
+        });
+        connection.call("DEL K");
+    }
+    assert!(!replica.log().contains("error to its"));
+}
+
+/// The longest chain of RedisBloom's type has 2,048 filters, each with at most 1,075 probes (for
 /// the smallest error rate): at most 2.2 million probes per item. Here all bits except one in each filter are set, so
 /// that a lookup tests all probes up to that one.
 #[test]

@@ -51,7 +51,7 @@ fn creations_are_logged_with_all_parameters() {
             "BF.MADD m 1 2 1",
             &[
                 "BF.INSERT m CAPACITY 100 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 2",
-                "BF.MADD m 1 2 1",
+                "BF.MADD m 1 2",
             ],
         ),
         (
@@ -69,11 +69,13 @@ fn creations_are_logged_with_all_parameters() {
             "BF.INSERT v VALIDATESCALETO 100 NONSCALING EXPANSION 4",
             &["BF.INSERT v CAPACITY 100 ERROR 0.01 TIGHTENING 0.5 SEED EXPANSION 4"],
         ),
-        // The key exists: every server can parse the command again.
+        // Only the items, and only those that change the filter.
+        ("BF.INSERT i NOCREATE ITEMS 3", &["BF.MADD i 3"]),
         (
-            "BF.INSERT i NOCREATE ITEMS 3",
-            &["BF.INSERT i NOCREATE ITEMS 3"],
+            "BF.INSERT i VALIDATESCALETO 1000 ITEMS 1 4 2 5",
+            &["BF.MADD i 4 5"],
         ),
+        ("BF.MADD m 1 6 2 7 6", &["BF.MADD m 6 7"]),
         ("BF.ADD a 2", &["BF.ADD a 2"]),
         // Without effect.
         ("BF.ADD a 1", &[]),

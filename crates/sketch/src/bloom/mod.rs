@@ -13,6 +13,7 @@ mod stored;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::hash::{murmur2, murmur64a};
+use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::prefetch::with_wide_vectors;
 use filter::{BLOCK_ITEMS, Filter, ItemHash};
@@ -32,7 +33,8 @@ const MAX_ITEMS: u64 = i64::MAX as u64;
 /// An error of creating a chain or adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No filter has these parameters: the error rate is 0, or the size does not fit in 64 bits.
+    /// No filter has these parameters: the error rate is 0, or the size does not fit in 64 bits. Or the chain has
+    /// [`MAX_FILTERS`] filters.
     #[error("the parameters make no filter")]
     Shape,
     /// The memory for a filter was refused.
@@ -261,6 +263,10 @@ impl Chain {
     fn grow(&mut self, budget: Budget<'_>) -> Result<(), Error> {
         if !self.is_scaling() {
             return Err(Error::Full);
+        }
+        // Only crafted payloads reach the limit.
+        if self.filters.len() as u64 >= MAX_FILTERS {
+            return Err(Error::Shape);
         }
         let newest = self.filters.last().ok_or(Error::Shape)?.shape();
         let capacity = newest

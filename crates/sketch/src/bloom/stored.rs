@@ -7,6 +7,7 @@ use super::shape::{Shape, hashes_for};
 use super::{Chain, MAX_ITEMS, options};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
+use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
@@ -15,12 +16,9 @@ use std::ffi::CStr;
 const OLD_EXPANSION: u64 = 2;
 /// The largest expansion of a scaling chain.
 const MAX_EXPANSION: u64 = 32768;
-/// The largest number of filters. A chain cannot grow that far: the error rate halves with each filter and is 0 after
-/// about 1,075. The limit bounds the cost per item of a crafted payload.
-const MAX_FILTERS: u64 = 2048;
-/// Bits per item at the smallest rate above 0 (2^-1074), rounded up. The limit bounds the probes per item of a crafted
-/// payload.
-const MAX_BITS_PER_ENTRY: f64 = 1550.0;
+/// Bits per item at the smallest rate above 0 (2^-1074), rounded up. A filter has at most
+/// [`MAX_HASHES_PER_FILTER`](crate::hash_limit::MAX_HASHES_PER_FILTER) hash functions.
+pub(super) const MAX_BITS_PER_ENTRY: f64 = 1550.0;
 /// Bytes of a header before its filters.
 const HEADER_FIXED_BYTES: usize = 20;
 /// Bytes of each filter in a header.

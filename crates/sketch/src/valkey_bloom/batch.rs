@@ -18,23 +18,21 @@ const _: () = assert!(
 
 /// The addition of several items to a chain, one by one in order.
 #[derive(Debug)]
-pub struct Additions<'c, 'a, I> {
+pub struct Additions<'c, I> {
     chain: &'c mut ValkeyChain,
     items: I,
     max_size: u64,
     /// The block that is being added. Its bits in the newest filter are prefetched.
-    current: Block<'a>,
+    current: Block,
     /// The position of the next item in it.
     position: usize,
     /// The block after it.
-    next: Block<'a>,
+    next: Block,
 }
 
 /// Hashed items.
 #[derive(Debug, Default)]
-struct Block<'a> {
-    items: [&'a [u8]; BLOCK_ITEMS],
-    /// For the seed of the chain.
+struct Block {
     hashes: [ItemHash; BLOCK_ITEMS],
     len: usize,
     /// Items that are in an older filter: bit n for item n.
@@ -43,21 +41,19 @@ struct Block<'a> {
     filters: usize,
 }
 
-impl<'a> Block<'a> {
+impl Block {
     /// Takes the next items, hashes them and tests them against the older filters.
-    fn of(items: &mut impl Iterator<Item = &'a [u8]>, chain: &ValkeyChain) -> Self {
+    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>, chain: &ValkeyChain) -> Self {
         let mut block = Self {
             filters: chain.filters.len(),
             ..Self::default()
         };
-        for ((place, hash), item) in block.items.iter_mut().zip(&mut block.hashes).zip(items) {
-            *place = item;
+        for (hash, item) in block.hashes.iter_mut().zip(items) {
             *hash = chain.hash(item);
             block.len += 1;
         }
         if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
-            let len = block.len;
-            block.in_older = any_contains_block(older, &block.hashes[..len], &block.items[..len]);
+            block.in_older = any_contains_block(older, &block.hashes[..block.len]);
         }
         block
     }
@@ -79,7 +75,7 @@ impl<'a> Block<'a> {
     }
 }
 
-impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, 'a, I> {
+impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
     /// Prepares the addition of `items` to `chain`, whose size must not exceed `max_size` bytes when it grows: hashes and
     /// prefetches the first block.
     pub fn new(mut items: I, max_size: u64, chain: &'c mut ValkeyChain) -> Self {
@@ -112,13 +108,13 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, 'a, I> {
         let n = self.position;
         self.position += 1;
         self.next.prefetch(n, self.chain);
-        let (hash, item) = (self.current.hashes[n], self.current.items[n]);
+        let hash = self.current.hashes[n];
         Some(if self.current.is_in_older(n) {
             Ok(false)
         } else if self.current.filters == self.chain.filters.len() {
-            self.chain.add_to_newest(hash, item, self.max_size, budget)
+            self.chain.add_to_newest(hash, self.max_size, budget)
         } else {
-            self.chain.add_hashed(hash, item, self.max_size, budget)
+            self.chain.add_hashed(hash, self.max_size, budget)
         })
     }
 }

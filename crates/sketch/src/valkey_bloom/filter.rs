@@ -139,38 +139,25 @@ pub struct Filter {
     items: u64,
     modulus: Modulus<u64>,
     hashes: u32,
-    /// Whether the seed differs from that of the first filter of the chain.
-    has_own_seed: bool,
     /// The stored form: header and bits. RDB and DEBUG DIGEST need both in one slice.
     blob: Buffer,
 }
 
 impl Filter {
-    /// An empty filter with the seed of the chain, unless `chain_seed` is another one. `header` must be valid.
-    pub(super) fn new(
-        capacity: u64,
-        header: &BlobHeader,
-        chain_seed: &Seed,
-    ) -> Result<Self, OutOfMemory> {
+    /// An empty filter. `header` must be valid.
+    pub(super) fn new(capacity: u64, header: &BlobHeader) -> Result<Self, OutOfMemory> {
         let mut blob = Buffer::zeroed(header.blob_bytes())?;
         blob[..BLOB_HEADER_BYTES].copy_from_slice(&header.to_bytes());
-        Ok(Self::with_blob(capacity, 0, header, blob, chain_seed))
+        Ok(Self::with_blob(capacity, 0, header, blob))
     }
 
     /// A filter with existing bits. `header` must be that of `blob`, and valid.
-    pub(super) fn with_blob(
-        capacity: u64,
-        items: u64,
-        header: &BlobHeader,
-        blob: Buffer,
-        chain_seed: &Seed,
-    ) -> Self {
+    pub(super) fn with_blob(capacity: u64, items: u64, header: &BlobHeader, blob: Buffer) -> Self {
         Self {
             capacity,
             items,
             modulus: Modulus::<u64>::new(header.bytes * 8),
             hashes: header.hashes,
-            has_own_seed: header.seed != *chain_seed,
             blob,
         }
     }
@@ -244,22 +231,6 @@ impl Filter {
             blob: Buffer::copy_of(&self.blob)?,
             ..*self
         })
-    }
-
-    /// The hashes of the item for this filter. `hash` is that of the chain's seed.
-    #[inline]
-    pub(super) fn hash(&self, hash: ItemHash, item: &[u8]) -> ItemHash {
-        if self.has_own_seed {
-            ItemHash::new(item, &self.seed())
-        } else {
-            hash
-        }
-    }
-
-    /// Whether the seed differs from that of the first filter of the chain.
-    #[inline]
-    pub(super) fn has_own_seed(&self) -> bool {
-        self.has_own_seed
     }
 
     /// The bits, for look-ups.

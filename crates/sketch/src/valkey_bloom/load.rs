@@ -2,10 +2,10 @@
 //!
 //! Format: docs/formats.md, "Bloom filters of valkey-bloom".
 
+use super::ValkeyChain;
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
 use super::shape::size;
 use super::stored::{ChainParts, FilterChecks, FilterParts};
-use super::{FIXED_SEED, ValkeyChain};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
@@ -105,7 +105,7 @@ impl ValkeyChain {
             tightening,
             seed_is_random: flag == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        let mut chain = Self::without_filters(&parts.validate()?);
         let mut checks = FilterChecks::new(filters);
         let mut unread = fields.clone();
         for _ in 0..filters {
@@ -116,7 +116,7 @@ impl ValkeyChain {
             return Err(LoadError::Size);
         }
         budget.request(checks.blob_bytes)?;
-        chain.seed_is_random = parts.seed_is_random || !checks.all_fixed;
+        chain.seed_is_random = parts.seed_is_random || !checks.has_fixed_seed();
         let mut checks = FilterChecks::new(filters);
         for _ in 0..filters {
             let (parts, blob) = read_filter(&mut fields)?;

@@ -16,6 +16,7 @@ mod stored;
 
 use crate::bit_array::{BLOCK_ITEMS, BitArray};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::prefetch::with_wide_vectors;
 use filter::{BlobHeader, Filter, ItemHash, Seed};
@@ -35,9 +36,6 @@ pub const FIXED_SEED: [u8; 32] = [
     0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98, 0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83,
 ];
 
-/// The largest number of filters of a chain.
-const MAX_FILTERS: u64 = i32::MAX as u64;
-
 /// An error of creating a chain, adding an item, or simulating growth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -53,9 +51,9 @@ pub enum Error {
     /// The chain would exceed the memory limit, or a bit array would have more than 2^64 bits.
     #[error("the filter exceeds its memory limit")]
     Size,
-    /// The chain has the largest number of filters, 2^31 - 1.
-    #[error("the filter has reached the largest number of filters")]
-    Filters,
+    /// The filters would have more than [`MAX_TOTAL_HASHES`] hash functions in total.
+    #[error("the filters have the largest number of hash functions")]
+    Hashes,
     /// The memory for a filter was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -104,6 +102,8 @@ pub struct ValkeyChain {
     capacity: u64,
     items: u64,
     bit_bytes: u64,
+    /// The sum of the hash functions of the filters, at most [`MAX_TOTAL_HASHES`].
+    hashes: u64,
     error_rate: f64,
     tightening: f64,
     expansion: u32,
@@ -137,6 +137,7 @@ impl ValkeyChain {
             capacity: 0,
             items: 0,
             bit_bytes: 0,
+            hashes: 0,
             error_rate: parameters.error_rate,
             tightening: parameters.tightening,
             expansion: parameters.expansion,
@@ -145,7 +146,7 @@ impl ValkeyChain {
         }
     }
 
-    /// Checks the memory limit, requests memory for an empty filter and appends it.
+    /// Checks the limits, requests memory for an empty filter and appends it.
     fn push_empty(
         &mut self,
         capacity: u64,
@@ -158,8 +159,11 @@ impl ValkeyChain {
             return Err(Error::Size);
         }
         let header = BlobHeader::new(capacity, bytes, self.seed);
+        if !allows_hashes(self.hashes, header.hashes) {
+            return Err(Error::Hashes);
+        }
         budget.request(header.blob_bytes())?;
-        Ok(self.push(Filter::new(capacity, &header, &self.seed)?)?)
+        Ok(self.push(Filter::new(capacity, &header)?)?)
     }
 
     /// The size with another filter whose bit array has `bytes` bytes, before the list grows.
@@ -168,15 +172,17 @@ impl ValkeyChain {
         size(self.slots, filters, self.bit_bytes.saturating_add(bytes))
     }
 
-    /// Appends a filter. The sum of the capacities must not exceed [`MAX_CAPACITY`]. The memory of the list depends only on
+    /// Appends a filter. The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions
+    /// [`MAX_TOTAL_HASHES`]. The memory of the list depends only on
     /// its length, so that a loaded chain uses as much memory as the saved one.
     fn push(&mut self, filter: Filter) -> Result<(), OutOfMemory> {
         let len = self.filters.len() + 1;
-        reserve_for(&mut self.filters, len, MAX_FILTERS as usize)?;
+        reserve_for(&mut self.filters, len, MAX_TOTAL_HASHES as usize)?;
         self.slots = grown_slots(self.slots, len as u64);
         self.capacity += filter.capacity();
         self.items += filter.items();
         self.bit_bytes += filter.bits().len() as u64;
+        self.hashes += u64::from(filter.hashes());
         self.filters.push(filter);
         Ok(())
     }
@@ -265,11 +271,11 @@ impl ValkeyChain {
 
     /// Whether an item may have been added: no false negatives.
     ///
-    /// Cost: two passes over the item, and at most `hashes` probes per filter, from the newest to the oldest. Filters of a
-    /// crafted payload whose seed differs from that of the first one hash the item again.
+    /// Cost: two passes over the item, and at most `hashes` probes per filter, from the newest to the oldest: at most
+    /// [`MAX_TOTAL_HASHES`] in total.
     #[must_use]
     pub fn contains(&self, item: &[u8]) -> bool {
-        any_contains(&self.filters, self.hash(item), item)
+        any_contains(&self.filters, self.hash(item))
     }
 
     /// [`ValkeyChain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
@@ -279,15 +285,13 @@ impl ValkeyChain {
         mut on_result: impl FnMut(bool),
     ) {
         loop {
-            let mut block = [&[][..]; BLOCK_ITEMS];
             let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
             let mut len = 0;
-            for ((place, hash), item) in block.iter_mut().zip(&mut hashes).zip(&mut items) {
-                *place = item;
+            for (hash, item) in hashes.iter_mut().zip(&mut items) {
                 *hash = self.hash(item);
                 len += 1;
             }
-            let found = any_contains_block(&self.filters, &hashes[..len], &block[..len]);
+            let found = any_contains_block(&self.filters, &hashes[..len]);
             (0..len).for_each(|n| on_result(found >> n & 1 != 0));
             if len < BLOCK_ITEMS {
                 return;
@@ -305,24 +309,22 @@ impl ValkeyChain {
     /// # Errors
     /// Any [`Error`]. The chain is then unchanged.
     pub fn add(&mut self, item: &[u8], max_size: u64, budget: Budget<'_>) -> Result<bool, Error> {
-        let hash = self.hash(item);
-        self.add_hashed(hash, item, max_size, budget)
+        self.add_hashed(self.hash(item), max_size, budget)
     }
 
     /// [`ValkeyChain::add`] for an item whose [`ValkeyChain::hash`] is known.
     fn add_hashed(
         &mut self,
         hash: ItemHash,
-        item: &[u8],
         max_size: u64,
         budget: Budget<'_>,
     ) -> Result<bool, Error> {
         if let Some((_, older)) = self.filters.split_last()
-            && any_contains(older, hash, item)
+            && any_contains(older, hash)
         {
             return Ok(false);
         }
-        self.add_to_newest(hash, item, max_size, budget)
+        self.add_to_newest(hash, max_size, budget)
     }
 
     /// [`ValkeyChain::add_hashed`] for an item that is not in an older filter.
@@ -330,23 +332,21 @@ impl ValkeyChain {
     fn add_to_newest(
         &mut self,
         hash: ItemHash,
-        item: &[u8],
         max_size: u64,
         budget: Budget<'_>,
     ) -> Result<bool, Error> {
         if let Some(newest) = self.filters.last_mut() {
-            let own_hash = newest.hash(hash, item);
             if !newest.is_full() {
-                let new = newest.insert(own_hash);
+                let new = newest.insert(hash);
                 self.items += u64::from(new);
                 return Ok(new);
             }
-            if newest.contains(own_hash) {
+            if newest.contains(hash) {
                 return Ok(false);
             }
         }
         self.grow(max_size, budget)?;
-        // The new filter is empty, has the seed of the chain and has capacity for at least one item.
+        // The new filter is empty and has capacity for at least one item.
         if let Some(newest) = self.filters.last_mut() {
             self.items += u64::from(newest.insert(hash));
         }
@@ -359,11 +359,7 @@ impl ValkeyChain {
         if !self.is_scaling() {
             return Err(Error::Full);
         }
-        let filters = self.filters.len();
-        if filters as u64 >= MAX_FILTERS {
-            return Err(Error::Filters);
-        }
-        let error_rate = self.error_rate_of(filters);
+        let error_rate = self.error_rate_of(self.filters.len());
         if !is_rate_allowed(error_rate) {
             return Err(Error::ErrorRate);
         }
@@ -377,12 +373,12 @@ impl ValkeyChain {
 
 /// Whether one of the filters contains the item, from the newest to the oldest.
 #[inline]
-fn any_contains(filters: &[Filter], hash: ItemHash, item: &[u8]) -> bool {
-    (filters.iter().rev()).any(|filter| filter.contains(filter.hash(hash, item)))
+fn any_contains(filters: &[Filter], hash: ItemHash) -> bool {
+    (filters.iter().rev()).any(|filter| filter.contains(hash))
 }
 
 /// [`any_contains`] for up to [`BLOCK_ITEMS`] items. Bit n of the result is for item n.
-fn any_contains_block(filters: &[Filter], hashes: &[ItemHash], items: &[&[u8]]) -> u64 {
+fn any_contains_block(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
     with_wide_vectors(
         #[inline(always)]
         || {
@@ -391,15 +387,6 @@ fn any_contains_block(filters: &[Filter], hashes: &[ItemHash], items: &[&[u8]]) 
             for filter in filters.iter().rev() {
                 if absent == 0 {
                     break;
-                }
-                let mut own_hashes = [ItemHash::default(); BLOCK_ITEMS];
-                let mut hashes = hashes;
-                if filter.has_own_seed() {
-                    for (own, (&hash, item)) in own_hashes.iter_mut().zip(hashes.iter().zip(items))
-                    {
-                        *own = filter.hash(hash, item);
-                    }
-                    hashes = &own_hashes[..hashes.len()];
                 }
                 let found = filter.bit_array().contains_block(hashes, absent);
                 present |= found;

@@ -2,8 +2,11 @@
 //!
 //! Spec: valkey-bloom.md, "Memory", the simulation of MAXSCALEDCAPACITY and VALIDATESCALETO.
 
-use super::shape::{MAX_CAPACITY, bit_array_bytes, is_rate_allowed, rate_of, size, slots_for};
+use super::shape::{
+    MAX_CAPACITY, bit_array_bytes, hashes_for, is_rate_allowed, rate_of, size, slots_for,
+};
 use super::{Error, Parameters};
+use crate::hash_limit::MAX_TOTAL_HASHES;
 
 /// The largest number of runs of equal filters that are simulated. A chain has at most about √(2 · limit) runs, so
 /// the result is exact for limits up to 8 GiB. It bounds the time of BF.INFO for a crafted chain under a larger limit.
@@ -16,7 +19,7 @@ enum End {
     Reached,
     /// The next filter's error rate is too small.
     ErrorRate,
-    /// The next filter exceeds the memory limit.
+    /// The next filter exceeds the memory limit or the limit on hash functions.
     Size,
     /// The chain does not scale.
     Full,
@@ -36,6 +39,8 @@ struct Simulation {
     total: u64,
     /// Bytes of their bit arrays.
     bit_bytes: u64,
+    /// The sum of their hash functions.
+    hashes: u64,
 }
 
 impl Simulation {
@@ -47,10 +52,13 @@ impl Simulation {
             };
             let slots = slots_for(self.filters + 1);
             let run = self.run_length(bytes, slots);
-            // Filters of the run that fit into the limit.
+            // Filters of the run that fit into the limits.
             let used = size(slots, self.filters, self.bit_bytes);
             let each = size(0, 1, bytes) - size(0, 0, 0);
-            let fitting = (max_size.saturating_sub(used) / each).min(run);
+            let hashes = u64::from(hashes_for(bytes, self.capacity));
+            let fitting = (max_size.saturating_sub(used) / each)
+                .min((MAX_TOTAL_HASHES - self.hashes) / hashes)
+                .min(run);
             let missing = target - self.total;
             if missing.div_ceil(self.capacity) <= fitting {
                 return Ok(End::Reached);
@@ -63,6 +71,7 @@ impl Simulation {
                 return Ok(End::Size);
             }
             self.filters += run;
+            self.hashes += hashes * run;
             self.bit_bytes = (self.bit_bytes).saturating_add(bytes.saturating_mul(run));
             match self.expansion {
                 0 => return Ok(End::Full),
@@ -128,6 +137,7 @@ fn simulate(parameters: &Parameters, target: u64, max_size: u64) -> Result<(End,
         filters: 0,
         total: 0,
         bit_bytes: 0,
+        hashes: 0,
     };
     let end = simulation.run(target, max_size)?;
     Ok((end, simulation.total))

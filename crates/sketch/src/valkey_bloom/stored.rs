@@ -7,11 +7,12 @@
 //!
 //! Format: docs/formats.md, "Bloom filters of valkey-bloom". Digest: valkey-bloom's.
 
-use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter};
+use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter, Seed};
 use super::shape::{MAX_BYTES, MAX_CAPACITY, bit_array_bytes, size};
-use super::{FIXED_SEED, MAX_FILTERS, Parameters, ValkeyChain};
+use super::{FIXED_SEED, Parameters, ValkeyChain};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
+use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
@@ -45,10 +46,11 @@ pub(super) struct FilterParts {
 }
 
 impl ChainParts {
-    /// Validates the parameters. `seed` is that of the first filter; the capacity is not set.
-    pub(super) fn validate(&self, seed: [u8; 32]) -> Result<Parameters, FormatError> {
+    /// Validates the parameters. Those of the filters are not set: the capacity and the seed.
+    pub(super) fn validate(&self) -> Result<Parameters, FormatError> {
         let invalid = FormatError::Invalid;
-        if !(1..=MAX_FILTERS).contains(&self.filters) {
+        // Each filter has at least one hash function.
+        if !(1..=MAX_TOTAL_HASHES).contains(&self.filters) {
             return Err(invalid("number of filters out of range"));
         }
         for ratio in [self.error_rate, self.tightening] {
@@ -62,7 +64,7 @@ impl ChainParts {
             tightening: self.tightening,
             expansion: u32::try_from(self.expansion)
                 .map_err(|_| invalid("expansion out of range"))?,
-            seed,
+            seed: FIXED_SEED,
             seed_is_random: self.seed_is_random,
         })
     }
@@ -75,8 +77,10 @@ pub(super) struct FilterChecks {
     checked: u64,
     /// The sum of the capacities.
     capacity: u64,
-    /// Whether all seeds are the fixed one.
-    pub(super) all_fixed: bool,
+    /// The sum of the hash functions.
+    hashes: u64,
+    /// The seed of all filters; `None` before the first one.
+    seed: Option<Seed>,
     /// Bytes of all stored filters.
     pub(super) blob_bytes: u64,
 }
@@ -88,7 +92,8 @@ impl FilterChecks {
             filters,
             checked: 0,
             capacity: 0,
-            all_fixed: true,
+            hashes: 0,
+            seed: None,
             blob_bytes: 0,
         }
     }
@@ -117,23 +122,35 @@ impl FilterChecks {
         if items > parts.capacity {
             return Err(FormatError::Invalid("more items than the capacity"));
         }
+        // Each filter with another seed would hash the item again.
+        if *self.seed.get_or_insert(parts.header.seed) != parts.header.seed {
+            return Err(FormatError::Invalid("the filters have different seeds"));
+        }
+        if !allows_hashes(self.hashes, parts.header.hashes) {
+            return Err(FormatError::Invalid("too many hashes in total"));
+        }
         self.checked += 1;
         self.capacity += parts.capacity;
-        self.all_fixed &= parts.header.seed == FIXED_SEED;
+        self.hashes += u64::from(parts.header.hashes);
         self.blob_bytes = (self.blob_bytes)
             .checked_add(parts.header.blob_bytes())
             .filter(|&bytes| bytes <= MAX_BYTES)
             .ok_or(OutOfMemory { bytes: u64::MAX })?;
         Ok(items)
     }
-}
 
-/// Checks that a chain with the fixed seed has no other one.
-fn check_seeds(seed_is_random: bool, checks: &FilterChecks) -> Result<(), FormatError> {
-    if !seed_is_random && !checks.all_fixed {
-        return Err(FormatError::Invalid("the seed is not the fixed one"));
+    /// Whether the filters have the fixed seed.
+    pub(super) fn has_fixed_seed(&self) -> bool {
+        self.seed == Some(FIXED_SEED)
     }
-    Ok(())
+
+    /// Checks that a chain that is marked as having the fixed seed has no other one.
+    fn check_seed(&self, seed_is_random: bool) -> Result<(), FormatError> {
+        if !seed_is_random && !self.has_fixed_seed() {
+            return Err(FormatError::Invalid("the seed is not the fixed one"));
+        }
+        Ok(())
+    }
 }
 
 /// The fields of the filters in a header. The items are those of the newest filter.
@@ -176,7 +193,7 @@ impl ValkeyChain {
             tightening: source.read_double()?,
             seed_is_random: source.read_unsigned()? == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        let mut chain = Self::without_filters(&parts.validate()?);
         chain.seed_is_random = parts.seed_is_random;
         let mut checks = FilterChecks::new(parts.filters);
         let mut counted_bytes = 0u64;
@@ -208,23 +225,21 @@ impl ValkeyChain {
                 header,
             };
             let items = checks.check(&parts)?;
-            check_seeds(chain.seed_is_random, &checks)?;
+            checks.check_seed(chain.seed_is_random)?;
             chain.push_blob(&parts, items, blob)?;
         }
         Ok(chain)
     }
 
-    /// Appends a validated filter with its stored form. The seed of the first filter becomes that of the chain.
+    /// Appends a validated filter with its stored form. Its seed becomes that of the chain.
     pub(super) fn push_blob(
         &mut self,
         parts: &FilterParts,
         items: u64,
         blob: Buffer,
     ) -> Result<(), OutOfMemory> {
-        if self.filters.is_empty() {
-            self.seed = parts.header.seed;
-        }
-        let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob, &self.seed);
+        self.seed = parts.header.seed;
+        let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob);
         self.push(filter)
     }
 }
@@ -302,7 +317,7 @@ impl Stored for ValkeyChain {
             tightening,
             seed_is_random: flag == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate(FIXED_SEED)?);
+        let mut chain = Self::without_filters(&parts.validate()?);
         chain.seed_is_random = parts.seed_is_random;
         if flag > 1 {
             return Err(invalid("unknown flag"));
@@ -317,7 +332,7 @@ impl Stored for ValkeyChain {
         for parts in header_filters(fields.clone(), filters, items) {
             checks.check(&parts?)?;
         }
-        check_seeds(chain.seed_is_random, &checks)?;
+        checks.check_seed(chain.seed_is_random)?;
         budget.request(checks.blob_bytes)?;
         let mut checks = FilterChecks::new(number);
         for parts in header_filters(fields, filters, items) {
@@ -354,7 +369,7 @@ impl Stored for ValkeyChain {
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut filters = Vec::new();
-        reserve_for(&mut filters, self.filters.len(), MAX_FILTERS as usize)?;
+        reserve_for(&mut filters, self.filters.len(), MAX_TOTAL_HASHES as usize)?;
         for filter in &self.filters {
             filters.push(filter.try_clone()?);
         }

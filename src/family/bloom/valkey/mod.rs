@@ -86,7 +86,7 @@ pub fn error_text(error: valkey_bloom::Error, other: &'static CStr) -> &'static 
         valkey_bloom::Error::ErrorRate => c"ERR false positive degrades to 0 on scale out",
         valkey_bloom::Error::Capacity => BAD_CAPACITY,
         valkey_bloom::Error::Size => TOO_LARGE,
-        valkey_bloom::Error::Filters => c"ERR bloom object reached max number of filters",
+        valkey_bloom::Error::Hashes => c"ERR bloom object reached max number of filters",
         valkey_bloom::Error::OutOfMemory(OutOfMemory { .. }) => other,
     }
 }

@@ -2,7 +2,10 @@
 
 use super::golden::golden;
 use super::*;
+use crate::bloom::shape::hashes_for;
+use crate::bloom::stored::MAX_BITS_PER_ENTRY;
 use crate::format::{FormatError, Source};
+use crate::hash_limit::{MAX_HASHES_PER_FILTER, MAX_TOTAL_HASHES};
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 
@@ -29,8 +32,13 @@ fn more_than_2048_filters_are_refused() {
         }
         header
     };
-    assert!(Chain::from_header(&header(2048), ANY).is_ok());
     assert!(Chain::from_header(&header(2049), ANY).is_err());
+    let mut full = Chain::from_header(&header(2048), ANY).unwrap();
+    let newest = full.filters.last_mut().unwrap();
+    newest.set_items(1);
+    full.items = 1;
+    assert_eq!(add(&mut full, b"x"), Err(Error::Shape));
+    assert!(Chain::load(&mut saved(&full), 4, &()).is_ok());
     // The longest chain that can grow: each new filter halves the rate until it is 0.
     let mut longest = chain(1, 0.25, 1);
     let mut item = 0u64;
@@ -42,6 +50,15 @@ fn more_than_2048_filters_are_refused() {
     }
     assert_eq!(longest.filters().len(), 1072);
     assert!(Chain::load(&mut saved(&longest), 4, &()).is_ok());
+}
+
+#[test]
+fn a_filter_has_at_most_the_hashes_of_the_smallest_error_rate() {
+    let smallest = Shape::new(1, 5e-324, Sizing::Exact).unwrap();
+    assert_eq!(u64::from(smallest.hashes), MAX_HASHES_PER_FILTER);
+    let largest = u64::from(hashes_for(MAX_BITS_PER_ENTRY));
+    assert_eq!(largest, MAX_HASHES_PER_FILTER);
+    assert_eq!(MAX_FILTERS * largest, MAX_TOTAL_HASHES);
 }
 
 #[test]

@@ -89,6 +89,8 @@ const INVALID: &[Change] = &[
     ("capacities above 2^63 - 1", |parts| {
         parts.newest().capacity = i64::MAX as u64 - 9
     }),
+    ("first seed differs", |parts| parts.filters[0].seed[0] ^= 1),
+    ("newest seed differs", |parts| parts.newest().seed[31] ^= 1),
 ];
 
 /// Changes that only forms with bits refuse.
@@ -113,8 +115,7 @@ const VALID: &[Change] = &[
     }),
     ("smallest tightening", |parts| parts.tightening = 5e-324),
     ("fixed seed", |parts| parts.flag = 0),
-    ("another seed", |parts| parts.filters[0].seed = [9; 32]),
-    ("other seeds", |parts| {
+    ("another seed", |parts| {
         parts
             .filters
             .iter_mut()
@@ -210,17 +211,17 @@ fn only_rdb_has_an_expansion_above_32_bits_and_other_flags() {
 /// valkey-bloom could not load such an RDB file, but it accepts the payload.
 #[test]
 fn the_fixed_seed_is_required_where_the_flag_specifies_it() {
-    for filter in [0, 1] {
-        let mut parts = Parts::valid();
-        parts.flag = 0;
-        parts.filters[filter].seed[31] ^= 1;
-        assert!(matches!(parts.rdb(), Err(FormatError::Invalid(_))));
-        assert!(ValkeyChain::from_header(&parts.header(), ANY).is_err());
-        let loaded = parts.load(ANY).unwrap();
-        assert!(loaded.parameters().seed_is_random);
-        parts.flag = 1;
-        assert_eq!(saved(&loaded), parts.values());
+    let mut parts = Parts::valid();
+    parts.flag = 0;
+    for filter in &mut parts.filters {
+        filter.seed[31] ^= 1;
     }
+    assert!(matches!(parts.rdb(), Err(FormatError::Invalid(_))));
+    assert!(ValkeyChain::from_header(&parts.header(), ANY).is_err());
+    let loaded = parts.load(ANY).unwrap();
+    assert!(loaded.parameters().seed_is_random);
+    parts.flag = 1;
+    assert_eq!(saved(&loaded), parts.values());
 }
 
 #[test]

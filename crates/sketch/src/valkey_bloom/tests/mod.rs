@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod golden;
+mod hash_limit;
 mod hostile;
 mod model;
 mod parts;
@@ -334,51 +335,4 @@ fn every_block_is_visited_and_can_be_moved() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert!((0..5u8).all(|i| chain.contains(&[i])));
-}
-
-/// The seeds of the filters of a crafted payload may differ.
-#[test]
-fn each_filter_is_tested_with_its_own_seed() {
-    let chains = [[1; 32], [2; 32], [1; 32]].map(|seed| {
-        let parameters = Parameters {
-            seed,
-            ..parameters(10_000, 1e-6, 2)
-        };
-        let mut chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
-        for item in 0..100u32 {
-            let item = [seed[0], item as u8, (item % 7) as u8];
-            add(&mut chain, &item).unwrap();
-        }
-        chain
-    });
-    let mut payload = chains[0].load_payload().unwrap()[..22].to_vec();
-    payload.extend_from_slice(&3u64.to_le_bytes());
-    for chain in &chains {
-        let filter = &chain.load_payload().unwrap()[30..];
-        payload.extend_from_slice(&filter[..filter.len() - 8]);
-        // The filters are full with 100 items, and larger than the capacity requires: no false positives.
-        payload.extend_from_slice(&100u64.to_le_bytes());
-    }
-    let mut mixed = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
-    let items: Vec<_> = (1..3u8)
-        .flat_map(|seed| (0..100u8).map(move |item| [seed, item, item % 7]))
-        .collect();
-    assert!(items.iter().all(|item| mixed.contains(item)));
-    mixed.contains_each(items.iter().map(|item| &item[..]), |found| assert!(found));
-    let absent: Vec<_> = (0..200u8).map(|item| [3, item, 0]).collect();
-    assert!(!absent.iter().any(|item| mixed.contains(item)));
-    mixed.contains_each(absent.iter().map(|item| &item[..]), |found| assert!(!found));
-    let all = || items.iter().chain(&absent).map(|item| &item[..]);
-    let mut batch = mixed.try_clone().unwrap();
-    let mut additions = Additions::new(all(), NO_LIMIT, &mut batch);
-    for item in all() {
-        assert_eq!(additions.add_next(ANY), Some(add(&mut mixed, item)));
-    }
-    assert_eq!(state(&batch), state(&mixed));
-    // New filters have the seed of the first one.
-    assert_eq!(mixed.filters().len(), 4);
-    assert_eq!(mixed.filters()[3].seed(), [1; 32]);
-    let again = ValkeyChain::load(&mut saved(&mixed), 1, &()).unwrap();
-    assert_eq!(saved(&again), saved(&mixed));
-    assert!(all().all(|item| again.contains(item)));
 }

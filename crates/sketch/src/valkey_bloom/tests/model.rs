@@ -2,6 +2,7 @@
 //! filter.
 
 use super::*;
+use crate::hash_limit::MAX_TOTAL_HASHES;
 use proptest::prelude::*;
 use std::f64::consts::LN_2;
 
@@ -151,7 +152,7 @@ impl Model {
 
 /// Why the simulation of the spec stops, and the sum of the capacities then.
 fn simulate(parameters: &Parameters, target: u64, limit: u64) -> (Result<(), Error>, u64) {
-    let (mut capacity, mut total, mut memory) = (parameters.capacity, 0, 0);
+    let (mut capacity, mut total, mut memory, mut hashes) = (parameters.capacity, 0, 0, 0);
     for index in 0usize.. {
         let error_rate = rate_of(parameters, index);
         if error_rate <= 2.225_073_858_507_201_4e-308 {
@@ -163,6 +164,11 @@ fn simulate(parameters: &Parameters, target: u64, limit: u64) -> (Result<(), Err
         };
         let bytes = 208 + bytes_of(capacity, error_rate) as u64;
         if 48 + 8 * slots + memory + bytes > limit {
+            return (Err(Error::Size), total);
+        }
+        let bits = 8.0 * bytes_of(capacity, error_rate);
+        hashes += (bits / capacity as f64 * LN_2).round().max(1.0) as u64;
+        if hashes > MAX_TOTAL_HASHES {
             return (Err(Error::Size), total);
         }
         memory += bytes;

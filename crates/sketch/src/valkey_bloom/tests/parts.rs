@@ -110,14 +110,14 @@ impl Parts {
         ValkeyChain::from_load_payload(&self.payload(), NO_LIMIT, budget)
     }
 
-    /// The header of SCANDUMP, with four slots.
+    /// The header of SCANDUMP, with at least four slots.
     pub fn header(&self) -> Vec<u8> {
         let mut header = HEADER_MARK.to_vec();
         header.extend_from_slice(&(self.expansion as u32).to_le_bytes());
         header.extend_from_slice(&self.error_rate.to_le_bytes());
         header.extend_from_slice(&self.tightening.to_le_bytes());
         header.push(self.flag as u8);
-        header.extend_from_slice(&4u64.to_le_bytes());
+        header.extend_from_slice(&self.number.max(4).to_le_bytes());
         let items = self.filters.last().map_or(0, |newest| newest.items);
         header.extend_from_slice(&items.to_le_bytes());
         header.extend_from_slice(&(self.number as u32).to_le_bytes());
