@@ -6,7 +6,7 @@ mod events;
 mod limits;
 mod options;
 mod recorded_keys;
-mod replication;
+pub mod replication;
 mod settings;
 mod transcripts;
 
