@@ -10,5 +10,6 @@ mod failed_saves;
 pub mod migration;
 mod monitoring;
 mod notifications;
+mod peers;
 mod settings;
 mod test_server;
