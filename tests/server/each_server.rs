@@ -11,5 +11,6 @@ pub mod migration;
 mod module_load;
 mod monitoring;
 mod notifications;
+mod peers;
 mod settings;
 mod test_server;

@@ -412,6 +412,26 @@ impl Server {
         });
     }
 
+    /// Makes its replica `to` the primary, and waits until this server has become a synchronized replica of it.
+    ///
+    /// # Panics
+    /// If the server refuses, or that takes too long.
+    pub fn fail_over(&mut self, to: &mut Server) {
+        self.wait_until("an online replica", |from| {
+            let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port));
+            let is_early = reply.to_string().contains("is not online");
+            assert!(is_early || reply.is_ok(), "{reply}");
+            !is_early
+        });
+        to.wait_until("the failover", |to| {
+            to.info("role").as_deref() == Some("master")
+        });
+        self.wait_until("the old primary to follow", |from| {
+            from.info("role").as_deref() == Some("slave")
+                && from.info("master_link_status").as_deref() == Some("up")
+        });
+    }
+
     /// Waits until a condition is true.
     ///
     /// # Panics
