@@ -9,6 +9,10 @@ use crate::modulus::Modulus;
 /// Rows whose hashes are computed in the same vector register.
 pub const LANES: usize = 8;
 
+/// Groups of [`LANES`] rows whose hashes are computed in one pass over an item, if a sketch has so many rows: as many as
+/// keep the processor's vector units busy. Fewer groups take as long.
+pub const MAX_PASS_GROUPS: usize = 8;
+
 /// The dimensions of a table of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
