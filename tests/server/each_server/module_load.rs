@@ -176,12 +176,7 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
         let module = module();
         // The second line is logged after a failure at a later step.
         let load = ["MODULE", "LOAD", &module, "unknown", "1"];
-        fail(
-            &mut server,
-            &mut connection,
-            &load,
-            "unknown module argument",
-        );
+        fail(&server, &mut connection, &load, "unknown module argument");
         assert!(connection.send(&["MODULE", "LOAD", other, "bf"]).is_ok());
         fail(&server, &mut connection, &load[..3], &named);
     }
