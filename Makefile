@@ -1,7 +1,7 @@
 # Each target calls the script of the same name in scripts/, or cargo.
 
 .PHONY: help run test test-matrix test-arm64 test-musl test-clients test-defrag test-kills test-math test-sizing worst-cases abilities plots cluster fuzz soak \
-	valgrind asan tour bench bench-peers bench-report lint docs test-docs command-pages \
+	valgrind asan tour bench lint docs test-docs command-pages \
 	build install uninstall dist deb release test-packages test-image test-release test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
@@ -84,15 +84,8 @@ asan: ## run unit tests and the mutation test under AddressSanitizer and LeakSan
 tour: ## demonstrate the module with 100,000 English words
 	@scripts/tour.sh
 
-bench: ## run all benchmarks; takes long and needs a machine without other load
-	@scripts/bench.sh
-
-bench-peers: ## compare with the module files REDISBLOOM, VALKEY_BLOOM and BASELINE, or use the recorded results
-	@scripts/bench-peers.sh
-
-bench-report: ## write the tables and charts of docs/performance.md from the last results of bench and bench-peers
-	@scripts/install.sh build
-	cargo bench --bench report
+bench: ## measure the CPU time per command, also of the module files REDISBLOOM, VALKEY_BLOOM and BASELINE; needs an idle machine
+	@scripts/bench.sh server
 
 lint: ## check formatting, clippy, documentation, licenses and shell scripts
 	@scripts/lint.sh

@@ -1,14 +1,19 @@
 //! Benchmark of the sketches without a server: time per operation, at sizes from the processor caches to main
-//! memory.
+//! memory, beside LevelDB's Bloom filter, the cuckoo filter of the paper, and the random reads that a look-up cannot avoid.
 //!
-//! `cargo bench --bench sketches` runs all benchmarks, `cargo bench --bench sketches bloom` those of one
+//! `cargo bench -p benches --bench sketches` runs all benchmarks, `cargo bench -p benches --bench sketches bloom` those of one
 //! family. Items are 16 bytes; half of the items that are looked up were never added.
 
-#[path = "stream/mod.rs"]
+#[path = "baselines/cuckoo.rs"]
+mod baseline_cuckoo;
+#[path = "baselines/leveldb.rs"]
+mod leveldb;
 #[allow(dead_code)] // Uses only the items.
 mod stream;
 
+use baseline_cuckoo::PlainCuckoo;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use leveldb::LevelDb;
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
@@ -151,6 +156,51 @@ fn cuckoo(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The baselines: filters without growth, and dependent reads of memory at random positions.
+fn baselines(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("baselines");
+    group.throughput(Throughput::Elements(1));
+    for mebibytes in MEBIBYTES {
+        let size = format!("{mebibytes} MiB");
+        let mut number = 0;
+        let mut next = || {
+            number += 1;
+            item(number % PREFILL + (number & 1) * (1 << 40))
+        };
+        let keys = mebibytes * (8 << 20) * 10 / 144;
+        let mut bloom = LevelDb::new(mebibytes << 23, keys);
+        (0..PREFILL.min(keys)).for_each(|number| bloom.insert(&item(number)));
+        group.bench_function(BenchmarkId::new("LevelDB contains", &size), |b| {
+            b.iter(|| black_box(bloom.contains(&next())));
+        });
+        let slots = mebibytes << 20;
+        let mut cuckoo = PlainCuckoo::new(slots);
+        assert!((0..PREFILL.min(slots / 2)).all(|number| cuckoo.insert(&item(number))));
+        group.bench_function(BenchmarkId::new("paper's cuckoo contains", &size), |b| {
+            b.iter(|| black_box(cuckoo.contains(&next())));
+        });
+        // A permutation that is one cycle (Sattolo's algorithm), so each read depends on the one before.
+        let mut random = stream::Numbers(1);
+        let lines = mebibytes << 14;
+        let mut order: Vec<u32> = (0..lines as u32).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, random.below(i as u64) as usize);
+        }
+        let mut memory = vec![[0u32; 16]; order.len()];
+        for (from, to) in order.iter().enumerate() {
+            memory[from][0] = *to;
+        }
+        let mut at = 0;
+        group.bench_function(BenchmarkId::new("dependent read", &size), |b| {
+            b.iter(|| {
+                at = memory[at as usize][0];
+                black_box(at)
+            });
+        });
+    }
+    group.finish();
+}
+
 fn count_min(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("count-min");
     for (width, depth) in [(2_000, 7), (200_000, 10), (50_000_000, 5)] {
@@ -283,6 +333,6 @@ criterion_group! {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))
         .without_plots();
-    targets = bloom, cuckoo, count_min, top_k, t_digest
+    targets = bloom, cuckoo, count_min, top_k, t_digest, baselines
 }
 criterion_main!(sketches);

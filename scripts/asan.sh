@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests of all crates and the mutation test (100,000 damaged payloads) under AddressSanitizer and
+# Runs the unit tests of all crates and the mutation test (200,000 damaged payloads) under AddressSanitizer and
 # LeakSanitizer. Takes no arguments.
 #
 # A read or write outside of a block, a use after free or a leak ends the run with an error. The sanitizers are

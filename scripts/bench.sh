@@ -1,40 +1,73 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and writes their results to target/bench, from which `make bench-report` writes the
-# tables and charts of docs/performance.md. A complete run is long; other load on the machine distorts the times.
+# Measures the module. Other load on the machine distorts the times.
 #
-#   scripts/bench.sh              all parts
-#   scripts/bench.sh server BF    one part (server, peers, growth, references, windows, instructions,
-#                                 sketches, latency, scaling, restart);
-#                                 the part receives the remaining arguments
+#   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server); with the variables below, beside
+#                                                  other modules
+#   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
+#   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
+#                                                  filters of 1 GiB, with the server's own tools
+#   scripts/bench.sh instructions [CASE...]        instructions per command (scripts/instructions.sh)
+#   scripts/bench.sh report                        writes the tables and charts of docs/performance.md and README.md
 #
 # Environment:
-#   ROUGHLY_SERVER  server program to measure (default: redis-server or valkey-server on the PATH)
+#   ROUGHLY_SERVER         server program (default: redis-server or valkey-server on the PATH)
+#   REDISBLOOM             module file of RedisBloom, which must load on ROUGHLY_SERVER
+#   VALKEY_BLOOM           module file of valkey-bloom, which must load on ROUGHLY_VALKEY_SERVER
+#   BASELINE               module file of another commit of Roughly
+#   ROUGHLY_VALKEY_SERVER  Valkey server program (default: valkey-server on the PATH, or the one that test-matrix fetches)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+part=${1:-server}
+[ $# -eq 0 ] || shift
 scripts/install.sh build server
-cargo build --release --lib
+case $part in
+    server | sketches)
+        cargo build --release --lib
+        exec cargo bench -p benches --bench "$part" -- "$@"
+        ;;
+    report) exec cargo bench -p benches --bench report ;;
+    instructions) exec scripts/instructions.sh "$@" ;;
+    pauses) cargo build --release --lib ;;
+    *)
+        echo "bench: unknown part: $part" >&2
+        exit 2
+        ;;
+esac
 
-# The windows benchmark measures the sketches with the allocator of the server, because the times of large allocations and
-# frees depend on it.
-jemalloc=$(ldconfig -p | awk '$1 == "libjemalloc.so.2" { print $NF; exit }')
-windows() {
-    LD_PRELOAD=$jemalloc cargo bench --bench windows -- "$@"
+server=$(scripts/find-server.sh) cli=$(scripts/find-server.sh cli) benchmark=$(scripts/find-server.sh benchmark)
+work=$(mktemp -d) port=$((20000 + RANDOM % 12000))
+trap 'kill %1 2> /dev/null || true; rm -rf "$work"' EXIT
+start() {
+    "$server" --port "$port" --bind 127.0.0.1 --save "" --dir "$work" --rdbcompression no --logfile "$work/log" \
+        --loadmodule "$PWD/target/release/libroughly.so" > /dev/null &
+    until [ "$("$cli" -p "$port" ping 2> /dev/null)" = PONG ]; do
+        sleep 0.1
+    done
 }
-
-if [ $# -gt 0 ]; then
-    part=$1
-    shift
-    case $part in
-        instructions) exec scripts/instructions.sh "$@" ;;
-        windows)
-            windows "$@"
-            exit
-            ;;
-        *) exec cargo bench --bench "$part" -- "$@" ;;
-    esac
-fi
-cargo bench --bench server --bench growth --bench references --bench sketches \
-    --bench scaling --bench latency --bench restart
-windows
-scripts/instructions.sh
+field() {
+    "$cli" -p "$port" info everything | tr -d '\r' | sed -n "s/^$1://p"
+}
+# latency NAME: percentiles of single additions from four clients.
+latency() {
+    echo "BF.ADD, $1:"
+    "$benchmark" -p "$port" -c 4 -n "${2:-200000}" -r 1000000000 BF.ADD k item:__rand_int__ \
+        | tr '\r' '\n' | sed -n '/latency summary/,$p'
+}
+start
+"$cli" -p "$port" bf.reserve k 0.001 597000000 > /dev/null
+# 100 items per command write to every page.
+# shellcheck disable=SC2046
+"$benchmark" -p "$port" -q -c 4 -P 16 -n 30000 -r 1000000000 BF.MADD k $(yes item:__rand_int__ | head -100) > /dev/null
+latency "no save"
+"$cli" -p "$port" bgsave > /dev/null
+latency "during BGSAVE"
+while [ "$(field rdb_bgsave_in_progress)" = 1 ]; do
+    sleep 0.1
+done
+echo "fork: $(field latest_fork_usec) µs; copied on write: $(field rdb_last_cow_size) bytes"
+"$cli" -p "$port" shutdown nosave || true
+wait %1 || true
+start
+grep -o 'DB loaded from disk.*' "$work/log"
+"$cli" -p "$port" shutdown nosave || true

@@ -11,6 +11,7 @@
 #   musl     a C compiler for musl's C library
 #   words    a word list for the tour
 #   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
+#   promtool promtool of Prometheus, which tests the alert rules, under target/promtool
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #   valgrind valgrind
 #   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
@@ -156,6 +157,29 @@ need_lint() {
     python_packages target/lint scripts/lint-requirements.txt
 }
 
+# Unpacked, not installed: Debian's package also has Prometheus itself, which would run as a service.
+need_promtool() {
+    local directory=target/promtool
+    if on_path promtool || [ -x "$directory/promtool" ]; then
+        return 0
+    fi
+    if ! on_path apt-get; then
+        say "promtool is missing, and there is no apt-get: install Prometheus"
+        return 1
+    fi
+    say "promtool is missing: unpacking it from the Debian package prometheus into $directory"
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    # The package lists may be missing or outdated.
+    if ! (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus); then
+        as_root apt-get update -qq
+        (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
+    fi
+    dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb \
+        | tar -x -C "$directory" --strip-components=3 ./usr/bin/promtool
+    rm "$directory"/prometheus_*.deb
+}
+
 need_fuzz() {
     on_path c++ || install "a C++ compiler is missing" g++
     if ! on_path cargo-fuzz && [ ! -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-fuzz" ]; then
@@ -251,7 +275,7 @@ need_image() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | musl | words | lint | fuzz | valgrind | browser | site | examples | clients | zig \
+        build | server | source | musl | words | lint | promtool | fuzz | valgrind | browser | site | examples | clients | zig \
             | sbom | chroot | lintian | image)
             "need_$need"
             ;;

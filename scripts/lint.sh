@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks formatting, clippy, rustdoc, the licenses and sources of all crates, spelling, the wording of the
-# documentation, the Dockerfile, and the shell scripts. Takes no arguments. A warning is an error.
+# documentation, the alert rules, the Dockerfile, and the shell scripts. Takes no arguments. A warning is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ step() {
     "$@"
 }
 step cargo fmt --check --all
-step cargo clippy --all-targets -- -D warnings
+step cargo clippy --workspace --all-targets -- -D warnings
 # --all-targets leaves out the tests that cargo test skips.
 step cargo clippy --test sizing --test defrag -- -D warnings
 step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
@@ -35,6 +35,7 @@ for name in sys.argv[1:]:
     with open(name) as file:
         assert all(yaml.safe_load_all(file)), f"{name} has an empty document"
 ' packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
+step scripts/test-rules.sh
 step target/lint/bin/hadolint packaging/Dockerfile
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do
     bash -n "$script"

@@ -21,7 +21,8 @@ scripts/install.sh sbom
 copy=$PWD/target/sbom
 rm -rf "$copy"
 mkdir -p "$copy"
-cp -r Cargo.toml Cargo.lock build.rs src crates benches tests "$copy"
+cp -r Cargo.toml Cargo.lock build.rs src crates tests "$copy"
+install -D -m 644 benches/Cargo.toml "$copy/benches/Cargo.toml"
 commit_time=$(git log -1 --format=%ct 2> /dev/null || echo 0)
 # Without SOURCE_DATE_EPOCH, the bill has a random serial number.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$commit_time} cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" \

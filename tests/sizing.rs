@@ -5,6 +5,7 @@
 
 mod support;
 
+use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::shape::{Shape, Sizing};
 use roughly_sketch::count_min::dimensions_for;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
@@ -28,6 +29,8 @@ const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 struct Shown {
     figures: BTreeMap<String, f64>,
     command: String,
+    /// The text below the command.
+    note: String,
     /// Points of the first curve, from the table below the chart.
     points: Vec<(f64, f64)>,
     /// Numbers of items, and the memory of a set, a Bloom filter and a cuckoo filter.
@@ -128,6 +131,9 @@ fn open_page(values: &str) -> Shown {
         command: between(&dom, "<code id=\"command\"", "</code>")
             .and_then(|code| code.split_once('>'))
             .map_or_else(String::new, |code| code.1.to_owned()),
+        note: between(&dom, "<p id=\"note\"", "</p>")
+            .and_then(|note| note.split_once('>'))
+            .map_or_else(String::new, |note| note.1.to_owned()),
         points,
         refusal: if attributes.contains("hidden") {
             String::new()
@@ -200,6 +206,59 @@ fn bloom_figures_match_the_filters() {
                 command,
             );
         }
+    }
+}
+
+/// The page warns of filters whose error rate exceeds the specified one, and of no other filters. A filter with
+/// `EXPANSION 1` has at most the error rate that the page shows, here with 64 full sub-filters.
+#[test]
+fn small_bloom_filters_have_a_warning() {
+    const ABSENT_ITEMS: u64 = 50_000;
+    for (capacity, error_rate, expansion, is_warned) in [
+        (1, 0.01, 1, true),
+        (10, 0.01, 1, true),
+        (100, 0.01, 1, true),
+        (100, 0.000_1, 1, true),
+        (799, 0.01, 1, true),
+        (800, 0.01, 1, false),
+        (10, 0.01, 2, true),
+        (100, 0.01, 2, false),
+    ] {
+        let shown = open_page(&format!(
+            "family=bloom&capacity={capacity}&error={error_rate}&expansion={expansion}"
+        ));
+        let command = &shown.command;
+        assert_eq!(shown.note.contains("Warning: "), is_warned, "{command}");
+        assert_eq!(shown.figures.contains_key("error-grown"), expansion == 1);
+        if expansion > 1 {
+            continue;
+        }
+        let parameters = roughly_sketch::bloom::Parameters {
+            capacity,
+            error_rate,
+            expansion,
+            scaling: true,
+        };
+        let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
+        for item in 0u64.. {
+            let added = chain.add(chain.hash(&item.to_le_bytes()), UNLIMITED);
+            added.expect("memory");
+            if chain.filters().len() > 64 {
+                break;
+            }
+        }
+        let absent = (0..ABSENT_ITEMS).map(|n| chain.hash(&(n | 1 << 40).to_le_bytes()));
+        let found = absent.filter(|&hash| chain.contains(hash)).count();
+        let measured = found as f64 / ABSENT_ITEMS as f64;
+        assert!(
+            measured <= shown.figure("error-grown"),
+            "{command}: {measured}"
+        );
+        // Without a warning, the specified rate is exceeded by at most a tenth, and the noise of this measurement.
+        assert!(
+            is_warned || measured < 1.2 * error_rate,
+            "{command}: {measured}"
+        );
     }
 }
 

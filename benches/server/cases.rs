@@ -1,36 +1,27 @@
-//! The benchmark cases: commands of each family, built-in commands for comparison, and commands on missing
-//! keys, which measure the call overhead of the server.
+//! The cases: commands of each type, and built-in commands for comparison. Their names are the keys of the results.
 
 use crate::load::Load;
 
-/// A command to measure under load.
+/// A command to measure on every module.
 #[derive(Debug)]
 pub struct Case {
-    /// Name in the tables.
+    /// Name in the results and tables.
     pub name: &'static str,
-    /// Commands sent once before the load, to an empty server.
-    pub setup: &'static [&'static str],
+    /// Command sent once before the load, to an empty server; may be empty.
+    pub setup: &'static str,
     /// Load sent before the measurement.
     pub prefill: Option<Load>,
-    /// The measured load, sent once per round.
+    /// The measured load.
     pub load: Load,
-    /// Whether every round starts with an empty server: setup and prefill are repeated, and each round
-    /// includes the page faults of new memory.
-    pub fresh: bool,
-    /// Names of cases whose sum approximates the call overhead of such a command: the same numbers of
-    /// arguments and replies, on a missing key. The prefix `-` subtracts a case.
-    pub server_share: &'static [&'static str],
 }
 
 impl Case {
-    fn new(name: &'static str, setup: &'static [&'static str], load: Load) -> Self {
+    fn new(name: &'static str, setup: &'static str, load: Load) -> Self {
         Self {
             name,
             setup,
             prefill: None,
             load,
-            fresh: false,
-            server_share: &[],
         }
     }
 
@@ -39,393 +30,221 @@ impl Case {
         self
     }
 
-    fn fresh(mut self) -> Self {
-        self.fresh = true;
-        self
+    /// Whether modules with only Bloom filters have the command, in the same syntax.
+    pub fn is_bloom(&self) -> bool {
+        let is_bloom = |command: &str| command.starts_with("BF.") || command == "EXISTS";
+        is_bloom(self.load.command()) && !self.has_window()
     }
 
-    fn share(mut self, cases: &'static [&'static str]) -> Self {
-        self.server_share = cases;
-        self
+    /// Whether the key has a window, which only Roughly supports.
+    pub fn has_window(&self) -> bool {
+        self.setup.contains("WINDOW")
     }
 }
 
-/// The case that all others are compared with.
-pub const UNIT: &str = "EXISTS, no such key";
-
-// Commands per round: enough for at least 50 ms.
-const SINGLE: usize = 300_000;
-const MANY: usize = 6_000;
-
-/// A range so wide that few numbers are repeated within a benchmark.
+/// A range so wide that few numbers are repeated within a case.
 const WIDE: u64 = 1_000_000_000;
+/// A window that does not end during a benchmark.
+const DAY: &str = "WINDOW 86400000";
 
-const ONE: &[&str] = &["BF.EXISTS, no such key"];
-const HUNDRED: &[&str] = &["BF.MEXISTS x100, no such key"];
-const FIFTY: &[&str] = &["BF.MEXISTS x50, no such key"];
-/// A hundred arguments, a reply of one element.
-const HUNDRED_IN: &[&str] = &[
-    "BF.EXISTS, no such key",
-    "LPUSHX x100, no such key",
-    "-LPUSHX, no such key",
-];
-/// A hundred arguments, a reply of fifty elements.
-const HUNDRED_IN_FIFTY_OUT: &[&str] = &[
-    "BF.MEXISTS x50, no such key",
-    "LPUSHX x100, no such key",
-    "-LPUSHX x50, no such key",
-];
-
-fn single(command: &str, range: u64) -> Load {
-    Load::new(command, SINGLE, range)
+fn one(command: &str, range: u64) -> Load {
+    Load::new(command, 1_000_000, range)
 }
 
-fn many(command: &str, times: usize, arguments: &str, range: u64) -> Load {
-    Load::new(command, MANY, range).with(times, arguments)
+fn many(command: &str, commands: usize, times: usize, arguments: &str, range: u64) -> Load {
+    Load::new(command, commands, range).with(times, arguments)
 }
 
-fn items(command: &str, commands: usize, range: u64) -> Load {
-    Load::new(command, commands, range).with(100, "item:#")
+fn hundred(command: &str, commands: usize, range: u64) -> Load {
+    many(command, commands, 100, "item:#", range)
 }
 
-/// All cases in the order of the tables.
+/// All cases, in the order in which they are measured.
 pub fn all() -> Vec<Case> {
-    let mut all = missing_key();
-    all.extend(built_in());
-    all.extend(bloom());
-    all.extend(cuckoo());
-    all.extend(count_min());
-    all.extend(top_k());
-    all.extend(t_digest());
-    all
-}
-
-/// Built-in commands and commands of the module on a missing key.
-fn missing_key() -> Vec<Case> {
-    vec![
-        Case::new(UNIT, &[], single("EXISTS nokey", 1)),
-        Case::new("BF.CARD, no such key", &[], single("BF.CARD nokey", 1)),
-        Case::new(
-            "BF.EXISTS, no such key",
-            &[],
-            single("BF.EXISTS nokey item:#", WIDE),
-        ),
-        Case::new(
-            "BF.MEXISTS x50, no such key",
-            &[],
-            many("BF.MEXISTS nokey", 50, "item:#", WIDE),
-        ),
-        Case::new(
-            "BF.MEXISTS x100, no such key",
-            &[],
-            many("BF.MEXISTS nokey", 100, "item:#", WIDE),
-        ),
-        Case::new(
-            "LPUSHX, no such key",
-            &[],
-            single("LPUSHX nokey item:#", WIDE),
-        ),
-        Case::new(
-            "LPUSHX x50, no such key",
-            &[],
-            many("LPUSHX nokey", 50, "item:#", WIDE),
-        ),
-        Case::new(
-            "LPUSHX x100, no such key",
-            &[],
-            many("LPUSHX nokey", 100, "item:#", WIDE),
-        ),
-        Case::new(
-            "SMISMEMBER x100, no such key",
-            &[],
-            many("SMISMEMBER nokey", 100, "item:#", WIDE),
-        ),
-        Case::new(
-            "EXISTS x100, no such keys",
-            &[],
-            many("EXISTS", 100, "item:#", WIDE),
-        ),
+    [
+        built_in(),
+        bloom(),
+        cuckoo(),
+        count_min(),
+        top_k(),
+        t_digest(),
+        windows(),
     ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn built_in() -> Vec<Case> {
     vec![
-        Case::new("GET", &["SET k value"], single("GET k", 1)),
-        Case::new("SET", &[], single("SET k item:#", WIDE)),
-        Case::new("INCR", &[], single("INCR k", 1)),
+        Case::new("EXISTS", "", one("EXISTS nokey", 10)),
+        Case::new("GET", "SET k value", one("GET k", 1)),
+        Case::new("SET", "", one("SET k item:#", WIDE)),
         Case::new(
             "SADD, 1,000,000 members",
-            &[],
-            single("SADD k item:#", 1_000_000),
+            "",
+            one("SADD k item:#", 1_000_000),
         ),
         Case::new(
-            "SISMEMBER, 1,000,000 members",
-            &[],
-            single("SISMEMBER k item:#", 2_000_000),
+            "SMISMEMBER ×100",
+            "",
+            hundred("SMISMEMBER k", 10_000, 2_000_000),
         )
-        .after(items("SADD k", 30_000, 1_000_000)),
-        Case::new(
-            "SMISMEMBER x100, 1,000,000 members",
-            &[],
-            many("SMISMEMBER k", 100, "item:#", 2_000_000),
-        )
-        .after(items("SADD k", 30_000, 1_000_000)),
-        Case::new(
-            "HINCRBY, 100,000 fields",
-            &[],
-            single("HINCRBY k item:# 1", 100_000),
-        ),
-        Case::new(
-            "ZADD, 100,000 members",
-            &[],
-            single("ZADD k # item:#", 100_000),
-        ),
-        Case::new(
-            "ZINCRBY, 2,000 members",
-            &[],
-            single("ZINCRBY k 1 item:#", 2_000),
-        ),
-        Case::new("PFADD", &[], single("PFADD k item:#", WIDE)),
-        Case::new("PFADD x100", &[], many("PFADD k", 100, "item:#", WIDE)),
+        .after(hundred("SADD k", 30_000, 1_000_000)),
+        Case::new("ZADD, 100,000 members", "", one("ZADD k # item:#", 100_000)),
+        Case::new("PFADD ×100", "", hundred("PFADD k", 10_000, WIDE)),
     ]
 }
-
-const BF_10M: &[&str] = &["BF.RESERVE k 0.001 10000000"];
-const BF_200M: &[&str] = &["BF.RESERVE k 0.001 200000000"];
 
 fn bloom() -> Vec<Case> {
+    let small = "BF.RESERVE k 0.001 10000000";
+    let large = "BF.RESERVE k 0.001 200000000";
     vec![
-        Case::new("BF.CARD", BF_10M, single("BF.CARD k", 1)).share(&["BF.CARD, no such key"]),
-        Case::new("BF.ADD, 10M", BF_10M, single("BF.ADD k item:#", WIDE)).share(ONE),
+        Case::new("BF.ADD", small, one("BF.ADD k item:#", WIDE)),
+        Case::new("BF.ADD, 200M", large, one("BF.ADD k item:#", WIDE)),
+        Case::new("BF.EXISTS", small, one("BF.EXISTS k item:#", 20_000_000)).after(hundred(
+            "BF.MADD k",
+            50_000,
+            10_000_000,
+        )),
+        Case::new("BF.MADD ×100", large, hundred("BF.MADD k", 30_000, WIDE)),
         Case::new(
-            "BF.EXISTS, 10M",
-            BF_10M,
-            single("BF.EXISTS k item:#", 20_000_000),
+            "BF.MADD ×100, pages present",
+            large,
+            hundred("BF.MADD k", 20_000, WIDE),
         )
-        .after(items("BF.MADD k", 50_000, 10_000_000))
-        .share(ONE),
+        .after(hundred("BF.MADD k", 30_000, WIDE)),
         Case::new(
-            "BF.ADD, 200M cold",
-            BF_200M,
-            Load::new("BF.ADD k item:#", 1_000_000, WIDE),
+            "BF.MEXISTS ×100",
+            large,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
         )
-        .fresh()
-        .share(ONE),
+        .after(hundred("BF.MADD k", 30_000, WIDE)),
         Case::new(
-            "BF.MADD x100, 200M cold",
-            BF_200M,
-            items("BF.MADD k", 30_000, WIDE),
+            "BF.MEXISTS ×100, grown",
+            "",
+            hundred("BF.MEXISTS k", 20_000, WIDE),
         )
-        .fresh()
-        .share(HUNDRED),
-        Case::new(
-            "BF.MADD x100, 200M cold, pre-faulted",
-            BF_200M,
-            items("BF.MADD k", MANY, WIDE),
-        )
-        .after(items("BF.MADD k", 30_000, WIDE))
-        .share(HUNDRED),
-        Case::new(
-            "BF.MEXISTS x100, 200M cold",
-            BF_200M,
-            items("BF.MEXISTS k", 10_000, WIDE),
-        )
-        .after(items("BF.MADD k", 30_000, WIDE))
-        .share(HUNDRED),
-        Case::new(
-            "BF.MEXISTS x100, 12 filters",
-            &[],
-            items("BF.MEXISTS k", MANY, WIDE),
-        )
-        .after(items("BF.MADD k", 6_000, WIDE))
-        .share(HUNDRED),
-        Case::new("BF.MADD x100, 10M", BF_10M, items("BF.MADD k", MANY, WIDE)).share(HUNDRED),
-        Case::new(
-            "BF.INSERT x100, 10M",
-            BF_10M,
-            items("BF.INSERT k ITEMS", MANY, WIDE),
-        )
-        .share(HUNDRED),
-        Case::new("BF.INFO", BF_10M, single("BF.INFO k", 1)),
+        .after(hundred("BF.MADD k", 6_000, WIDE)),
     ]
 }
-
-const CF_10M: &[&str] = &["CF.RESERVE k 10000000"];
-const CF_200M: &[&str] = &["CF.RESERVE k 200000000"];
 
 fn cuckoo() -> Vec<Case> {
-    let ten_million = || items("CF.INSERT k ITEMS", 50_000, 10_000_000);
+    let small = "CF.RESERVE k 10000000";
+    let large = "CF.RESERVE k 200000000";
+    let insert = |commands, range| hundred("CF.INSERT k ITEMS", commands, range);
     vec![
-        Case::new("CF.ADD, 10M", CF_10M, single("CF.ADD k item:#", WIDE)).share(ONE),
-        Case::new("CF.ADDNX, 10M", CF_10M, single("CF.ADDNX k item:#", WIDE)).share(ONE),
+        Case::new("CF.ADD", small, one("CF.ADD k item:#", WIDE)),
+        Case::new("CF.EXISTS", small, one("CF.EXISTS k item:#", 20_000_000))
+            .after(insert(50_000, 10_000_000)),
+        Case::new("CF.EXISTS, grown", "", one("CF.EXISTS k item:#", WIDE)).after(insert(250, WIDE)),
+        Case::new("CF.DEL", small, one("CF.DEL k item:#", 20_000_000))
+            .after(insert(50_000, 10_000_000)),
+        Case::new("CF.INSERT ×100", large, insert(30_000, WIDE)),
         Case::new(
-            "CF.EXISTS, 10M",
-            CF_10M,
-            single("CF.EXISTS k item:#", 20_000_000),
+            "CF.MEXISTS ×100",
+            large,
+            hundred("CF.MEXISTS k", 30_000, WIDE),
         )
-        .after(ten_million())
-        .share(ONE),
-        Case::new(
-            "CF.COUNT, 10M",
-            CF_10M,
-            single("CF.COUNT k item:#", 20_000_000),
-        )
-        .after(ten_million())
-        .share(ONE),
-        Case::new("CF.DEL, 10M", CF_10M, single("CF.DEL k item:#", 20_000_000))
-            .after(ten_million())
-            .share(ONE),
-        Case::new(
-            "CF.INSERT x100, 200M cold",
-            CF_200M,
-            items("CF.INSERT k ITEMS", 30_000, WIDE),
-        )
-        .fresh()
-        .share(HUNDRED),
-        Case::new(
-            "CF.INSERT x100, 200M cold, pre-faulted",
-            CF_200M,
-            items("CF.INSERT k ITEMS", MANY, WIDE),
-        )
-        .after(items("CF.INSERT k ITEMS", 30_000, WIDE))
-        .share(HUNDRED),
-        Case::new(
-            "CF.MEXISTS x100, 200M cold",
-            CF_200M,
-            items("CF.MEXISTS k", 10_000, WIDE),
-        )
-        .after(items("CF.INSERT k ITEMS", 30_000, WIDE))
-        .share(HUNDRED),
-        Case::new(
-            "CF.EXISTS, default, grown by 25,000 items",
-            &[],
-            single("CF.EXISTS k item:#", WIDE),
-        )
-        .after(items("CF.INSERT k ITEMS", 250, WIDE))
-        .share(ONE),
+        .after(insert(30_000, WIDE)),
     ]
 }
-
-const CMS_SMALL: &[&str] = &["CMS.INITBYPROB k 0.001 0.01"];
-const CMS_LARGE: &[&str] = &["CMS.INITBYPROB k 0.00001 0.001"];
 
 fn count_min() -> Vec<Case> {
-    let fifty = |command| many(command, 50, "item:# 3", 10_000_000);
+    let small = "CMS.INITBYPROB k 0.001 0.01";
+    let large = "CMS.INITBYPROB k 0.00001 0.001";
+    let increments = |commands| many("CMS.INCRBY k", commands, 50, "item:# 3", 10_000_000);
     vec![
+        Case::new("CMS.INCRBY", small, one("CMS.INCRBY k item:# 1", 1_000_000)),
+        Case::new("CMS.INCRBY ×50", large, increments(30_000)),
         Case::new(
-            "CMS.INCRBY, 0.001/0.01",
-            CMS_SMALL,
-            single("CMS.INCRBY k item:# 1", 1_000_000),
+            "CMS.QUERY ×50",
+            large,
+            many("CMS.QUERY k", 30_000, 50, "item:#", 10_000_000),
         )
-        .share(ONE),
-        Case::new(
-            "CMS.QUERY, 0.001/0.01",
-            CMS_SMALL,
-            single("CMS.QUERY k item:#", 1_000_000),
-        )
-        .after(single("CMS.INCRBY k item:# 1", 1_000_000))
-        .share(ONE),
-        Case::new(
-            "CMS.INCRBY x50, 1e-5/0.001",
-            CMS_LARGE,
-            fifty("CMS.INCRBY k"),
-        )
-        .share(HUNDRED_IN_FIFTY_OUT),
-        Case::new(
-            "CMS.QUERY x50, 1e-5/0.001",
-            CMS_LARGE,
-            many("CMS.QUERY k", 50, "item:#", 10_000_000),
-        )
-        .after(fifty("CMS.INCRBY k"))
-        .share(FIFTY),
-        Case::new("CMS.INFO", CMS_SMALL, single("CMS.INFO k", 1)),
+        .after(increments(20_000)),
     ]
 }
-
-const TOPK_100: &[&str] = &["TOPK.RESERVE k 100 1000 7 0.9"];
-const TOPK_10000: &[&str] = &["TOPK.RESERVE k 10000 80000 7 0.9"];
-const TOPK_1000: &[&str] = &["TOPK.RESERVE k 1000 8000 7 0.9"];
 
 fn top_k() -> Vec<Case> {
-    let fill = |range| Load::new("TOPK.ADD k", 4_000, range).with(50, "item:#");
+    let small = "TOPK.RESERVE k 100 1000 7 0.9";
+    let large = "TOPK.RESERVE k 1000 8000 7 0.9";
     vec![
+        Case::new("TOPK.ADD, k 100", small, one("TOPK.ADD k item:#", 2_000)),
+        Case::new("TOPK.ADD, k 1,000", large, one("TOPK.ADD k item:#", 20_000)),
         Case::new(
-            "TOPK.ADD, k 100",
-            TOPK_100,
-            single("TOPK.ADD k item:#", 2_000),
-        )
-        .share(ONE),
-        Case::new(
-            "TOPK.ADD, k 1,000",
-            TOPK_1000,
-            single("TOPK.ADD k item:#", 20_000),
-        )
-        .share(ONE),
-        Case::new(
-            "TOPK.ADD, k 10,000",
-            TOPK_10000,
-            single("TOPK.ADD k item:#", 200_000),
-        )
-        .share(ONE),
-        Case::new(
-            "TOPK.INCRBY by 1,000, k 100",
-            TOPK_100,
-            Load::new("TOPK.INCRBY k item:# 1000", 60_000, 100_000),
-        )
-        .share(ONE),
+            "TOPK.INCRBY by 1,000",
+            small,
+            Load::new("TOPK.INCRBY k item:# 1000", 20_000, 100_000),
+        ),
         Case::new(
             "TOPK.QUERY, k 1,000",
-            TOPK_1000,
-            single("TOPK.QUERY k item:#", 20_000),
+            large,
+            one("TOPK.QUERY k item:#", 20_000),
         )
-        .after(fill(20_000))
-        .share(ONE),
-        Case::new(
-            "TOPK.COUNT, k 1,000",
-            TOPK_1000,
-            single("TOPK.COUNT k item:#", 20_000),
-        )
-        .after(fill(20_000))
-        .share(ONE),
-        Case::new(
-            "TOPK.LIST, k 100",
-            TOPK_100,
-            Load::new("TOPK.LIST k", 20_000, 1),
-        )
-        .after(fill(2_000)),
+        .after(many("TOPK.ADD k", 4_000, 50, "item:#", 20_000)),
     ]
 }
 
-const TD_100: &[&str] = &["TDIGEST.CREATE k COMPRESSION 100"];
-const TD_1000: &[&str] = &["TDIGEST.CREATE k COMPRESSION 1000"];
-
 fn t_digest() -> Vec<Case> {
-    let fill = || Load::new("TDIGEST.ADD k", 10_000, WIDE).with(100, "#");
-    let asked =
-        |name, command, range| Case::new(name, TD_1000, single(command, range)).after(fill());
+    let small = "TDIGEST.CREATE k COMPRESSION 100";
+    let large = "TDIGEST.CREATE k COMPRESSION 1000";
+    let samples = |commands| many("TDIGEST.ADD k", commands, 100, "#", WIDE);
     vec![
+        Case::new("TDIGEST.ADD", small, one("TDIGEST.ADD k #", WIDE)),
+        Case::new("TDIGEST.ADD ×100", large, samples(40_000)),
+        Case::new("TDIGEST.QUANTILE", large, one("TDIGEST.QUANTILE k 0.5", 10))
+            .after(samples(10_000)),
+        Case::new("TDIGEST.CDF", large, one("TDIGEST.CDF k #", WIDE)).after(samples(10_000)),
+    ]
+}
+
+/// The same commands on keys with a window.
+fn windows() -> Vec<Case> {
+    let window = |setup: &str| -> &'static str { format!("{setup} {DAY}").leak() };
+    let bloom = window("BF.RESERVE k 0.001 10000000");
+    let large = window("BF.RESERVE k 0.001 200000000");
+    let count_min = window("CMS.INITBYPROB k 0.001 0.01");
+    let t_digest = window("TDIGEST.CREATE k COMPRESSION 1000");
+    vec![
+        Case::new("BF.ADD, window", bloom, one("BF.ADD k item:#", WIDE)),
         Case::new(
-            "TDIGEST.ADD, c 100",
-            TD_100,
-            single("TDIGEST.ADD k #", WIDE),
+            "BF.EXISTS, window",
+            bloom,
+            one("BF.EXISTS k item:#", 20_000_000),
         )
-        .share(ONE),
+        .after(hundred("BF.MADD k", 50_000, 10_000_000)),
         Case::new(
-            "TDIGEST.ADD x100, c 1,000",
-            TD_1000,
-            many("TDIGEST.ADD k", 100, "#", WIDE),
+            "BF.MADD ×100, window",
+            large,
+            hundred("BF.MADD k", 30_000, WIDE),
+        ),
+        Case::new(
+            "BF.MEXISTS ×100, window",
+            large,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
         )
-        .share(HUNDRED_IN),
-        asked("TDIGEST.QUANTILE, c 1,000", "TDIGEST.QUANTILE k 0.5", 1).share(ONE),
-        asked("TDIGEST.CDF, c 1,000", "TDIGEST.CDF k #", WIDE).share(ONE),
-        asked("TDIGEST.RANK, c 1,000", "TDIGEST.RANK k #", WIDE).share(ONE),
-        asked("TDIGEST.BYRANK, c 1,000", "TDIGEST.BYRANK k 500000", 1).share(ONE),
-        asked(
-            "TDIGEST.TRIMMED_MEAN, c 1,000",
-            "TDIGEST.TRIMMED_MEAN k 0.1 0.9",
-            1,
+        .after(hundred("BF.MADD k", 30_000, WIDE)),
+        Case::new(
+            "CMS.INCRBY, window",
+            count_min,
+            one("CMS.INCRBY k item:# 1", 1_000_000),
+        ),
+        Case::new(
+            "TOPK.ADD, k 100, window",
+            window("TOPK.RESERVE k 100 1000 7 0.9"),
+            one("TOPK.ADD k item:#", 2_000),
+        ),
+        Case::new(
+            "TDIGEST.ADD, window",
+            t_digest,
+            one("TDIGEST.ADD k #", WIDE),
+        ),
+        Case::new(
+            "TDIGEST.QUANTILE, window",
+            t_digest,
+            one("TDIGEST.QUANTILE k 0.5", 10),
         )
-        .share(ONE),
-        asked("TDIGEST.MIN, c 1,000", "TDIGEST.MIN k", 1).share(&["BF.CARD, no such key"]),
+        .after(many("TDIGEST.ADD k", 10_000, 100, "#", WIDE)),
     ]
 }

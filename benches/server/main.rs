@@ -1,192 +1,151 @@
-//! Benchmark of the module in a server: CPU time of the server per command under pipelined load.
+//! CPU time of the server per command under pipelined load, with Roughly and, if environment variables name them, with other
+//! modules in turn.
 //!
-//! `cargo bench --bench server` runs all cases and writes target/bench/server.json. Arguments after `--`
-//! select the cases whose names contain one of them; `--quick` runs one short round of each case. Both write
-//! server-part.json instead, which `make bench-report` does not read. The environment variable `ROUGHLY_SERVER` selects
-//! the server (default: the one in PATH). The module is target/release/libroughly.so.
+//! `make bench` measures Roughly alone and writes target/bench/server.json. Variables add other modules:
 //!
-//! Each round measures `EXISTS nokey` and then the case. The rounds of a case are repeated until two of them agree
-//! (benches/rounds). The results are the fastest round of each and their ratio, and the spread of the rounds. CPU time is
-//! that of the whole server process (user and system, from INFO): it includes reading, parsing and replying, but
-//! not the time of other processes.
+//! | variable | module | server | results in target/bench |
+//! |---|---|---|---|
+//! | `REDISBLOOM` | RedisBloom | `ROUGHLY_SERVER` | redisbloom.json |
+//! | `VALKEY_BLOOM` | valkey-bloom, only cases of Bloom filters | `ROUGHLY_VALKEY_SERVER` | valkey-bloom.json |
+//! | `BASELINE` | another build of Roughly | `ROUGHLY_SERVER` | baseline.json |
+//!
+//! A pass of a case starts one server per module, and sends the load in [`BURSTS`] parts, each to one server after the other: other
+//! work on the machine slows down neighboring bursts similarly. The ratio of two modules is the median of the ratios of their
+//! bursts. A server that fills its memory first gets other pages than the next, so every second pass starts the servers in reverse
+//! order. The time of a module is that of its fastest pass: other work makes a pass slower, never faster. CPU time is that of the
+//! whole process, user and system (INFO cpu), so it includes reading, parsing and replying.
+//!
+//! Arguments select the cases whose names contain one of them; `--quick` runs one pass with a twentieth of the commands. Both
+//! write no file.
 
-#[path = "../record/mod.rs"]
+#[path = "../record.rs"]
 mod record;
-#[path = "../rounds/mod.rs"]
-mod rounds;
-#[path = "../stream/mod.rs"]
+#[path = "../stream.rs"]
 mod stream;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
 mod cases;
-mod cpu;
-mod curves;
 mod load;
-mod pauses;
+mod modules;
 
-use cases::{Case, UNIT};
-use load::{Connections, Load};
-use pauses::prepare;
-use rounds::{Rounds, until_agreement};
-use serde_json::{Value, json};
-use support::server::{Options, Server};
+use cases::Case;
+use modules::Group;
+use serde_json::{Map, Value, json};
 
-/// Minimum number of rounds per case and per point of a curve.
-const MIN_ROUNDS: usize = 3;
-/// Maximum number of rounds, if no two of them agree.
-const MAX_ROUNDS: usize = 12;
+/// Number of parts of a load. The servers change after each part. Even, so that each module is first equally often.
+const BURSTS: usize = 40;
+/// Number of passes of a case. Even, so that each module is started first equally often.
+const PASSES: usize = 4;
+/// Divisor of the number of commands in a quick run.
+const QUICK: usize = 20;
 
-struct Bench {
-    server: Server,
-    arguments: Vec<String>,
-    is_quick: bool,
-}
+/// CPU time per command of each module, in ns: for each module a list of bursts of all passes.
+type Times = Vec<Vec<f64>>;
 
-impl Bench {
-    fn selects(&self, name: &str) -> bool {
-        self.arguments.is_empty()
-            || self
-                .arguments
-                .iter()
-                .any(|argument| name.contains(argument.as_str()))
-    }
-
-    /// Repeats a measurement until two rounds agree.
-    fn rounds(&self, measure: impl FnMut() -> f64) -> Rounds {
-        match self.is_quick {
-            true => until_agreement(1, 1, measure),
-            false => until_agreement(MIN_ROUNDS, MAX_ROUNDS, measure),
-        }
-    }
-
-    fn shortened(&self, load: &Load) -> Load {
-        let mut load = load.clone();
-        if self.is_quick {
-            load.commands = load.commands.div_ceil(20);
-        }
-        load
-    }
-
-    fn case(&self, case: &Case, unit: &Load) -> Value {
-        let mut connection = self.server.resp2();
-        let mut connections = Connections::open(self.server.port(), 1);
-        let (unit, load) = (self.shortened(unit), self.shortened(&case.load));
-        let mut units = Rounds::default();
-        let mut is_prepared = false;
-        let rounds = self.rounds(|| {
-            if case.fresh || !is_prepared {
-                is_prepared = true;
-                prepare(&mut connection, case.setup);
-                if let Some(prefill) = &case.prefill {
-                    connections.run(&self.shortened(prefill));
-                }
+fn measure(group: &Group, case: &Case, is_quick: bool) -> Times {
+    let (passes, divisor) = if is_quick { (1, QUICK) } else { (PASSES, 1) };
+    let mut times = vec![Vec::new(); group.modules.len()];
+    for pass in 0..passes {
+        let mut servers = group.prepare(case, pass % 2 == 1, divisor);
+        let mut burst = case.load.clone();
+        burst.commands = burst.commands.div_ceil(BURSTS * divisor);
+        for i in 0..BURSTS {
+            let mut order: Vec<_> = servers.iter_mut().zip(&mut times).collect();
+            if i % 2 == 1 {
+                order.reverse();
             }
-            units.push(cpu::per_command(&self.server, &mut connections, &unit));
-            cpu::per_command(&self.server, &mut connections, &load)
-        });
-        let (ns, unit_ns) = (rounds.fastest(), units.fastest());
-        println!(
-            "{:<44} {ns:>9.0} ns {:>8.2} {}",
-            case.name,
-            ns / unit_ns,
-            shown(&rounds)
-        );
-        json!({
-            "name": case.name,
-            "ns": ns,
-            "rounds": rounds.to_json(),
-            "exists_ns": unit_ns,
-            "multiple": ns / unit_ns,
-            "server_share": case.server_share,
-        })
+            for (prepared, times) in order {
+                times.push(prepared.ns_per_command(&burst));
+            }
+        }
     }
-
-    fn point(&self, number: f64, point: &curves::Point) -> Value {
-        let mut connection = self.server.resp2();
-        let mut connections = Connections::open(self.server.port(), 1);
-        prepare(&mut connection, &[&point.setup]);
-        connections.run(&self.shortened(&point.prefill));
-        let load = self.shortened(&point.load);
-        let per_item =
-            || cpu::per_command(&self.server, &mut connections, &load) / point.items as f64;
-        let rounds = self.rounds(per_item);
-        let ns = rounds.fastest();
-        println!("{number:>12} {ns:>9.1} ns per item {}", shown(&rounds));
-        json!([number, ns, rounds.to_json()])
-    }
+    times
 }
 
-/// Spread and agreement of rounds, for the terminal.
-fn shown(rounds: &Rounds) -> String {
-    if rounds.difference().is_infinite() {
-        return "one round".to_owned();
+/// The mean of the bursts of the fastest pass.
+fn fastest(bursts: &[f64]) -> f64 {
+    let means = bursts
+        .chunks(BURSTS)
+        .map(|pass| pass.iter().sum::<f64>() / pass.len() as f64);
+    means.fold(f64::INFINITY, f64::min)
+}
+
+/// The ratios of two modules within each burst: the values at 25, 50 and 75 percent.
+fn quartiles(ours: &[f64], theirs: &[f64]) -> [f64; 3] {
+    let mut ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    ratios.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|i| ratios[(ratios.len() - 1) * i / 4])
+}
+
+/// Measures the cases of a group that `selects` accepts. Returns the results of each module, by name of the case.
+fn run(group: &Group, selects: impl Fn(&str) -> bool, is_quick: bool) -> Vec<Map<String, Value>> {
+    let mut results = vec![Map::new(); group.modules.len()];
+    let cases = cases::all();
+    let selected = cases
+        .iter()
+        .filter(|case| group.compares(case) && selects(case.name));
+    for case in selected {
+        let times = measure(group, case, is_quick);
+        let roughly = fastest(&times[0]);
+        print!("{:<36} {roughly:>9.0} ns", case.name);
+        results[0].insert(case.name.to_owned(), json!({"roughly": roughly.round()}));
+        for (i, module) in group.modules.iter().enumerate().skip(1) {
+            let peer = fastest(&times[i]);
+            let [low, ratio, high] = quartiles(&times[0], &times[i]);
+            print!(
+                "   {} {peer:.0} ns, {ratio:.3} ({low:.3} to {high:.3})",
+                module.name
+            );
+            let result = json!({
+                "roughly": roughly.round(), "peer": peer.round(),
+                "ratio": ratio, "ratio_low": low, "ratio_high": high,
+            });
+            results[i].insert(case.name.to_owned(), result);
+        }
+        println!();
     }
-    let spread = rounds.spread() * 100.0;
-    let warning = if rounds.agree() {
-        ""
-    } else {
-        ", rounds disagree"
-    };
-    format!("spread {spread:.1} %{warning}")
+    results
 }
 
 fn main() {
+    record::enter_repository();
     let load_before = record::load_average();
     // Cargo adds `--bench`.
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let is_quick = arguments.iter().any(|argument| argument == "--quick");
     arguments.retain(|argument| !argument.starts_with("--"));
-    let bench = Bench {
-        server: Options::new().arguments(&["--hz", "1"]).start(),
-        arguments,
-        is_quick,
+    let selects = |name: &str| {
+        let mut arguments = arguments.iter();
+        arguments.len() == 0 || arguments.any(|argument| name.contains(argument.as_str()))
     };
-    let field = |name| bench.server.info(name);
-    let version = cpu::version(&bench.server);
-    println!("{version}: server CPU time per command, and its ratio to `EXISTS nokey`");
-
-    let cases = cases::all();
-    let unit = &cases
-        .iter()
-        .find(|case| case.name == UNIT)
-        .expect("the unit case exists")
-        .load;
-    let measured: Vec<Value> = (cases.iter().filter(|case| bench.selects(case.name)))
-        .map(|case| bench.case(case, unit))
-        .collect();
-    let curves: Vec<Value> = curves::all()
-        .into_iter()
-        .filter(|curve| bench.selects(curve.name))
-        .map(|curve| {
-            println!("{}, {}", curve.name, curve.unit);
-            let points = curve.points.iter();
-            let points: Vec<_> = points
-                .map(|(number, point)| bench.point(*number, point))
-                .collect();
-            json!({"name": curve.name, "unit": curve.unit, "points": points})
-        })
-        .collect();
-    let mut connections = Connections::open(bench.server.port(), 1);
-    let pauses: Vec<Value> = pauses::all()
-        .iter()
-        .filter(|pause| bench.selects(pause.name))
-        .map(|pause| {
-            let us = pause.measure(&bench.server, &mut connections);
-            println!("{:<52} {us:?} us", pause.name);
-            json!({"name": pause.name, "us": us})
-        })
-        .collect();
-    let results = json!({
-        "server": version,
-        "allocator": field("mem_allocator"),
-        "cases": measured,
-        "curves": curves,
-        "pauses": pauses,
-    });
-    let name = match bench.arguments.is_empty() && !bench.is_quick {
-        true => "server.json",
-        false => "server-part.json",
-    };
-    record::write(name, results, load_before);
+    for group in Group::all() {
+        let (server, versions) = group.versions();
+        println!(
+            "{server}: ns of server CPU time per command in the fastest pass; median ratio and its quartiles"
+        );
+        let results = run(&group, selects, is_quick);
+        if is_quick || !arguments.is_empty() {
+            continue;
+        }
+        // Beside other modules, the results of Roughly are in the files of these modules.
+        let alone = group.modules.len() == 1;
+        for (i, cases) in results.into_iter().enumerate().skip(usize::from(!alone)) {
+            let mut results = json!({
+                "server": server,
+                "unit": "ns of server CPU per command, fastest of interleaved passes; median ratio of bursts",
+                "roughly": versions[0],
+                "cases": cases,
+            });
+            if !alone {
+                results["peer"] = versions[i].as_str().into();
+            }
+            let name = if alone {
+                "server"
+            } else {
+                group.modules[i].name
+            };
+            record::write(&format!("{name}.json"), results, load_before);
+        }
+    }
 }

@@ -7,6 +7,7 @@
 use super::call::{Call, Error};
 use super::key_limit;
 use super::log;
+use super::log_text::{quoted, size, sizes};
 use super::memory_limit::{self, MemoryLimit};
 use super::stats::{self, MemoryRefusal};
 use std::cell::{Cell, OnceCell};
@@ -30,6 +31,25 @@ pub(super) struct CommandBudget {
     is_refusal_reported: Cell<bool>,
 }
 
+/// What a command needs memory for.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    /// A value, or the copy of one.
+    Value,
+    /// The growth of a value.
+    Growth,
+}
+
+impl Purpose {
+    /// What the log shows before the key, and what it calls the value. Only filters grow with bytes in reserve.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Value => ("", "sketch"),
+            Self::Growth => ("growing ", "filter"),
+        }
+    }
+}
+
 impl Call<'_> {
     /// Requests bytes for a value that is created.
     #[must_use]
@@ -43,13 +63,13 @@ impl Call<'_> {
     pub fn allows_with_copy(&self, bytes: u64) -> bool {
         let total = self.budget.taken.get().saturating_add(bytes);
         let spare = if self.must_obey() { 0 } else { total };
-        self.allows_with_spare(total, spare)
+        self.allows_with_spare(total, spare, Purpose::Value)
     }
 
     /// As [`Call::allows_bytes`], but `bytes` is the total of the command: for commands that also free memory.
     #[must_use]
     pub fn allows_total(&self, bytes: u64) -> bool {
-        self.allows_with_spare(bytes, 0)
+        self.allows_with_spare(bytes, 0, Purpose::Value)
     }
 
     /// Requests bytes for the growth of a full filter. If filters grow by n bytes in this command, another n bytes must
@@ -83,7 +103,8 @@ impl Call<'_> {
     fn allows_to_grow(&self, bytes: u64, spare: u64) -> bool {
         let budget = &self.budget;
         let taken = budget.taken.get().saturating_add(bytes);
-        let allowed = self.allows_in_key(bytes) && self.allows_with_spare(taken, spare);
+        let allowed =
+            self.allows_in_key(bytes) && self.allows_with_spare(taken, spare, Purpose::Growth);
         if allowed {
             let key_bytes = budget.key_bytes.get().saturating_add(bytes);
             budget.key_bytes.set(key_bytes);
@@ -123,20 +144,23 @@ impl Call<'_> {
     }
 
     /// Counts that memory was refused to the command, at most once per command, and logs the reason, at most one line
-    /// per command and per second.
-    pub fn report_refusal(&self, refusal: MemoryRefusal, reason: impl FnOnce() -> String) {
+    /// per command and per second. `reason` receives the key as the log shows it: `key "name"`.
+    pub fn report_refusal(&self, refusal: MemoryRefusal, reason: impl FnOnce(&str) -> String) {
         if !self.budget.is_refusal_reported.replace(true) {
             stats::count_memory_refusal(refusal);
             log::warning_of_refusal(|| {
-                let name = self.arg(0).bytes().to_ascii_uppercase();
-                format!("{} was refused memory: {}", name.escape_ascii(), reason())
+                let command = self.arg(0).bytes().to_ascii_uppercase();
+                let key = quoted(self.arg(1).bytes());
+                let reason = reason(&format!("key {key}"));
+                format!("{} refused: {reason}", command.escape_ascii())
             });
         }
     }
 
     pub(super) fn report_key_too_large(&self, bytes: u64, max: u64) {
-        self.report_refusal(MemoryRefusal::KeyLimit, || {
-            format!("its key would hold {bytes} bytes, sketch-max-key-bytes allows {max}")
+        self.report_refusal(MemoryRefusal::KeyLimit, |key| {
+            let (bytes, max) = sizes(bytes, max);
+            format!("{key} would hold {bytes}, sketch-max-key-bytes allows {max}")
         });
     }
 
@@ -151,19 +175,29 @@ impl Call<'_> {
         self.budget.key_bytes.set(bytes);
     }
 
-    /// Whether the command may take `taken` bytes in total while `spare` more stay free.
-    fn allows_with_spare(&self, taken: u64, spare: u64) -> bool {
+    /// Whether the command may take `taken` bytes in total while `spare` more stay free. `purpose` is for the log.
+    fn allows_with_spare(&self, taken: u64, spare: u64, purpose: Purpose) -> bool {
         let budget = &self.budget;
         if taken >= memory_limit::MIN_CHECKED_BYTES {
             let read = || memory_limit::read(self.ctx(), self.must_obey(), budget.taken.get());
             let MemoryLimit { bytes, source } = *budget.limit.get_or_init(read);
-            if taken.saturating_add(spare) > bytes {
-                self.report_refusal(source.into(), || {
-                    let spare = match spare {
+            let needed = taken.saturating_add(spare);
+            if needed > bytes {
+                self.report_refusal(source.into(), |key| {
+                    let (needed, bytes) = sizes(needed, bytes);
+                    let (verb, value) = purpose.words();
+                    let parts = match spare {
                         0 => String::new(),
-                        spare => format!(" and {spare} more bytes that must stay free"),
+                        _ if spare == taken => {
+                            let taken = size(taken);
+                            format!(" free ({taken} for the {value}, as much in reserve)")
+                        }
+                        _ => {
+                            let (taken, spare) = (size(taken), size(spare));
+                            format!(" free ({taken} for the {value}, {spare} in reserve)")
+                        }
                     };
-                    format!("it needs {taken} bytes in total{spare}, {source} allows {bytes}")
+                    format!("{verb}{key} needs {needed}{parts}, {source} {bytes}")
                 });
                 return false;
             }

@@ -58,11 +58,17 @@ impl Arg {
     pub const ITEM: Self = Self::new(c"item", ArgKind::String);
     /// One or more items.
     pub const ITEMS: Self = Self::ITEM.multiple();
+    /// The keyword before [`Arg::ITEMS`] of a command with options.
+    pub const ITEMS_KEYWORD: Self = Self::keyword(c"items", c"ITEMS");
     /// The option of the commands that create a key.
-    pub const WINDOW: Self = Self::new(c"window", ArgKind::Block).optional().parts(&[
-        Self::integer(c"milliseconds").token(c"WINDOW"),
-        Self::integer(c"panes").token(c"PANES").optional(),
-    ]);
+    pub const WINDOW: Self = Self::block(
+        c"window",
+        &[
+            Self::integer(c"milliseconds").token(c"WINDOW"),
+            Self::integer(c"panes").token(c"PANES").optional(),
+        ],
+    )
+    .optional();
     /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
     pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
     /// The number of [`Arg::SOURCES`].
@@ -85,7 +91,25 @@ impl Arg {
     /// An optional keyword.
     #[must_use]
     pub const fn flag(name: &'static CStr, token: &'static CStr) -> Self {
-        Self::new(name, ArgKind::Token).token(token).optional()
+        Self::keyword(name, token).optional()
+    }
+
+    /// A keyword.
+    #[must_use]
+    pub const fn keyword(name: &'static CStr, token: &'static CStr) -> Self {
+        Self::new(name, ArgKind::Token).token(token)
+    }
+
+    /// An optional keyword with values, in the form that RedisBloom uses for most of its options.
+    #[must_use]
+    pub const fn option(name: &'static CStr, token: &'static CStr, values: &'static [Arg]) -> Self {
+        Self::block(name, values).token(token).optional()
+    }
+
+    /// Several arguments that belong together.
+    #[must_use]
+    pub const fn block(name: &'static CStr, parts: &'static [Arg]) -> Self {
+        Self::new(name, ArgKind::Block).parts(parts)
     }
 
     /// Preceded by a keyword.

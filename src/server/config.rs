@@ -49,8 +49,8 @@ pub struct Setting {
     pub default: &'static CStr,
     /// Parses a text and stores the value.
     pub set: fn(Argument<'_>) -> Result<Accepted, Rejection>,
-    /// Checks a text against the values of other settings. Called before `set`. During loading it is called after all
-    /// settings are set, because they are set one at a time in any order.
+    /// Checks the text that was set against the values of other settings. Called when all settings of a command, or those
+    /// of the load line and of the configuration file, are set: they are set one at a time, in any order.
     pub fits: fn(Argument<'_>) -> Result<(), Rejection>,
     /// Whether its name has the module's prefix on all servers.
     pub always_prefixed: bool,
@@ -130,9 +130,6 @@ struct Shown {
 
 static SHOWN: OnceLock<Vec<Shown>> = OnceLock::new();
 
-/// Whether loading has set all values.
-static LOADED: AtomicBool = AtomicBool::new(false);
-
 fn rejection_text(name: &CStr, rejection: &Rejection) -> String {
     let name = name.to_string_lossy();
     match rejection {
@@ -154,11 +151,8 @@ unsafe fn new_string(text: &[u8]) -> *mut raw::RedisModuleString {
 }
 
 impl Shown {
-    /// Sets the setting.
+    /// Sets the setting, whatever the values of the others: [`Shown::check`] checks them.
     fn take(&self, text: Argument<'_>) -> Result<(), Rejection> {
-        if LOADED.load(Ordering::Relaxed) {
-            (self.setting.fits)(text)?;
-        }
         let number;
         let shown: &[u8] = match (self.setting.set)(text)? {
             Accepted::AsGiven => text.bytes(),
@@ -177,6 +171,17 @@ impl Shown {
         }
         Ok(())
     }
+
+    /// The text that CONFIG GET shows.
+    fn text(&self) -> Argument<'_> {
+        // SAFETY: [`register`] sets the text before anything reads it, and only [`Shown::take`] changes it.
+        unsafe { Argument::new(self.text.load(Ordering::Relaxed)) }
+    }
+
+    /// Checks the value against the values of other settings.
+    fn check(&self) -> Result<(), Rejection> {
+        (self.setting.fits)(self.text())
+    }
 }
 
 unsafe extern "C" fn get(_name: *const c_char, data: *mut c_void) -> *mut raw::RedisModuleString {
@@ -192,14 +197,35 @@ unsafe extern "C" fn set(
     data: *mut c_void,
     error: *mut *mut raw::RedisModuleString,
 ) -> c_int {
-    let taken = guarded("a setting", || {
-        // SAFETY: as in `get`; the value is valid for this call.
-        let (shown, value) = unsafe { (&*data.cast::<Shown>(), Argument::new(value)) };
-        shown
-            .take(value)
-            .map_err(|rejection| rejection_text(shown.setting.name, &rejection))
+    // SAFETY: by the contract of the callback; the value is valid for this call.
+    unsafe { run(data, error, |shown| shown.take(Argument::new(value))) }
+}
+
+/// The server calls this when it has set all settings of a CONFIG SET. After an error, it sets the old values.
+unsafe extern "C" fn apply(
+    _ctx: *mut raw::RedisModuleCtx,
+    data: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: by the contract of the callback.
+    unsafe { run(data, error, Shown::check) }
+}
+
+/// Runs `body` with the setting of a callback. Returns OK or ERR of the module API, and the text of the error in `error`.
+///
+/// # Safety
+/// `data` and `error` must be those of the running callback.
+unsafe fn run(
+    data: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+    body: impl FnOnce(&Shown) -> Result<(), Rejection>,
+) -> c_int {
+    let done = guarded("a setting", || {
+        // SAFETY: as in `get`.
+        let shown = unsafe { &*data.cast::<Shown>() };
+        body(shown).map_err(|rejection| rejection_text(shown.setting.name, &rejection))
     });
-    match taken {
+    match done {
         Some(Ok(())) => raw::REDISMODULE_OK as c_int,
         Some(Err(text)) => {
             // SAFETY: the server takes ownership of the string.
@@ -259,7 +285,7 @@ pub(super) unsafe fn register(
                 flags,
                 Some(get),
                 Some(set),
-                None,
+                Some(apply),
                 ptr::from_ref(one).cast_mut().cast(),
             )
         };
@@ -282,17 +308,14 @@ pub(super) unsafe fn register(
         );
     }
     for one in shown {
-        // SAFETY: the text was set above and changes only with the setting.
-        let text = unsafe { Argument::new(one.text.load(Ordering::Relaxed)) };
-        (one.setting.fits)(text)
+        one.check()
             .map_err(|rejection| rejection_text(one.setting.name, &rejection))?;
-        if text.bytes() != one.setting.default.to_bytes()
+        if one.text().bytes() != one.setting.default.to_bytes()
             && let Some(notice) = (one.setting.notice)()
         {
             log::notice(notice);
         }
     }
-    LOADED.store(true, Ordering::Relaxed);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use super::call::{Call, Error};
 use super::command::KeySpec;
 use super::guard::guarded;
 use super::key_limit;
+use super::log_text::size;
 use super::reply::WRONG_TYPE;
 use super::stats::MemoryRefusal;
 use redis_module::raw;
@@ -94,8 +95,8 @@ where
 #[cold]
 fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
     if let Some(bytes) = allocator::take_refused_bytes() {
-        call.report_refusal(MemoryRefusal::Allocator, || {
-            format!("the allocator has no {bytes} bytes for it")
+        call.report_refusal(MemoryRefusal::Allocator, |key| {
+            format!("the allocator has no {} for {key}", size(bytes as u64))
         });
     }
     call.signal_advance();

@@ -7,8 +7,14 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// A context with which the log shows the module's name; null before the module is loaded.
+/// A context with which the log shows the module's name; null before the module has it.
 static CONTEXT: AtomicPtr<raw::RedisModuleCtx> = AtomicPtr::new(ptr::null_mut());
+
+/// Makes log lines show no name. Called when loading fails: the context is that of a module that no longer exists, and the
+/// library may stay in memory.
+pub(super) fn forget_module() {
+    CONTEXT.store(ptr::null_mut(), Ordering::Relaxed);
+}
 
 /// Makes log lines show the module's name. Called once, while the module is loaded.
 ///
@@ -70,16 +76,16 @@ pub fn warning(text: &str) {
 /// As [`warning`], for a problem that a client can cause repeatedly: at most one line per second, so that clients cannot
 /// fill the disk.
 pub fn warning_of_input(text: &str) {
-    if let Some(text) = line_of_input(text) {
+    if let Some(text) = line_of_input(|| text.to_owned()) {
         warning(&text);
     }
 }
 
 /// The line of [`warning_of_input`] with the number of lines that were suppressed before it; `None` if this one is
 /// suppressed.
-pub(super) fn line_of_input(text: &str) -> Option<String> {
+pub(super) fn line_of_input(text: impl FnOnce() -> String) -> Option<String> {
     static LIMIT: RateLimit = RateLimit::new();
-    LIMIT.line(|| text.to_owned())
+    LIMIT.line(text)
 }
 
 /// As [`warning_of_input`], for memory that was refused to a command. These lines have a limit of their own, so that they

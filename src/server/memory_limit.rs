@@ -29,6 +29,7 @@ fn machine_bytes() -> u64 {
 #[derive(Debug, Clone, Copy)]
 struct ServerMemory {
     maxmemory: u64,
+    /// What the server compares with `maxmemory`: without the buffers of replicas and of the AOF.
     used: u64,
     /// Whether the server evicts keys to stay below `maxmemory`.
     evicts: bool,
@@ -58,7 +59,9 @@ impl ServerMemory {
                 .filter(|&bytes| bytes > 0)
                 .map(|maxmemory| Self {
                     maxmemory,
-                    used: number(c"used_memory").unwrap_or(0),
+                    used: number(c"used_memory")
+                        .unwrap_or(0)
+                        .saturating_sub(number(c"mem_not_counted_for_evict").unwrap_or(0)),
                     evicts: !policy.is_null() && CStr::from_ptr(policy) != c"noeviction",
                 });
             api!(RedisModule_FreeServerInfo)(ctx, info);
@@ -81,7 +84,7 @@ impl ServerMemory {
     }
 }
 
-/// What limits the memory of a command; named in the log.
+/// What limits the memory of a command. In the log, a size follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LimitSource {
     Machine,
@@ -92,9 +95,9 @@ pub(super) enum LimitSource {
 impl fmt::Display for LimitSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Machine => "the machine",
-            Self::ControlGroup => "the control group",
-            Self::Maxmemory => "maxmemory",
+            Self::Machine => "the machine has",
+            Self::ControlGroup => "the control group allows",
+            Self::Maxmemory => "maxmemory leaves",
         })
     }
 }

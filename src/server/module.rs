@@ -9,6 +9,7 @@ use super::info::InfoWriter;
 use super::key_limit;
 use super::log;
 use super::memory_limit;
+use super::module_list;
 use super::save;
 use super::stats::{self, ExtraCounter};
 use super::window::{self, WindowAccess};
@@ -155,7 +156,7 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
 impl Module {
-    /// Registers everything with the server.
+    /// Registers what the server removes again if loading fails: types, commands and settings.
     ///
     /// # Safety
     /// `ctx` and `args` must be those of the running load function, and the API initialized.
@@ -176,8 +177,6 @@ impl Module {
         unsafe { api!(RedisModule_SetModuleOptions)(ctx, options as c_int) };
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
-        // SAFETY: see above.
-        unsafe { save::watch_files(ctx) };
         log_missing();
         let mut all_categories = true;
         for family in self.families {
@@ -239,10 +238,19 @@ impl Module {
                 raw::REDISMODULE_APIVER_1 as c_int,
             )
         };
+        guard::replace_report();
         if initialized != raw::REDISMODULE_OK as c_int {
+            // The call has set the API pointers. It fails only if a module has the name.
+            guarded("loading", || {
+                let name = self.name.to_string_lossy();
+                // SAFETY: the context is that of the running load function.
+                let other = unsafe { module_list::description(ctx, self.name) };
+                log::warning(&format!(
+                    "not loaded: another module with the name {name} is loaded{other}. Remove its loadmodule line or the one of Roughly"
+                ));
+            });
             return refused;
         }
-        guard::replace_report();
         let loaded = guarded("loading", || {
             let len = usize::try_from(argc).unwrap_or(0);
             // SAFETY: argv holds argc strings, valid until the return; it may be null where there are
@@ -262,8 +270,13 @@ impl Module {
             let registered = unsafe { self.register(ctx, &args) };
             match registered {
                 Ok(()) => {
+                    // Subscriptions are last: Redis 7.0 keeps those of a module that failed to load, and would call code
+                    // that is no longer in memory.
                     // SAFETY: as above.
-                    unsafe { api!(RedisModule_RegisterInfoFunc)(ctx, info) };
+                    unsafe {
+                        save::watch_files(ctx);
+                        api!(RedisModule_RegisterInfoFunc)(ctx, info);
+                    }
                     let Release { version, revision } = self.release;
                     log::notice(&format!("Roughly {version} ({revision}) is ready"));
                     raw::REDISMODULE_OK as c_int
@@ -274,6 +287,9 @@ impl Module {
                 }
             }
         });
+        if loaded != Some(raw::REDISMODULE_OK as c_int) {
+            log::forget_module();
+        }
         loaded.unwrap_or(refused)
     }
 

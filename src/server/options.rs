@@ -6,9 +6,7 @@
 use super::argument::Argument;
 use super::call::{Call, Error};
 use super::log;
-
-/// Bytes of an ignored argument that the log shows.
-const MAX_SHOWN_BYTES: usize = 64;
+use super::log_text::quoted;
 
 /// An option without its value: its keyword is the last argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,41 +87,11 @@ impl<'call, 'a> Options<'call, 'a> {
         };
         let command = self.call.arg(0).bytes().to_ascii_uppercase();
         let command = command.escape_ascii();
-        let argument = shown(argument.bytes());
+        let argument = quoted(argument.bytes());
         let more = match ignored.count() {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
         log::warning_of_input(&format!("{command} ignores the argument {argument}{more}"));
-    }
-}
-
-/// A key or an argument as the log shows it: quoted and short. Bytes that are not printable ASCII are escaped, so that it
-/// cannot begin another line or control a terminal.
-#[must_use]
-pub fn shown(argument: &[u8]) -> String {
-    let start = &argument[..argument.len().min(MAX_SHOWN_BYTES)];
-    let dots = if start.len() < argument.len() {
-        "..."
-    } else {
-        ""
-    };
-    format!("\"{}\"{dots}", start.escape_ascii())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn an_argument_is_shown_in_one_short_line_of_printable_characters() {
-        assert_eq!(shown(b"NOSCALING"), "\"NOSCALING\"");
-        assert_eq!(shown(b""), "\"\"");
-        let bytes = b"a\r\n\"b\" \\ \x1b[2J\0\xc3\xa9";
-        let text = r#""a\r\n\"b\" \\ \x1b[2J\x00\xc3\xa9""#;
-        assert_eq!(shown(bytes), text);
-        assert_eq!(shown(&[b'x'; 64]), format!("\"{}\"", "x".repeat(64)));
-        let long = format!("\"{}\"...", r"\xff".repeat(64));
-        assert_eq!(shown(&[0xff; 1000]), long);
     }
 }

@@ -1,7 +1,9 @@
 //! The value streams of RDB files, DUMP payloads and full synchronizations.
 
+use super::argument::Argument;
 use super::fault;
 use super::log::line_of_input;
+use super::log_text::quoted;
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
@@ -44,19 +46,32 @@ impl RdbReader {
         }
     }
 
+    /// The key of the value as the log shows it, after `of`; nothing if the server does not specify the key.
+    fn of_key(&self) -> String {
+        // SAFETY: the stream is the running callback's. The name lives as long as the callback.
+        let key = unsafe { api!(RedisModule_GetKeyNameFromIO)(self.io) };
+        if key.is_null() {
+            return String::new();
+        }
+        // SAFETY: as above.
+        let key = unsafe { Argument::new(key.cast_mut()) };
+        format!(" of key {}", quoted(key.bytes()))
+    }
+
     /// Logs why a value is refused. Clients can send such values with RESTORE, so at most one line per second is logged.
     pub(super) fn log_refusal(&self, why: &str) {
-        let Some(why) = line_of_input(why) else {
+        let text = || format!("value{} refused: {why}", self.of_key());
+        let Some(line) = line_of_input(text) else {
             return;
         };
-        let why = CString::new(why).unwrap_or_default();
+        let line = CString::new(line).unwrap_or_default();
         // SAFETY: the format takes one C string, which lives until the return.
         unsafe {
             api!(RedisModule_LogIOError)(
                 self.io,
                 c"warning".as_ptr(),
-                c"value refused: %s".as_ptr(),
-                why.as_ptr(),
+                c"%s".as_ptr(),
+                line.as_ptr(),
             );
         }
     }

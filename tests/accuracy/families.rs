@@ -122,6 +122,73 @@ pub fn bloom() -> Measured {
     }
 }
 
+/// False-positive rate of Bloom filters with many sub-filters: the mean of several filters with other items.
+pub fn bloom_growth() -> String {
+    const STEPS: [usize; 5] = [1, 4, 16, 64, 256];
+    // Items that all filters of a row look up together.
+    const LOOK_UPS: u64 = 200_000;
+    // Expansion, capacity, number of filters, the most sub-filters.
+    let rows = [
+        (1u32, 1u64, 100u64, 256usize),
+        (1, 10, 100, 256),
+        (1, 100, 20, 256),
+        (1, 1_000, 4, 256),
+        (2, 1, 40, 16),
+        (2, 10, 40, 4),
+        (2, 100, 20, 4),
+    ]
+    .map(|(expansion, capacity, repetitions, most)| {
+        let parameters = bloom::Parameters {
+            capacity,
+            error_rate: 0.01,
+            expansion,
+            scaling: true,
+        };
+        let mut found = [0u64; STEPS.len()];
+        for repetition in 0..repetitions {
+            let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
+            let mut number = repetition << 20;
+            for (step, found) in STEPS
+                .iter()
+                .zip(&mut found)
+                .filter(|(step, _)| **step <= most)
+            {
+                // Until the last sub-filter is full.
+                loop {
+                    let last = chain.filters().last().expect("a sub-filter");
+                    if chain.filters().len() == *step && last.is_full() {
+                        break;
+                    }
+                    let hash = chain.hash(&number.to_le_bytes());
+                    chain.add(hash, UNLIMITED).expect("memory");
+                    number += 1;
+                }
+                let of_filter = LOOK_UPS / repetitions;
+                let absent = (0..of_filter).map(|n| absent_item(repetition * of_filter + n));
+                *found += absent
+                    .filter(|item| chain.contains(chain.hash(item)))
+                    .count() as u64;
+            }
+        }
+        let mut row = vec![expansion.to_string(), thousands(capacity as f64)];
+        row.extend(STEPS.iter().zip(found).map(|(&step, found)| match step {
+            _ if step <= most => per_cent(found as f64 / LOOK_UPS as f64),
+            _ => "–".to_owned(),
+        }));
+        row
+    });
+    let head = [
+        "EXPANSION",
+        "capacity",
+        "1 sub-filter, full",
+        "4",
+        "16",
+        "64",
+        "256",
+    ];
+    table(&head, &rows)
+}
+
 /// False-positive rate of cuckoo filters as they fill, and the fill ratio at the first failed insertion.
 pub fn cuckoo() -> Measured {
     const SLOTS: u64 = 1 << 17;

@@ -3,7 +3,7 @@
 //! Streams and seeds are fixed, so every run gives the same results. `make plots` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
-#[path = "../../benches/figure/mod.rs"]
+#[path = "../../benches/figure.rs"]
 mod figure;
 
 mod families;
@@ -15,10 +15,9 @@ use std::fs;
 use std::path::Path;
 
 /// The markers before the tables on a page.
-const BEGIN: [&str; 2] = [
-    "<!-- sizes: computed by tests/accuracy, written by `make plots` -->\n",
-    "<!-- accuracy: measured by tests/accuracy, written by `make plots` -->\n",
-];
+const SIZES: &str = "<!-- sizes: computed by tests/accuracy, written by `make plots` -->\n";
+const ACCURACY: &str = "<!-- accuracy: measured by tests/accuracy, written by `make plots` -->\n";
+const GROWTH: &str = "<!-- growth: measured by tests/accuracy, written by `make plots` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -81,24 +80,33 @@ fn check_page(family: &str, sizes: &str, measured: &Measured) {
         &measured.plot.svg(),
     );
     let path = dir.join(format!("{family}.md"));
-    let mut page = fs::read_to_string(&path).expect("the family's page");
+    let page = fs::read_to_string(&path).expect("the family's page");
     let link = format!("(plots/{family}.svg)");
     assert!(
         page.contains(&link),
         "{} does not show its plot",
         path.display()
     );
-    for (begin, table) in BEGIN.iter().zip([sizes, &measured.table]) {
-        let (before, rest) = page.split_once(begin).expect("a marker before the table");
-        let (_, after) = rest.split_once(END).expect("a marker after the table");
-        page = format!("{before}{begin}\n{table}\n{END}{after}");
-    }
-    check_or_write(&path, &page);
+    check_table(&path, SIZES, sizes);
+    check_table(&path, ACCURACY, &measured.table);
+}
+
+/// Compares the table after a marker on a page with the results; with ROUGHLY_WRITE set, writes it.
+fn check_table(path: &Path, begin: &str, table: &str) {
+    let page = fs::read_to_string(path).expect("a page");
+    let (before, rest) = page.split_once(begin).expect("a marker before the table");
+    let (_, after) = rest.split_once(END).expect("a marker after the table");
+    check_or_write(path, &format!("{before}{begin}\n{table}\n{END}{after}"));
 }
 
 #[test]
 fn the_bloom_page_shows_the_measured_accuracy() {
     check_page("bloom", &sizes::bloom(), &families::bloom());
+    check_table(
+        Path::new("docs/families/bloom.md"),
+        GROWTH,
+        &families::bloom_growth(),
+    );
 }
 
 #[test]

@@ -170,7 +170,7 @@ pub fn t_digest() -> String {
         "COMPRESSION",
         "nodes at most",
         "centroids after a million samples",
-        "most memory",
+        "blocks at most",
         "`Memory usage` of TDIGEST.INFO",
     ];
     table(&head, &rows)

@@ -312,7 +312,8 @@ fn argument(argument: &Value) -> Vec<u8> {
     recorded::argument(argument, &HashMap::new())
 }
 
-fn are_close(one: &Values, other: &Values) -> bool {
+/// Whether two values differ only by the rounding of doubles.
+pub fn are_close(one: &Values, other: &Values) -> bool {
     one.values.len() == other.values.len()
         && one.values.iter().zip(&other.values).all(|pair| match pair {
             (Stored::Double(one), Stored::Double(other)) => is_close(*one, *other),

@@ -355,6 +355,11 @@ fn info_counts_values_that_cannot_be_loaded() {
         assert_eq!(family.info(&server, "loads_refused"), 1);
         connection.call("FLUSHALL");
     }
+    // At most one line per second.
+    let log = server.log();
+    let line = "value of key \"r\" refused: unknown encoding version 1023";
+    assert!(log.contains(line), "{log}");
+    assert_eq!(log.matches(" refused: ").count(), log.matches(line).count());
 }
 
 /// A command counts once, for the limit that first refused memory.

@@ -218,7 +218,43 @@ fn a_header_is_refused_when_its_items_exceed_maxmemory() {
     assert!(server.info_number("used_memory_peak") < used + (160 << 20));
 }
 
-/// Each refusal logs the requested bytes, the allowed bytes and the limit.
+/// The server does not count the buffers of replicas and of the AOF against `maxmemory`. Here a replica that reads
+/// nothing has buffers larger than `maxmemory`.
+#[test]
+fn buffers_of_a_replica_leave_memory_for_a_filter() {
+    const BUFFERS: i64 = 70 << 20;
+    for policy in ["noeviction", "allkeys-lru"] {
+        let mut server = Options::new()
+            .arguments(&["--maxmemory-policy", policy])
+            .arguments(&["--client-output-buffer-limit", "replica", "0", "0", "0"])
+            .start();
+        let mut connection = server.resp2();
+        let mut replica = server.resp2();
+        replica.write(&["PSYNC", "?", "-1"]).expect("a request");
+        server.wait_until("the replica", |server| {
+            server.info_number("connected_slaves") == 1
+        });
+        let value = vec![b'x'; 1 << 20];
+        server.wait_until("the buffers", |server| {
+            assert!(connection.send(&[&b"SET"[..], b"k", &value]).is_ok());
+            server.info_number("mem_not_counted_for_evict") > BUFFERS
+        });
+        connection.call("DEL k");
+        limit(&mut connection, 50 << 20);
+        // The server accepts a string of the same size.
+        let reply = connection.call("SETRANGE k 31457279 x");
+        assert_eq!(reply, Reply::Integer(30 << 20), "{policy}");
+        connection.call("DEL k");
+        let reply = connection.call("BF.RESERVE f 0.01 20000000 NONSCALING");
+        assert!(reply.is_ok(), "{policy}: {reply}");
+        let bytes = server.info_number("bf_bloom_bytes");
+        assert!((20 << 20..30 << 20).contains(&bytes), "{bytes}");
+        let reply = connection.call("BF.RESERVE g 0.01 50000000").to_string();
+        assert!(reply.starts_with("-ERR"), "{policy}: {reply}");
+    }
+}
+
+/// Each refusal logs the key, the requested bytes, the allowed bytes and the limit.
 #[test]
 fn the_log_names_the_limit_that_refused_memory() {
     let server = Server::start();
@@ -245,8 +281,8 @@ fn the_log_names_the_limit_that_refused_memory() {
     // 8 bytes per bucket and 32 per element.
     let reserve = "topk.reserve t 4000000000 1000000 1000000 0.9";
     let line = logged(&server, &mut connection, &[reserve]);
-    let start = "TOPK.RESERVE was refused memory: it needs 8128000000000 bytes in total, ";
-    let limits = ["the machine allows ", "the control group allows "];
+    let start = "TOPK.RESERVE refused: key \"t\" needs 7.4 TB, ";
+    let limits = ["the machine has ", "the control group allows "];
     assert!(
         limits
             .iter()
@@ -256,9 +292,11 @@ fn the_log_names_the_limit_that_refused_memory() {
 
     limit(&mut connection, 64 << 20);
     let line = logged(&server, &mut connection, &["BF.RESERVE f 0.01 1000000000"]);
-    let allowed = line.rsplit_once("maxmemory allows ").expect(&line).1;
-    let allowed: u64 = allowed.parse().expect("bytes");
-    assert!((40 << 20..64 << 20).contains(&allowed), "{line}");
+    let start = "BF.RESERVE refused: key \"f\" needs 1.3 GB, maxmemory leaves ";
+    let left = line.strip_prefix(start).expect(&line);
+    let left = left.strip_suffix(" MB").expect(&line);
+    let left: f64 = left.parse().expect("a number");
+    assert!((40.0..64.0).contains(&left), "{line}");
 
     // Checked once per command. The third sub-filter takes 8 GiB and is refused for several items.
     assert!(connection.call("CF.RESERVE c 8 EXPANSION 32768").is_ok());
@@ -267,7 +305,7 @@ fn the_log_names_the_limit_that_refused_memory() {
         &mut connection,
         &["CF.INSERT c ITEMS a a a a a a a a a a a a a a"],
     );
-    let start = "CF.INSERT was refused memory: it needs 8590196736 bytes in total and 8590196736 more bytes that must stay free, maxmemory allows ";
+    let start = "CF.INSERT refused: growing key \"c\" needs 16.0 GB free (8.0 GB for the filter, as much in reserve), maxmemory leaves ";
     assert!(line.starts_with(start), "{line}");
 
     // The suppressed lines are counted.
@@ -292,8 +330,8 @@ fn the_log_names_the_limit_that_refused_memory() {
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 1000 1"]);
     let (start, end) = (
-        "CMS.INITBYDIM was refused memory: its key would hold ",
-        " bytes, sketch-max-key-bytes allows 500",
+        "CMS.INITBYDIM refused: key \"c\" would hold ",
+        " KB, sketch-max-key-bytes allows 500 bytes",
     );
     assert!(line.starts_with(start) && line.ends_with(end), "{line}");
     assert!(connection.call("BF.RESERVE f 0.01 100").is_ok());
@@ -303,18 +341,30 @@ fn the_log_names_the_limit_that_refused_memory() {
         .collect();
     let line = logged(&server, &mut connection, &[&add.join(" ")]);
     assert!(
-        line.starts_with("BF.MADD was refused memory: its key would hold ") && line.ends_with(end),
+        line.starts_with("BF.MADD refused: key \"f\" would hold ")
+            && line.ends_with(" bytes, sketch-max-key-bytes allows 500 bytes"),
         "{line}"
     );
+
+    // The name of a key cannot begin another line, and is cut.
+    let key = [b"a\r\n\x1b\"\xff".as_slice(), &[b'x'; 1000]].concat();
+    let reserve = [b"BF.RESERVE".as_slice(), &key, b"0.01", b"10000"];
+    let before = server.log().len();
+    assert!(matches!(connection.send(&reserve), Reply::Error(_)));
+    let log = server.log().split_off(before);
+    let shown = format!(
+        r#"BF.RESERVE refused: key "a\r\n\x1b\"\xff{}"... would hold "#,
+        "x".repeat(58)
+    );
+    assert!(log.contains(&shown), "{log}");
 
     let server = Options::new().address_space(1 << 30).start();
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
     // On a machine with less than 2 GB, the limit of the machine refuses the command, not the allocator.
-    let allocator =
-        "CMS.INITBYDIM was refused memory: the allocator has no 2000000000 bytes for it";
+    let allocator = "CMS.INITBYDIM refused: the allocator has no 1.9 GB for key \"c\"";
     assert!(
-        line == allocator || line.contains("the machine allows"),
+        line == allocator || line.contains("the machine has"),
         "{line}"
     );
 }

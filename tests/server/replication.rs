@@ -191,16 +191,7 @@ fn failovers_lose_no_data() {
             (&mut two, &mut one)
         };
         workload.run(&mut from.resp2(), 300);
-        let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port()));
-        assert!(reply.is_ok(), "{reply}");
-        // Writes during the failover wait until it is complete and are then refused.
-        to.wait_until("the fail-over", |to| {
-            to.info("role").as_deref() == Some("master")
-        });
-        from.wait_until("the old primary to follow", |from| {
-            from.info("role").as_deref() == Some("slave")
-                && from.info("master_link_status").as_deref() == Some("up")
-        });
+        from.fail_over(to);
         workload.run(&mut to.resp2(), 300);
         three.replicate(to);
         assert_same(to, &[from, &three], &format!("fail-over {round}"));

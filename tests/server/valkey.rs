@@ -8,7 +8,7 @@ mod options;
 mod peers;
 mod propagation;
 mod recorded_keys;
-mod replication;
+pub mod replication;
 mod settings;
 mod transcripts;
 

@@ -3,6 +3,7 @@
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
 mod bloom;
+mod bounds;
 mod creation;
 mod cuckoo;
 mod expiry;

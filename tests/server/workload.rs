@@ -152,6 +152,8 @@ impl Unit {
 pub struct Workload {
     random: Random,
     families: Vec<&'static Family>,
+    /// Whether a command is left out.
+    is_excluded: fn(&Command) -> bool,
     prefix: String,
     keys: u64,
 }
@@ -162,20 +164,31 @@ impl Workload {
         Self {
             random: Random::new(seed),
             families: FAMILIES.iter().collect(),
+            is_excluded: |_| false,
             prefix: prefix.to_owned(),
             keys,
         }
     }
 
     /// Restricts the workload to one type.
-    pub fn of(mut self, family: &'static Family) -> Self {
-        self.families = vec![family];
+    pub fn of(self, family: &'static Family) -> Self {
+        self.of_types([family])
+    }
+
+    /// Restricts the workload to the types of RedisBloom.
+    pub fn one_per_family(self) -> Self {
+        self.of_types(one_per_family())
+    }
+
+    /// Restricts the workload to these types.
+    pub fn of_types(mut self, types: impl IntoIterator<Item = &'static Family>) -> Self {
+        self.families = types.into_iter().collect();
         self
     }
 
-    /// Restricts the workload to the types without a window.
-    pub fn one_per_family(mut self) -> Self {
-        self.families = one_per_family().collect();
+    /// Leaves out the commands for which this is true.
+    pub fn without(mut self, is_excluded: fn(&Command) -> bool) -> Self {
+        self.is_excluded = is_excluded;
         self
     }
 
@@ -194,7 +207,7 @@ impl Workload {
         for family in self.families.clone() {
             for number in 0..self.keys {
                 let key = format!("{}{}:{number}", self.prefix, family.name);
-                commands.push((family.random.create)(&mut self.random, &key));
+                commands.push(self.included(|random| (family.random.create)(random, &key)));
             }
         }
         commands
@@ -205,9 +218,9 @@ impl Workload {
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
         if self.random.one_in(8) {
-            (family.random.create)(&mut self.random, &key)
+            self.included(|random| (family.random.create)(random, &key))
         } else {
-            (family.random.write)(&mut self.random, &key, &other)
+            self.included(|random| (family.random.write)(random, &key, &other))
         }
     }
 
@@ -218,16 +231,17 @@ impl Workload {
         }
         let family = self.random.pick(&self.families);
         let (key, other) = (self.name(family), self.name(family));
-        // Seconds since 1970, about the year 2100.
-        let far = 4_102_444_800 + self.random.below(1_000_000);
-        words(&match self.random.below(7) {
-            0 => format!("DEL {key}"),
-            1 => format!("UNLINK {key} {other}"),
-            2 | 3 => format!("EXPIREAT {key} {far}"),
-            4 => format!("PERSIST {key}"),
-            5 => format!("COPY {key} {other} REPLACE"),
-            _ => format!("RENAME {key} {other}"),
-        })
+        self.included(|random| generic(random, &key, &other))
+    }
+
+    /// The next command that is not left out.
+    fn included(&mut self, next: impl Fn(&mut Random) -> Command) -> Command {
+        loop {
+            let command = next(&mut self.random);
+            if !(self.is_excluded)(&command) {
+                return command;
+            }
+        }
     }
 
     /// A command, a transaction or a script.
@@ -252,4 +266,18 @@ impl Workload {
             unit.send(connection).expect("a reply");
         }
     }
+}
+
+/// A command of the server on a key.
+fn generic(random: &mut Random, key: &str, other: &str) -> Command {
+    // Seconds since 1970, about the year 2100.
+    let far = 4_102_444_800 + random.below(1_000_000);
+    words(&match random.below(7) {
+        0 => format!("DEL {key}"),
+        1 => format!("UNLINK {key} {other}"),
+        2 | 3 => format!("EXPIREAT {key} {far}"),
+        4 => format!("PERSIST {key}"),
+        5 => format!("COPY {key} {other} REPLACE"),
+        _ => format!("RENAME {key} {other}"),
+    })
 }

@@ -3,10 +3,10 @@
 #![allow(dead_code)] // Each test program uses a part of this module.
 
 pub mod abilities;
+pub mod c_modules;
 pub mod cpu;
 pub mod damage;
 pub mod expiry;
-pub mod handler;
 pub mod resp;
 pub mod server;
 pub mod set_on_drop;

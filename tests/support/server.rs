@@ -204,23 +204,6 @@ impl Server {
         self.connect(Protocol::Resp3)
     }
 
-    /// Opens a connection of the `redis` crate, which converts replies to Rust types.
-    ///
-    /// # Panics
-    /// As [`Server::connect`].
-    pub fn client(&self, protocol: Protocol) -> redis::Connection {
-        let version = match protocol {
-            Protocol::Resp2 => 2,
-            Protocol::Resp3 => 3,
-        };
-        redis::Client::open(format!(
-            "redis://127.0.0.1:{}/?protocol=resp{version}",
-            self.port
-        ))
-        .and_then(|client| client.get_connection())
-        .unwrap_or_else(|error| panic!("no connection: {error}\n{}", self.log_tail()))
-    }
-
     /// Sends a command over a new RESP2 connection. Arguments are separated by spaces.
     pub fn call(&self, command: &str) -> Reply {
         self.resp2().call(command)
@@ -434,6 +417,26 @@ impl Server {
         self.wait_until("the replica to catch up", |primary| {
             let sent = primary.info("master_repl_offset");
             sent.is_some() && sent == replica.info("slave_repl_offset")
+        });
+    }
+
+    /// Makes its replica `to` the primary, and waits until this server has become a synchronized replica of it.
+    ///
+    /// # Panics
+    /// If the server refuses, or that takes too long.
+    pub fn fail_over(&mut self, to: &mut Server) {
+        self.wait_until("an online replica", |from| {
+            let reply = from.call(&format!("FAILOVER TO 127.0.0.1 {}", to.port));
+            let is_early = reply.to_string().contains("is not online");
+            assert!(is_early || reply.is_ok(), "{reply}");
+            !is_early
+        });
+        to.wait_until("the failover", |to| {
+            to.info("role").as_deref() == Some("master")
+        });
+        self.wait_until("the old primary to follow", |from| {
+            from.info("role").as_deref() == Some("slave")
+                && from.info("master_link_status").as_deref() == Some("up")
         });
     }
 

@@ -145,7 +145,7 @@ pub fn select(connection: &mut Connection, db: u32) {
 }
 
 /// The numbers of the databases with keys.
-fn databases(connection: &mut Connection) -> Vec<u32> {
+pub fn databases(connection: &mut Connection) -> Vec<u32> {
     let reply = connection.call("INFO keyspace");
     let text = String::from_utf8_lossy(reply.text().expect("a string")).into_owned();
     text.lines()

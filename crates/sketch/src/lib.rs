@@ -17,8 +17,8 @@
 //! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |
 //!
 //! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
-//! `spec: bloom.md` and similar citations refer to a specification of the formats that is not published; see
-//! docs/architecture.md in the repository.
+//! docs/formats.md in the repository specifies the formats. Citations such as `spec: bloom.md` refer to a specification of the
+//! commands that is not published; see docs/architecture.md in the repository.
 //!
 //! # Features of all structures
 //!

@@ -1,13 +1,17 @@
 //! Rows of cells, as in count-min and top-k sketches: the cell of an item in each row.
 //!
 //! Row `i` hashes items with 32-bit MurmurHash2 under seed `i`. The column is the hash modulo the width. Cells are
-//! numbered row by row (spec: count-min-sketch.md, top-k.md).
+//! numbered row by row (docs/formats.md, "Count-min sketches" and "Top-k").
 
 use crate::hash::murmur2_groups;
 use crate::modulus::Modulus;
 
 /// Rows whose hashes are computed in the same vector register.
 pub const LANES: usize = 8;
+
+/// Groups of [`LANES`] rows whose hashes are computed in one pass over an item, if a sketch has so many rows: as many as
+/// keep the processor's vector units busy. Fewer groups take as long.
+pub const MAX_PASS_GROUPS: usize = 8;
 
 /// The dimensions of a table of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

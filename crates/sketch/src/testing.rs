@@ -1,7 +1,35 @@
-//! Golden payloads for the tests of all sketches.
+//! Golden payloads and work counters for the tests of all sketches.
 
 use roughly_dump::{Values, type_id};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+
+/// The work of a sketch in the current thread, in steps: tests compare counts instead of times.
+#[derive(Debug, Default)]
+pub struct Work(Cell<u64>);
+
+impl Work {
+    /// Counts a step.
+    pub fn count(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+
+    /// The number of steps while `work` runs.
+    pub fn during(&self, work: impl FnOnce()) -> u64 {
+        let before = self.0.get();
+        work();
+        self.0.get() - before
+    }
+}
+
+thread_local! {
+    /// Passes over an item to hash it for a top-k sketch.
+    pub static HASH_PASSES: Work = Work::default();
+    /// Estimates that are read from the tables of a top-k sketch with a window.
+    pub static ESTIMATES: Work = Work::default();
+    /// Blocks of a source that a merge of count-min sketches with a window looks up.
+    pub static MERGED_BLOCKS: Work = Work::default();
+}
 
 /// Versions of RedisBloom that recorded the golden payloads.
 pub const GOLDEN_VERSIONS: [&str; 2] = ["8.10", "2.8"];

@@ -11,7 +11,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::Entry;
 use crate::server::log;
-use crate::server::options::shown;
+use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window_filter::Addition;
@@ -102,7 +102,7 @@ fn growths<T: Sketch>(call: &Call<'_>, filter: &T, before: usize) -> usize {
 
 #[cold]
 fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
-    let key = shown(call.arg(1).bytes());
+    let key = quoted(call.arg(1).bytes());
     log::warning_of_input(&format!(
         "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed \
          the specified one. Create a key with a larger capacity, or with a growth factor of at least 2"

@@ -3,7 +3,7 @@
 use super::{add, chunks, create, info, merge, query, valkey};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 
-const EXPANSION: Arg = Arg::integer(c"expansion").token(c"EXPANSION").optional();
+const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
 
 const READ: Command = Command {
@@ -55,8 +55,8 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[
             Arg::KEY,
-            Arg::integer(c"capacity").token(c"CAPACITY").optional(),
-            Arg::double(c"error").token(c"ERROR").optional(),
+            Arg::option(c"capacity", c"CAPACITY", &[Arg::integer(c"capacity")]),
+            Arg::option(c"error", c"ERROR", &[Arg::double(c"error")]),
             EXPANSION,
             Arg::flag(c"nocreate", c"NOCREATE"),
             NONSCALING,
@@ -64,7 +64,8 @@ pub const COMMANDS: &[Command] = &[
             Arg::new(c"seed", ArgKind::String).token(c"SEED").optional(),
             Arg::integer(c"scaled_capacity").token(c"VALIDATESCALETO").optional(),
             Arg::WINDOW,
-            Arg::ITEMS.token(c"ITEMS"),
+            Arg::ITEMS_KEYWORD,
+            Arg::ITEMS,
         ],
         ..Command::WRITE
     },
@@ -111,15 +112,15 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(f), f the number of sub-filters of the key",
         args: &[
             Arg::KEY,
-            Arg::new(c"field", ArgKind::OneOf).optional().parts(&[
-                Arg::new(c"capacity", ArgKind::Token).token(c"CAPACITY"),
-                Arg::new(c"size", ArgKind::Token).token(c"SIZE"),
-                Arg::new(c"filters", ArgKind::Token).token(c"FILTERS"),
-                Arg::new(c"items", ArgKind::Token).token(c"ITEMS"),
-                Arg::new(c"error", ArgKind::Token).token(c"ERROR"),
-                Arg::new(c"expansion", ArgKind::Token).token(c"EXPANSION"),
-                Arg::new(c"tightening", ArgKind::Token).token(c"TIGHTENING"),
-                Arg::new(c"maxscaledcapacity", ArgKind::Token).token(c"MAXSCALEDCAPACITY"),
+            Arg::new(c"single_value", ArgKind::OneOf).optional().parts(&[
+                Arg::keyword(c"capacity", c"CAPACITY"),
+                Arg::keyword(c"SIZE", c"SIZE"),
+                Arg::keyword(c"FILTERS", c"FILTERS"),
+                Arg::keyword(c"ITEMS", c"ITEMS"),
+                Arg::keyword(c"EXPANSION", c"EXPANSION"),
+                Arg::keyword(c"ERROR", c"ERROR"),
+                Arg::keyword(c"TIGHTENING", c"TIGHTENING"),
+                Arg::keyword(c"MAXSCALEDCAPACITY", c"MAXSCALEDCAPACITY"),
             ]),
         ],
         ..READ

@@ -2,9 +2,7 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{
-    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
-};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
@@ -52,9 +50,7 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[
             Arg::KEY,
-            Arg::new(c"items", ArgKind::Block)
-                .multiple()
-                .parts(&[Arg::ITEM, Arg::integer(c"increment")]),
+            Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
         ],
         ..CREATE
     },
@@ -74,13 +70,17 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Replaces a count-min sketch with the weighted sum of count-min sketches",
         complexity: c"O(c * n), c the number of cells of a sketch, n the number of sources",
         args: &[
-            Arg::DESTINATION,
-            Arg::NUMKEYS,
+            Arg::KEY,
+            Arg::integer(c"numKeys"),
             Arg::SOURCES,
-            Arg::integer(c"weight")
-                .token(c"WEIGHTS")
-                .optional()
-                .multiple(),
+            Arg::block(
+                c"weights",
+                &[
+                    Arg::keyword(c"weights", c"WEIGHTS"),
+                    Arg::double(c"weight").multiple(),
+                ],
+            )
+            .optional(),
         ],
         ..Command::MERGE
     },

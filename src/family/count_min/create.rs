@@ -112,6 +112,9 @@ fn cell_size(call: &Call<'_>, len: usize) -> Result<CellSize, Error> {
 fn error_text(error: CountMinError) -> Error {
     match error {
         CountMinError::OutOfMemory(_) => c"CMS: Insufficient memory to create the key".into(),
+        CountMinError::TooDeepForWindow => {
+            c"CMS: a sketch with a window can have at most 32 rows".into()
+        }
         _ => c"CMS: invalid init arguments".into(),
     }
 }

@@ -164,8 +164,8 @@ fn insert_each<'a, T: CuckooSketch>(
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
             if left.is_none() {
-                call.report_refusal(MemoryRefusal::SubFilters, || {
-                    format!("one command adds at most {MAX_GROWTHS} sub-filters")
+                call.report_refusal(MemoryRefusal::SubFilters, |key| {
+                    format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
                 });
             }
             left.is_some() && call.allows_growth(bytes)

@@ -23,9 +23,17 @@ const WRITE_SEVERAL: Command = Command {
     complexity: c"O(n * (f + i)), n the number of items, f the number of sub-filters of the key, i the maximum number of iterations",
     args: &[
         Arg::KEY,
-        Arg::integer(c"capacity").token(c"CAPACITY").optional(),
+        Arg::block(
+            c"capacity",
+            &[
+                Arg::keyword(c"capacity", c"CAPACITY"),
+                Arg::integer(c"capacity"),
+            ],
+        )
+        .optional(),
         Arg::flag(c"nocreate", c"NOCREATE"),
-        Arg::ITEMS.token(c"ITEMS"),
+        Arg::ITEMS_KEYWORD,
+        Arg::ITEMS,
     ],
     ..Command::WRITE
 };
@@ -40,15 +48,9 @@ pub const COMMANDS: &[Command] = &[
         args: &[
             Arg::KEY,
             Arg::integer(c"capacity"),
-            Arg::integer(c"bucketsize")
-                .token(c"BUCKETSIZE")
-                .optional(),
-            Arg::integer(c"maxiterations")
-                .token(c"MAXITERATIONS")
-                .optional(),
-            Arg::integer(c"expansion")
-                .token(c"EXPANSION")
-                .optional(),
+            Arg::option(c"bucketsize", c"BUCKETSIZE", &[Arg::integer(c"bucketsize")]),
+            Arg::option(c"maxiterations", c"MAXITERATIONS", &[Arg::integer(c"maxiterations")]),
+            Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]),
             Arg::WINDOW,
         ],
         ..Command::CREATE

@@ -2,14 +2,20 @@
 
 use super::{add, create, info, merge, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
+use crate::server::command::{
+    Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
+};
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 
 const VALUES: Arg = Arg::double(c"value").multiple();
-const RANKS: Arg = Arg::integer(c"rank").multiple();
-const COMPRESSION: Arg = Arg::integer(c"compression")
-    .token(c"COMPRESSION")
-    .optional();
+const COMPRESSION: Arg = Arg::block(
+    c"compression_block",
+    &[
+        Arg::keyword(c"compression_token", c"COMPRESSION"),
+        Arg::integer(c"compression"),
+    ],
+)
+.optional();
 
 const READ: Command = Command {
     acl: c"read fast",
@@ -55,9 +61,9 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Merges t-digests into one. Creates the destination if it does not exist",
         complexity: c"O(n * c * log c), n the number of sources, c the largest compression",
         args: &[
-            Arg::DESTINATION,
+            Arg::new(c"destination-key", ArgKind::Key(0)),
             Arg::NUMKEYS,
-            Arg::SOURCES,
+            Arg::new(c"source-key", ArgKind::Key(1)).multiple(),
             COMPRESSION,
             Arg::flag(c"override", c"OVERRIDE"),
         ],
@@ -107,14 +113,14 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.byrank",
         handler: handler(query::byrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the smallest sample",
-        args: &[Arg::KEY, RANKS],
+        args: &[Arg::KEY, Arg::double(c"rank").multiple()],
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.byrevrank",
         handler: handler(query::byrevrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the largest sample",
-        args: &[Arg::KEY, RANKS],
+        args: &[Arg::KEY, Arg::double(c"reverse_rank").multiple()],
         ..LOOK_UP
     },
     Command {

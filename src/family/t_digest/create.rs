@@ -6,7 +6,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::{TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
 
 /// The default compression. It is not a setting, so that the command has the same effect on every server.
@@ -16,6 +16,9 @@ const DEFAULT_COMPRESSION: i64 = 100;
 const ARGUMENTS: [usize; 2] = [2, 4];
 
 const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
+
+const TOO_LARGE_FOR_WINDOW: &CStr =
+    c"ERR T-Digest: the compression of a digest with a window can be at most 400000";
 
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
@@ -55,7 +58,11 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         }
         Some(window) => {
             let digest = TDigestWindow::new(compression, window, budget);
-            let entry = key.typed(call).create(digest.map_err(|_| NO_MEMORY)?)?;
+            let digest = digest.map_err(|error| match error {
+                DigestError::CompressionTooLarge => TOO_LARGE_FOR_WINDOW,
+                _ => NO_MEMORY,
+            })?;
+            let entry = key.typed(call).create(digest)?;
             call.replicate_verbatim();
             store_new(call, entry);
         }

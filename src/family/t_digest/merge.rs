@@ -36,13 +36,20 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::Found(old) => *old != merged || old.info() != merged.info(),
         Slot::Missing | Slot::WrongType => true,
     };
+    if call.must_obey() {
+        // In RedisBloom, the destination loses its time to live. A primary with Roughly sends it afterwards.
+        key.persist();
+    }
     if changes {
-        // The key keeps its time to live, even with OVERRIDE.
         let expires_at = key.expires_at();
         let entry = key.replace(merged)?;
         match header {
             None => call.replicate_verbatim(),
-            Some(header) => replicate_data(call, !entry.is_new(), &header, expires_at),
+            Some(header) => replicate_data(call, !entry.is_new(), &header),
+        }
+        if let Some(unix_ms) = expires_at {
+            let key = call.arg(1).bytes();
+            call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
         }
         entry.store();
         call.signal_changed(1, c"tdigest.merge");
@@ -52,16 +59,13 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 /// Replicates the result as the header that contains it. A digest is loaded only into a missing key, so an existing
-/// destination is deleted before, and keeps its time to live.
-fn replicate_data(call: &mut Call<'_>, exists: bool, header: &[u8], expires_at: Option<i64>) {
+/// destination is deleted before.
+fn replicate_data(call: &mut Call<'_>, exists: bool, header: &[u8]) {
     let key = call.arg(1).bytes();
     if exists {
         call.replicate(c"DEL", &[key]);
     }
     call.replicate(TDigest::LOADCHUNK, &[key, b"1", header]);
-    if let Some(unix_ms) = expires_at {
-        call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
-    }
 }
 
 /// The result of the merge, and whether a source has a window.

@@ -2,7 +2,7 @@
 
 use super::{add, create, info, query};
 use crate::family::chunks;
-use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler};
+use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler};
 use roughly_sketch::top_k::{TopK, TopKWindow};
 
 /// Adds to a key and replies with items that the key contained.
@@ -20,12 +20,16 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Creates an empty top-k sketch, which lists the k most frequent items of a stream",
         args: &[
             Arg::KEY,
-            Arg::integer(c"k"),
-            Arg::new(c"parameters", ArgKind::Block).optional().parts(&[
-                Arg::integer(c"width"),
-                Arg::integer(c"depth"),
-                Arg::double(c"decay"),
-            ]),
+            Arg::integer(c"topk"),
+            Arg::block(
+                c"params",
+                &[
+                    Arg::integer(c"width"),
+                    Arg::integer(c"depth"),
+                    Arg::double(c"decay"),
+                ],
+            )
+            .optional(),
             Arg::WINDOW,
         ],
         ..Command::CREATE
@@ -47,10 +51,7 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(n * (depth + log k)), n the number of items; up to O(log(increment)) more for each bucket that counts another item",
         args: &[
             Arg::KEY,
-            Arg::new(c"pair", ArgKind::Block).multiple().parts(&[
-                Arg::ITEM,
-                Arg::integer(c"increment"),
-            ]),
+            Arg::block(c"item_increment", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
         ],
         ..WRITE
     },

@@ -63,6 +63,10 @@ fn error_text(error: TopKError) -> &'static CStr {
         TopKError::InvalidWidth => c"TopK: invalid width",
         TopKError::InvalidDepth => c"TopK: invalid depth",
         TopKError::InvalidDecay => c"TopK: invalid decay value. must be '<= 1' & '> 0'",
+        TopKError::TooDeepForWindow => c"TopK: a sketch with a window can have at most 32 rows",
+        TopKError::TooManyCandidates => {
+            c"TopK: k is too large for a window with this many rows and panes"
+        }
         TopKError::OutOfMemory(_) => c"ERR Insufficient memory to create topk data structure",
     }
 }

@@ -129,6 +129,16 @@ impl<T> OpenedKey<T> {
         (unix_ms >= 0).then_some(unix_ms)
     }
 
+    /// Removes the time to live. The key is open for writing.
+    pub(super) fn persist(&self) {
+        if self.expires_at().is_some() {
+            // SAFETY: the key is open, and not null because it has a time to live.
+            unsafe {
+                api!(RedisModule_SetExpire)(self.key, raw::REDISMODULE_NO_EXPIRE.into());
+            }
+        }
+    }
+
     /// Whether the key is missing.
     pub(super) fn is_missing(&self) -> bool {
         // SAFETY: the key is open unless it is null.

@@ -156,6 +156,11 @@ impl<T: DataType> WriteKey<T> {
         self.opened.expires_at()
     }
 
+    /// Removes the time to live.
+    pub fn persist(&mut self) {
+        self.opened.persist();
+    }
+
     /// The entry of the key's value, which is at this address.
     fn existing(self, counted: *mut Counted<T>) -> Entry<T> {
         let counted = NonNull::new(counted).expect("the server keeps no value at address 0");

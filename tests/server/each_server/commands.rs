@@ -8,7 +8,9 @@ use crate::golden::recorded;
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
+use serde_json::Value;
 use std::collections::HashSet;
+use std::fs;
 use std::time::{Duration, Instant};
 
 /// The version of Roughly that introduced the commands that RedisBloom does not have.
@@ -137,6 +139,97 @@ pub fn recorded_commands() -> HashSet<String> {
     let info = steps.iter().filter(|step| step.command[1] == "INFO");
     info.map(|step| step.command[2].as_str().expect("a name").to_owned())
         .collect()
+}
+
+/// A description of arguments in the form of the recording.
+fn described(arguments: &Reply) -> Value {
+    let describe = |argument: &Reply| {
+        let mut described = serde_json::Map::new();
+        for name in ["name", "type", "token"] {
+            if let Some(text) = text(argument, name) {
+                described.insert(name.to_owned(), text.into());
+            }
+        }
+        if let Some(flags) = argument.field("flags").and_then(Reply::items) {
+            let flags = flags.iter().map(|flag| flag.text().expect("a flag"));
+            let mut flags: Vec<_> = flags.map(String::from_utf8_lossy).collect();
+            flags.sort();
+            described.insert("flags".to_owned(), flags.into());
+        }
+        if let Some(parts) = argument.field("arguments") {
+            described.insert("arguments".to_owned(), self::described(parts));
+        }
+        Value::from(described)
+    };
+    let list = arguments.items().expect("arguments").iter();
+    list.map(describe).collect()
+}
+
+/// What Roughly adds: options after those of RedisBloom, and before the items, which end the command.
+fn without_additions(recorded: &[Value], described: &[Value]) -> Option<Vec<Value>> {
+    let is_items = |pair: &[Value]| pair[0]["token"] == "ITEMS" && pair[1]["name"] == "item";
+    let end = recorded
+        .windows(2)
+        .position(is_items)
+        .unwrap_or(recorded.len());
+    let (options, items) = recorded.split_at(end);
+    let start = described.get(..options.len())?;
+    let rest = described.get(described.len().checked_sub(items.len())?..)?;
+    let mut kept = [start, rest].concat();
+    for (kept, recorded) in kept.iter_mut().zip(recorded) {
+        let Some(parts) = recorded["arguments"].as_array() else {
+            continue;
+        };
+        let found = kept["arguments"].as_array()?;
+        kept["arguments"] = without_additions(parts, found)?.into();
+    }
+    Some(kept)
+}
+
+/// Tools read these lists. The positions of keys may differ: RedisBloom does not declare all of them.
+#[test]
+fn arguments_are_described_as_in_redisbloom() {
+    let path = recorded::directory().join("command-docs-redisbloom-8.10.json");
+    let recording = fs::read_to_string(path).expect("a recording");
+    // A misspelled name in RedisBloom.
+    let recording = recording.replace("capcaity", "capacity");
+    let recording: Value = serde_json::from_str(&recording).expect("JSON");
+    let recording = recording.as_object().expect("commands");
+    let names: HashSet<_> = recording.keys().cloned().collect();
+    assert_eq!(names, recorded_commands());
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut differences = Vec::new();
+    for (name, recorded) in recording {
+        let mut recorded = recorded["arguments"].clone();
+        if recorded.is_null() {
+            recorded = Value::Array(Vec::new());
+        }
+        remove_fields(&mut recorded, &["display_text", "key_spec_index"]);
+        let recorded = recorded.as_array().expect("arguments");
+        let docs = connection.send(&["COMMAND", "DOCS", name]);
+        let docs = &docs.items().expect("docs")[1];
+        let described = described(docs.field("arguments").expect("arguments"));
+        let described = described.as_array().expect("arguments");
+        if without_additions(recorded, described).as_ref() != Some(recorded) {
+            let [recorded, described] = [recorded, described].map(|list| Value::from(list.clone()));
+            differences.push(format!(
+                "{name}\nrecorded:  {recorded}\ndescribed: {described}"
+            ));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Removes these fields of all arguments.
+fn remove_fields(arguments: &mut Value, names: &[&str]) {
+    for argument in arguments.as_array_mut().into_iter().flatten() {
+        let fields = argument.as_object_mut().expect("an argument");
+        fields.retain(|name, _| !names.contains(&name.as_str()));
+        remove_fields(&mut argument["arguments"], names);
+        let fields = argument.as_object_mut().expect("an argument");
+        fields.retain(|_, value| !value.is_null());
+    }
 }
 
 #[test]

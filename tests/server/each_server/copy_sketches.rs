@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a run of the script reported.
 #[derive(Debug)]
-struct Run {
+pub struct Run {
     status: ExitStatus,
     output: String,
     errors: String,
@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Asserts the exit status and the counts. A count that is not listed must be 0, except for `found` and `verified`.
-    fn assert(&self, status: i32, counts: &[(&str, u64)]) {
+    pub fn assert(&self, status: i32, counts: &[(&str, u64)]) {
         assert_eq!(self.status.code(), Some(status), "{self:?}");
         for name in [
             "copied",
@@ -61,7 +61,7 @@ impl Run {
     }
 
     /// Asserts that the run ended with this status and a line that has this text.
-    fn assert_error(&self, status: i32, text: &str) {
+    pub fn assert_error(&self, status: i32, text: &str) {
         assert_eq!(self.status.code(), Some(status), "{self:?}");
         assert!(self.errors.contains(text), "no {text:?}: {self:?}");
     }
@@ -88,11 +88,13 @@ fn finish(process: Child) -> Run {
     }
 }
 
-fn copy(arguments: &[&str]) -> Run {
+/// Runs the script.
+pub fn copy(arguments: &[&str]) -> Run {
     finish(start_with(arguments, &[]))
 }
 
-fn url(server: &Server) -> String {
+/// The URL of a server.
+pub fn url(server: &Server) -> String {
     format!("redis://127.0.0.1:{}", server.port())
 }
 

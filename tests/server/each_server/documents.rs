@@ -9,7 +9,7 @@
 //! server and run in order.
 
 mod commands;
-mod environment;
+pub mod environment;
 mod messages;
 pub mod page;
 mod reference;

@@ -4,7 +4,7 @@
 //! (src/server/fault.rs).
 
 use crate::families::{FAMILIES, dump, run_on};
-use crate::support::handler;
+use crate::support::c_modules;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
@@ -137,7 +137,7 @@ fn info_counts_internal_errors() {
 /// If another module makes the server write a file directly under its final name, this module cannot remove the file.
 #[test]
 fn the_process_aborts_rather_than_complete_a_file_that_lacks_a_value() {
-    let mut server = start(&["--loadmodule", handler::module()]);
+    let mut server = start(&["--loadmodule", c_modules::handler()]);
     let mut connection = server.resp2();
     run_on(&mut connection, "key", FAMILIES[0].build);
     let reply = connection.call("HANDLER.SAVE whole.rdb");

@@ -120,7 +120,8 @@ fn the_exporter_delivers_every_field_as_documented() {
     let info = connection.call("INFO bf_version bf_stats");
     let info = String::from_utf8(info.text().expect("a text").to_vec()).unwrap();
     let fields = info.lines().filter_map(|line| line.split_once(':'));
-    let mut samples = 1;
+    // bf_up, and bf_maxmemory_bytes, which is a field of the server.
+    let mut samples = 2;
     for (field, value) in fields {
         let of_family = Family::of_field(field);
         let general = of_family.map_or(field.to_owned(), |(_, rest)| format!("bf_FAMILY_{rest}"));
@@ -150,6 +151,13 @@ fn the_exporter_delivers_every_field_as_documented() {
         assert_eq!(metrics.values[&metric], value, "{field}");
     }
     assert_eq!(metrics.values["bf_up"], "1");
+    for maxmemory in ["0", "123456789"] {
+        let set = connection.call(&format!("CONFIG SET maxmemory {maxmemory}"));
+        assert_eq!(set.to_string(), "+OK");
+        let metrics = exporter.metrics();
+        assert_eq!(metrics.types["bf_maxmemory_bytes"], "gauge");
+        assert_eq!(metrics.values["bf_maxmemory_bytes"], maxmemory);
+    }
     // All text fields are labels of one metric.
     assert_eq!(metrics.values.len(), samples + 1);
     let untyped = metrics.types.values().filter(|&kind| kind == "untyped");
@@ -208,4 +216,32 @@ fn rules_and_dashboard_use_metrics_of_the_exporter_only() {
         .filter(|name| !shown.contains(*name))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+    // Every type has panels.
+    for family in FAMILIES {
+        let name = family.info_prefix.strip_prefix("bf_").expect("a prefix");
+        let name = name.trim_end_matches('_');
+        let own = format!("family=\"{name}\"");
+        let panels = queries.iter().filter(|query| {
+            query.contains(&own) || name.ends_with("_window") && query.contains(".*_window")
+        });
+        assert!(panels.count() >= 4, "{name}");
+    }
+}
+
+#[test]
+fn every_alert_rule_has_a_unit_test_in_which_it_fires() {
+    let rules = fs::read_to_string(format!("{DIRECTORY}/alerts.yml")).expect("the rules");
+    let tests = fs::read_to_string("tests/monitoring/alerts.test.yml").expect("the tests");
+    let fires = |alert: &str| {
+        let name = format!("alertname: {alert}");
+        tests.split(&name).skip(1).any(|rest| {
+            let rest = rest.trim_start_matches([' ', ',', '\n']);
+            rest.starts_with("exp_alerts:")
+        })
+    };
+    let alerts = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let untested: Vec<_> = alerts.filter(|alert| !fires(alert)).collect();
+    assert!(untested.is_empty(), "{untested:?}");
 }

@@ -3,8 +3,8 @@
 
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{FAMILIES, Family, one_per_family};
+use crate::support::c_modules;
 use crate::support::expiry::expire;
-use crate::support::handler;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
@@ -12,7 +12,7 @@ use crate::workload::words;
 
 fn start() -> Server {
     Options::new()
-        .arguments(&["--loadmodule", handler::module()])
+        .arguments(&["--loadmodule", c_modules::handler()])
         .start()
 }
 

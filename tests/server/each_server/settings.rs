@@ -5,7 +5,7 @@ use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 
 /// All settings: those of the families and those of the module.
-fn settings() -> impl Iterator<Item = &'static Setting> {
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
     const OWN: &[Setting] = &[
         setting("sketch-max-key-bytes", "0", "1000000", "-1"),
         setting("sketch-windows", "yes", "no", "maybe"),
@@ -130,6 +130,146 @@ fn changed_settings_do_not_affect_existing_keys() {
     );
     let info = connection.call("CF.INFO cf").to_string();
     assert!(info.contains("+Expansion rate :1 "), "{info}");
+}
+
+/// The values of settings, by their names on the server.
+type Values = Vec<(String, String)>;
+
+/// The values of all settings, in a fixed order.
+fn values(connection: &mut Connection, names: &[String]) -> Values {
+    let get = ["CONFIG", "GET"].into_iter();
+    let get: Vec<_> = get.chain(names.iter().map(String::as_str)).collect();
+    let reply = connection.send(&get);
+    let texts = reply.items().expect("an array").iter();
+    let mut texts = texts.map(|text| String::from_utf8_lossy(text.text().expect("a text")));
+    let mut values = Values::new();
+    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        values.push((name.into_owned(), value.into_owned()));
+    }
+    assert_eq!(values.len(), names.len());
+    values.sort();
+    values
+}
+
+/// CONFIG SET of several settings. Returns whether the server accepted it.
+fn set_all<'a>(
+    connection: &mut Connection,
+    pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> bool {
+    let pairs = pairs.into_iter().flat_map(|(name, value)| [name, value]);
+    let set: Vec<_> = ["CONFIG", "SET"].into_iter().chain(pairs).collect();
+    connection.send(&set).is_ok()
+}
+
+/// All pairs of settings with several values each, in both orders, from several states, alone and before an invalid
+/// setting. A failed CONFIG SET changes nothing, and the order of the settings does not matter.
+#[test]
+fn a_config_set_changes_all_settings_or_none_in_any_order() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let names: Vec<_> = settings().map(|one| server.setting(one.name)).collect();
+    let all: Vec<_> = settings().zip(&names).collect();
+    let defaults = all.iter().map(|(one, name)| (name.as_str(), one.default));
+    let others = all.iter().map(|(one, name)| (name.as_str(), one.other));
+    let sizes = ["cf-bucket-size", "cf-initial-size"].map(|name| server.setting(name));
+    let tight = [(sizes[0].as_str(), "50"), (&sizes[1], "100")];
+    let states: [Vec<_>; 3] = [defaults.collect(), others.collect(), tight.into()];
+    let mut conflicts = 0;
+    for state in &states {
+        assert!(set_all(&mut connection, state.iter().copied()), "{state:?}");
+        let before = values(&mut connection, &names);
+        for (number, (first, first_name)) in all.iter().enumerate() {
+            for (second, second_name) in &all[number + 1..] {
+                let (_, unrelated) = all
+                    .iter()
+                    .find(|(one, _)| ![first.name, second.name].contains(&one.name))
+                    .expect("a third setting");
+                for [a, b] in pairs_of_values(first, second) {
+                    let [a, b] = [(first_name.as_str(), a), (second_name.as_str(), b)];
+                    let mut set = |pairs: &[(&str, &str)]| {
+                        let accepted = set_all(&mut connection, pairs.iter().copied());
+                        let after = values(&mut connection, &names);
+                        if !accepted {
+                            assert_eq!(after, before, "{pairs:?}");
+                        } else if after != before {
+                            let before = before.iter();
+                            let back = before.map(|(name, value)| (name.as_str(), value.as_str()));
+                            assert!(set_all(&mut connection, back), "{pairs:?}");
+                        }
+                        accepted.then_some(after)
+                    };
+                    let together = set(&[a, b]);
+                    assert_eq!(set(&[b, a]), together, "{a:?} {b:?}");
+                    let invalid = (unrelated.as_str(), "bogus");
+                    assert_eq!(set(&[a, b, invalid]), None, "{a:?} {b:?}");
+                    assert_eq!(set(&[b, a, invalid]), None, "{b:?} {a:?}");
+                    if together.is_none() && set(&[a]).is_some() && set(&[b]).is_some() {
+                        conflicts += 1;
+                    }
+                }
+            }
+        }
+    }
+    // Some pairs are refused for the pair.
+    assert!(conflicts > 0);
+}
+
+/// Some values of two settings: the default, another one, and integers of which some are refused.
+fn pairs_of_values(
+    first: &'static Setting,
+    second: &'static Setting,
+) -> impl Iterator<Item = [&'static str; 2]> {
+    let values = |one: &Setting| [one.default, one.other, "1", "4", "100"];
+    let seconds = values(second);
+    let pairs = values(first).map(|a| seconds.map(|b| [a, b]));
+    pairs.into_iter().flatten()
+}
+
+/// The load line and the configuration file accept a pair of settings if CONFIG SET accepts it, in any order.
+#[test]
+fn settings_that_limit_each_other_are_loaded_in_any_order() {
+    for (bucket, capacity, is_accepted) in [
+        ("50", "100", true),
+        ("1", "4", true),
+        ("50", "99", false),
+        ("3", "4", false),
+    ] {
+        let server = Server::start();
+        let bucket = ("cf-bucket-size", bucket);
+        let capacity = ("cf-initial-size", capacity);
+        for pairs in [[bucket, capacity], [capacity, bucket]] {
+            let line = pairs.map(|(name, value)| [name, value]).concat();
+            let file =
+                pairs.map(|(name, value)| [format!("--{}", server.setting(name)), value.into()]);
+            let file = file.concat();
+            let file: Vec<_> = file.iter().map(String::as_str).collect();
+            let named = pairs.map(|(name, value)| (server.setting(name), value));
+            let named = named.iter().map(|(name, value)| (name.as_str(), *value));
+            assert_eq!(
+                set_all(&mut server.resp2(), named),
+                is_accepted,
+                "{pairs:?}"
+            );
+            for options in [
+                Options::new().module_arguments(&line),
+                Options::new().arguments(&file),
+            ] {
+                match options.try_start() {
+                    Ok(server) => {
+                        assert!(is_accepted, "{pairs:?}");
+                        for (name, value) in pairs {
+                            let name = server.setting(name);
+                            assert_eq!(get(&mut server.resp2(), &name), value);
+                        }
+                    }
+                    Err(log) => {
+                        assert!(!is_accepted, "{pairs:?}: {log}");
+                        assert!(log.contains("must be in the range"), "{pairs:?}: {log}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The log messages of a level: `#` warning, `*` notice, `-` verbose.

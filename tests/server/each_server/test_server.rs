@@ -1,6 +1,6 @@
 //! Tests of tests/support itself, on servers without the module.
 
-use crate::support::resp::{Protocol, Reply};
+use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
 fn plain() -> Server {
@@ -56,16 +56,6 @@ fn arguments_and_replies_can_have_any_bytes() {
         connection.send(&[b"GET", &b"k\0\r\n"[..]]),
         Reply::Bulk(bytes)
     );
-}
-
-#[test]
-fn the_redis_crate_connects_in_both_protocols() {
-    let server = plain();
-    for protocol in Protocol::BOTH {
-        let mut client = server.client(protocol);
-        let length: i64 = redis::cmd("STRLEN").arg("k").query(&mut client).unwrap();
-        assert_eq!(length, 0);
-    }
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub const WINDOW: Family = Family {
     name: "topk-window",
     has_window: true,
     type_name: "tk-window",
-    encoding_version: 1,
+    encoding_version: 2,
     info_prefix: "bf_topk_window_",
 
     build: &[

@@ -1,4 +1,4 @@
-// A module for tests of what other modules can do. tests/support/handler.rs compiles it.
+// A module for tests of what other modules can do. tests/support/c_modules.rs compiles it.
 //
 // It runs a command whenever a keyspace event of a given name occurs, from inside the notification:
 //

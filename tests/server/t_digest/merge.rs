@@ -3,7 +3,9 @@
 use super::{Uniform, add, ok};
 use crate::families::dump;
 use crate::support::resp::Reply;
-use crate::support::server::Server;
+use crate::support::server::{Options, Server};
+use crate::valkey::replication::replicate_from;
+use crate::workload::words;
 
 #[test]
 fn failed_merges_report_errors_in_order_and_change_nothing() {
@@ -54,6 +56,35 @@ fn failed_merges_report_errors_in_order_and_change_nothing() {
         before
     );
     assert_eq!(connection.call("EXISTS none"), Reply::Integer(0));
+}
+
+/// In RedisBloom, the destination loses its time to live; in Roughly, it keeps it.
+#[test]
+fn a_replica_has_the_time_to_live_of_its_primary() {
+    let commands = [
+        "TDIGEST.CREATE a",
+        "TDIGEST.CREATE b",
+        "TDIGEST.ADD b 1 2 3",
+        "PEXPIREAT a 4102444800000",
+        "TDIGEST.MERGE a 1 b",
+    ];
+    let mut replica = Server::start();
+    replicate_from(&mut replica, &commands.map(words));
+    assert_eq!(replica.call("PEXPIRETIME a"), Reply::Integer(-1));
+
+    let mut primary = Options::new().arguments(&["--appendonly", "yes"]).start();
+    let mut replica = Server::start();
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    for command in commands {
+        assert!(!matches!(connection.call(command), Reply::Error(_)));
+    }
+    let kept = Reply::Integer(4_102_444_800_000);
+    assert_eq!(connection.call("PEXPIRETIME a"), kept);
+    primary.wait_for_replica(&replica);
+    assert_eq!(replica.call("PEXPIRETIME a"), kept);
+    primary.restart();
+    assert_eq!(primary.call("PEXPIRETIME a"), kept);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! one (Almeida, Baquero, Preguiça & Hutchison, "Scalable Bloom Filters", Information Processing Letters 101(6), 2007).
 //!
 //! Items are added to the newest filter and looked up in all of them. Layout, hashing and growth determine the stored bits
-//! (spec: bloom.md).
+//! (docs/formats.md, "Bloom filters").
 
 pub mod batch;
 pub mod filter;

@@ -1,6 +1,6 @@
 //! The size of a filter: computes the number of bits and hashes from the capacity and the error rate (Bloom 1970).
 //!
-//! Spec: bloom.md, "Parameters and layout". The constants are truncated as in the spec, because they affect the stored
+//! Format: docs/formats.md, "Bloom filters". The constants are truncated as there, because they affect the stored
 //! bits.
 
 use crate::math;

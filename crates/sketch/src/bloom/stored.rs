@@ -1,6 +1,6 @@
 //! The stored forms of a chain: RDB values and the SCANDUMP header, with common validation.
 //!
-//! Spec: bloom.md, "Header", "RDB" and "What a loaded header or RDB must satisfy".
+//! Format: docs/formats.md, "Bloom filters".
 
 use super::filter::Filter;
 use super::shape::{Shape, hashes_for};

@@ -6,14 +6,16 @@
 use super::cell::{Cell, with_cell};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::prefetch::{prefetch, with_wide_vectors};
-use crate::rows::{LANES, RowGroups, Rows};
+use crate::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
 
 /// Items per batch. Their cells exceed the number of memory requests that a core can have in flight.
 const BATCH: usize = 8;
 
-/// Rows whose columns are computed in one pass over the item. Sketches with more rows, which only failure probabilities
+/// Rows whose columns are computed for several items at once. Sketches with more rows, which only failure probabilities
 /// below 2^-16 require, process items one by one.
 const MAX_BATCH_ROWS: usize = 2 * LANES;
+/// Rows whose columns are computed in one pass over an item of a sketch with more rows.
+const MAX_PASS_ROWS: usize = MAX_PASS_GROUPS * LANES;
 /// Sketches with up to this many rows use half of the lanes.
 const HALF: usize = LANES / 2;
 
@@ -21,7 +23,7 @@ const HALF: usize = LANES / 2;
 const MIN_PREFETCH_BYTES: usize = 1 << 20;
 
 impl CountMin {
-    /// The estimated count of `item`. Cost: one pass over the item per sixteen rows, one cell per row.
+    /// The estimated count of `item`. Cost: one pass over the item per 64 rows, one cell per row.
     #[must_use]
     pub fn query(&self, item: &[u8]) -> u64 {
         with_cell!(self.shape.cell_size(), C => {
@@ -213,7 +215,7 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
 
 /// The cell numbers of one item in all rows, which can be visited several times.
 pub(super) trait Places {
-    /// Calls `visit` for each group of up to [`MAX_BATCH_ROWS`] rows.
+    /// Calls `visit` for each group of up to [`MAX_PASS_ROWS`] rows.
     fn for_each_group(&self, visit: impl FnMut(&[usize]));
 }
 
@@ -344,7 +346,7 @@ impl<T: Copy + Default, const L: usize, const G: usize> Batch<T, L, G> {
     }
 }
 
-/// Calls `visit` with the places of `item` in each group of up to [`MAX_BATCH_ROWS`] rows.
+/// Calls `visit` with the places of `item` in each group of up to [`MAX_PASS_ROWS`] rows.
 #[inline(always)]
 fn for_each_group(rows: Rows, item: &[u8], mut visit: impl FnMut(&[usize])) {
     match rows.depth {
@@ -355,10 +357,15 @@ fn for_each_group(rows: Rows, item: &[u8], mut visit: impl FnMut(&[usize])) {
             visit(&wide_places::<LANES, 1>(rows, item, 0).as_flattened()[..depth]);
         }
         depth => {
-            for first_row in (0..depth).step_by(MAX_BATCH_ROWS) {
-                let places = wide_places::<LANES, 2>(rows, item, first_row);
-                let len = MAX_BATCH_ROWS.min(depth - first_row);
-                visit(&places.as_flattened()[..len]);
+            for first_row in (0..depth).step_by(MAX_PASS_ROWS) {
+                let len = MAX_PASS_ROWS.min(depth - first_row);
+                if len <= MAX_BATCH_ROWS {
+                    let places = wide_places::<LANES, 2>(rows, item, first_row);
+                    visit(&places.as_flattened()[..len]);
+                } else {
+                    let places = wide_places::<LANES, MAX_PASS_GROUPS>(rows, item, first_row);
+                    visit(&places.as_flattened()[..len]);
+                }
             }
         }
     }

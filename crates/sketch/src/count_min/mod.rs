@@ -60,6 +60,9 @@ pub enum CountMinError {
     /// The width or depth is 0 or not finite, or there are more than 2^63 - 1 cells.
     #[error("the width and depth of a sketch are at least 1, its cells at most 2^63 - 1")]
     InvalidDimensions,
+    /// The depth of a sketch with a window is above [`window::MAX_DEPTH`].
+    #[error("a sketch with a window has at most 32 rows")]
+    TooDeepForWindow,
     /// The memory for the cells was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -159,7 +162,7 @@ impl CountMin {
     }
 
     /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise all passes together may
-    /// hash at most 4 GiB. Cost: one step per item if there is a limit.
+    /// hash at most 512 MiB. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
         let rows = self.shape.depth();

@@ -138,8 +138,9 @@ impl Sketch for CountMinWindow {
         self.shape()
     }
 
-    fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
-        self.within_work_limit(items)
+    /// There is no limit: the depth is at most [`MAX_DEPTH`](super::window::MAX_DEPTH).
+    fn within_work_limit<'a>(&self, _items: impl Iterator<Item = &'a [u8]>) -> bool {
+        true
     }
 
     fn total_at(&self, current: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! The stored forms (spec: count-min-sketch.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload, and a
+//! The stored forms (docs/formats.md, "Count-min sketches"): the values of an RDB file or DUMP payload, and a
 //! header with chunks of the cells. Both are decoded to [`Header`] and checked by [`Header::validate`].
 
 use super::cell::{Cell, CellSize, with_cell};

@@ -1,4 +1,4 @@
-//! The stored forms: RDB values, and the header and chunks of SCANDUMP (spec: cuckoo.md).
+//! The stored forms: RDB values, and the header and chunks of SCANDUMP (docs/formats.md, "Cuckoo filters").
 //!
 //! Both are decoded to [`Parts`], which one function validates.
 

@@ -8,6 +8,9 @@ use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
 use std::ptr;
 
+/// The share of the work limit for nodes that are read again.
+const AGAIN_SHARE: u64 = 64;
+
 impl TDigest {
     /// [`TDigest::merge_within`] without a work limit.
     ///
@@ -26,8 +29,9 @@ impl TDigest {
     ///
     /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
     /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
-    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`]. Cost: one pass over the
-    /// nodes of each operand, and at least one compression per operand.
+    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and a 64th of it those that
+    /// are read more often than twice: of operands that occur several times, and of the result, which each operand
+    /// compresses again. Cost: one pass over the nodes of each operand, and at least one compression per operand.
     ///
     /// # Errors
     /// As [`TDigest::new`], which gets `budget`; [`DigestError::Overflow`]; [`DigestError::TooMuchWork`];
@@ -50,6 +54,10 @@ impl TDigest {
         let bytes = work_bytes(operands, &merger.result);
         check_work(operands.len(), bytes, max_bytes)?;
         let distinct = Distinct::of(operands.iter().map(|&operand| ptr::from_ref(operand)))?;
+        let once =
+            (distinct.firsts.iter()).map(|&first| node_bytes(operands[first].nodes() as u64));
+        let again = bytes.saturating_sub(once.fold(0, u64::saturating_add).saturating_mul(2));
+        check_work(operands.len(), again, max_bytes / AGAIN_SHARE)?;
         let mut occurrences = with_capacity(distinct.firsts.len())?;
         occurrences.resize(distinct.firsts.len(), 0);
         for &number in &distinct.numbers {
@@ -84,6 +92,11 @@ fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
         nodes = nodes.saturating_add(own + merged.min(compression));
         merged = merged.saturating_add(own);
     }
+    node_bytes(nodes)
+}
+
+/// Bytes of this many nodes.
+fn node_bytes(nodes: u64) -> u64 {
     nodes.saturating_mul(size_of::<Centroid>() as u64)
 }
 

@@ -1,4 +1,5 @@
-//! The stored forms: the values of an RDB file or DUMP payload, and the same fields packed as one header.
+//! The stored forms (docs/formats.md, "t-digests"): the values of an RDB file or DUMP payload, and the same fields packed as one
+//! header.
 //!
 //! Both contain all nodes in stable order as merged nodes: the format has no field for unmerged ones, and a loaded
 //! digest must continue as the saved one does. Weights are stored as doubles. Those above 2^53 are already rounded to

@@ -1,8 +1,8 @@
-//! The hash of an item: its fingerprint, and its bucket in each row (spec: top-k.md).
+//! The hash of an item: its fingerprint, and its bucket in each row (docs/formats.md, "Top-k").
 
 use crate::hash::murmur2_lanes;
 use crate::prefetch::with_wide_vectors;
-use crate::rows::{LANES, Rows};
+use crate::rows::{LANES, MAX_PASS_GROUPS, Rows};
 
 /// Seed of the hash that is an item's fingerprint.
 const FINGERPRINT_SEED: u32 = 1919;
@@ -27,6 +27,8 @@ impl ItemHash {
     /// Hashes an item. Cost: one pass over the item.
     #[inline]
     pub(super) fn new(item: &[u8], rows: Rows) -> Self {
+        #[cfg(test)]
+        crate::testing::HASH_PASSES.with(crate::testing::Work::count);
         with_wide_vectors(
             #[inline(always)]
             || {
@@ -58,18 +60,73 @@ impl ItemHash {
     }
 
     /// Calls `visit` with the number of the item's bucket in every row, in order. Cost: beyond the first rows one pass
-    /// over the item per [`LANES`] rows.
+    /// over the item per 64 rows.
     #[inline(always)]
     pub(super) fn for_each_bucket(&self, item: &[u8], rows: Rows, mut visit: impl FnMut(usize)) {
         for bucket in rows.cells(0, &self.columns) {
             visit(bucket);
         }
-        for first_row in (FIRST_ROWS..rows.depth).step_by(LANES) {
-            let columns = later_columns(item, rows, first_row);
-            for bucket in rows.cells(first_row, &columns) {
-                visit(bucket);
+        if rows.depth > FIRST_ROWS {
+            let mut later = LaterRows::of(rows);
+            while let Some((first_row, columns)) = later.next(item) {
+                for bucket in rows.cells(first_row, columns) {
+                    visit(bucket);
+                }
             }
         }
+    }
+
+    /// The columns of the item in all rows, of which there are as many as `columns` has elements: for tables that are
+    /// read one after another. Cost: beyond the first rows one pass over the item per 64 rows.
+    pub(super) fn all_rows(&self, item: &[u8], rows: Rows, columns: &mut [u32]) {
+        let first = columns.len().min(FIRST_ROWS);
+        columns[..first].copy_from_slice(&self.columns[..first]);
+        if rows.depth <= FIRST_ROWS {
+            return;
+        }
+        let mut later = LaterRows::of(rows);
+        while let Some((first_row, hashed)) = later.next(item) {
+            for (column, &hashed) in columns[first_row..].iter_mut().zip(hashed) {
+                *column = hashed;
+            }
+        }
+    }
+}
+
+/// The columns of an item in the rows after the first ones, pass by pass.
+struct LaterRows {
+    rows: Rows,
+    /// The first row of the next pass.
+    next: usize,
+    columns: [[u32; LANES]; MAX_PASS_GROUPS],
+}
+
+impl LaterRows {
+    fn of(rows: Rows) -> Self {
+        Self {
+            rows,
+            next: FIRST_ROWS,
+            columns: [[0; LANES]; MAX_PASS_GROUPS],
+        }
+    }
+
+    /// The first row of the next pass, and the columns in its rows; `None` after the last row. There may be columns
+    /// beyond the last row.
+    fn next(&mut self, item: &[u8]) -> Option<(usize, &[u32])> {
+        let (rows, first_row) = (self.rows, self.next);
+        let groups = match rows.depth.saturating_sub(first_row) {
+            0 => return None,
+            1..=LANES => {
+                [self.columns[0]] = later_columns(item, rows, first_row);
+                1
+            }
+            _ => {
+                self.columns = later_columns(item, rows, first_row);
+                MAX_PASS_GROUPS
+            }
+        };
+        self.next += groups * LANES;
+        Some((first_row, self.columns[..groups].as_flattened()))
     }
 }
 
@@ -83,14 +140,13 @@ fn hash_lanes<const N: usize>(item: &[u8], rows: Rows, seeds: [u32; N]) -> [u32;
     lanes
 }
 
-/// The columns of an item in [`LANES`] rows from `first_row` on.
-fn later_columns(item: &[u8], rows: Rows, first_row: usize) -> [u32; LANES] {
+/// The columns of an item in `G` groups of [`LANES`] rows from `first_row` on.
+fn later_columns<const G: usize>(item: &[u8], rows: Rows, first_row: usize) -> [[u32; LANES]; G] {
+    #[cfg(test)]
+    crate::testing::HASH_PASSES.with(crate::testing::Work::count);
     with_wide_vectors(
         #[inline(always)]
-        || {
-            let [columns] = rows.columns::<LANES, 1>(item, first_row);
-            columns
-        },
+        || rows.columns::<LANES, G>(item, first_row),
     )
 }
 
@@ -103,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_row_has_its_own_hash(item: Vec<u8>, width in 1u32..1000, depth in 1u32..40) {
+        fn every_row_has_its_own_hash(item: Vec<u8>, width in 1u32..1000, depth in 1u32..200) {
             let rows = Rows {
                 width: width as usize,
                 depth: depth as usize,
@@ -117,7 +173,10 @@ mod tests {
             let wanted: Vec<usize> = (0..depth)
                 .map(|row| (row * width + murmur2(&item, row) % width) as usize)
                 .collect();
-            prop_assert_eq!(got, wanted);
+            prop_assert_eq!(&got, &wanted);
+            let mut columns = vec![0; depth as usize];
+            hash.all_rows(&item, rows, &mut columns);
+            prop_assert!(rows.cells(0, &columns).eq(wanted));
         }
     }
 }

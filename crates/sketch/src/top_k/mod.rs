@@ -48,7 +48,7 @@ pub use window::TopKWindow;
 /// The largest increment of an item that TOPK.INCRBY accepts.
 pub const MAX_INCREMENT: u32 = 100_000;
 /// The work of a decrement, as an equivalent number of hashed bytes.
-const DECREMENT_WORK: u64 = 16;
+const DECREMENT_WORK: u64 = 32;
 
 /// Items to hash ahead of the first addition ([`TopK::hash`]), so that their buckets are prefetched.
 pub const BLOCK_ITEMS: usize = 16;
@@ -75,6 +75,18 @@ pub struct TopK {
     table: Table,
     heap: Heap,
     random: Random,
+}
+
+/// The work of adding these items with their increments to a table of this many rows, item by item.
+fn add_work<'a>(
+    items: impl Iterator<Item = (&'a [u8], u32)>,
+    rows: u64,
+    decay: &Decay,
+) -> impl Iterator<Item = u64> {
+    items.map(move |(item, increment)| {
+        let decrements = decay.max_decrements(increment);
+        hash_work(item, rows).saturating_add(rows.saturating_mul(decrements * DECREMENT_WORK))
+    })
 }
 
 /// The initial random state that is derived from the content: a hash over the chunks that `digest` feeds.
@@ -180,16 +192,13 @@ impl TopK {
     }
 
     /// Whether one command may add these items with their increments. There is no limit for up to 32 rows with a decay
-    /// that needs at most 1,000 random numbers per row (up to 0.993); otherwise the limit is the work of hashing 4 GiB.
+    /// that needs at most 1,000 random numbers per row (up to 0.993); otherwise the limit is the work of hashing 512 MiB.
     /// Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
         let rows = u64::from(self.depth);
-        let work = items.map(|(item, increment)| {
-            let decrements = self.decay.max_decrements(increment);
-            hash_work(item, rows).saturating_add(rows.saturating_mul(decrements * DECREMENT_WORK))
-        });
-        rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast || within_work_limit(work)
+        rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast
+            || within_work_limit(add_work(items, rows, &self.decay))
     }
 
     /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its

@@ -1,7 +1,7 @@
 //! The random numbers of a sketch: a generator whose counter is part of the state.
 //!
-//! Replicas, AOF replays and copies continue from the same counter and decay the same buckets (spec: top-k.md,
-//! "Randomness is part of the state"). No function of the mathematical library is used: its results differ between
+//! Replicas, AOF replays and copies continue from the same counter and decay the same buckets (docs/formats.md, "Top-k").
+//! No function of the mathematical library is used: its results differ between
 //! machines, and a replica must make the same decisions on any processor.
 
 /// Bits of the counter. The other 16 bits of its stored form are a tag.

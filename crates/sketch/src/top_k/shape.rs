@@ -31,6 +31,12 @@ pub enum TopKError {
     /// The decay is not in (0, 1].
     #[error("the decay is not in (0, 1]")]
     InvalidDecay,
+    /// The depth of a sketch with a window is above [`MAX_DEPTH`](super::window::MAX_DEPTH).
+    #[error("the depth is above 32")]
+    TooDeepForWindow,
+    /// k is too large for the number of panes of the window; see [`TopKWindow::new`](super::TopKWindow::new).
+    #[error("k is too large for the number of panes")]
+    TooManyCandidates,
     /// The memory was refused, or its size does not fit in 64 bits.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

@@ -1,4 +1,4 @@
-//! The stored forms of a top-k sketch (spec: top-k.md, "RDB" and "Chunks"): the values of an RDB file or DUMP payload,
+//! The stored forms of a top-k sketch (docs/formats.md, "Top-k"): the values of an RDB file or DUMP payload,
 //! in the format of RedisBloom, and the header of a chunked dump, which holds everything except the bucket array.
 //!
 //! A load puts each item into the heap as it is read.
@@ -60,13 +60,23 @@ fn finish(
 
 /// Checks the parameters of a stored sketch.
 pub(super) fn shape_of(k: u64, width: u64, depth: u64, decay: f64) -> Result<Shape, FormatError> {
-    Shape::new(k, width, depth, decay).map_err(|error| match error {
-        TopKError::InvalidK => FormatError::Invalid("k is out of range"),
-        TopKError::InvalidWidth => FormatError::Invalid("the width is out of range"),
-        TopKError::InvalidDepth => FormatError::Invalid("the depth is out of range"),
-        TopKError::InvalidDecay => FormatError::Invalid("the decay is out of range"),
-        TopKError::OutOfMemory(refused) => FormatError::OutOfMemory(refused),
-    })
+    Shape::new(k, width, depth, decay).map_err(FormatError::from)
+}
+
+impl From<TopKError> for FormatError {
+    fn from(error: TopKError) -> Self {
+        match error {
+            TopKError::InvalidK => FormatError::Invalid("k is out of range"),
+            TopKError::InvalidWidth => FormatError::Invalid("the width is out of range"),
+            TopKError::InvalidDepth => FormatError::Invalid("the depth is out of range"),
+            TopKError::InvalidDecay => FormatError::Invalid("the decay is out of range"),
+            TopKError::TooDeepForWindow => {
+                FormatError::Invalid("the depth is too large for a window")
+            }
+            TopKError::TooManyCandidates => FormatError::Invalid("k is too large for the window"),
+            TopKError::OutOfMemory(refused) => FormatError::OutOfMemory(refused),
+        }
+    }
 }
 
 impl Stored for TopK {

@@ -143,20 +143,34 @@ impl Table {
         max_count
     }
 
+    /// As [`Table::estimate`], for the columns of the item in all rows ([`ItemHash::all_rows`]). Cost: one bucket per row.
+    #[inline]
+    pub fn estimate_at(&self, fingerprint: u32, columns: &[u32], rows: Rows) -> u32 {
+        #[cfg(test)]
+        crate::testing::ESTIMATES.with(crate::testing::Work::count);
+        rows.cells(0, columns).fold(0, |max_count, bucket| {
+            let (owner, count) = self.buckets.get(bucket);
+            max_count.max(if owner == fingerprint { count } else { 0 })
+        })
+    }
+
     /// Prefetches the item's buckets in the first rows if the table is larger than the caches.
     #[inline]
     pub fn prefetch(&self, hash: &ItemHash, rows: Rows) {
-        if self.buckets.bytes().len() > MIN_PREFETCH_BYTES {
-            self.prefetch_always(hash, rows);
+        let bytes = self.buckets.bytes();
+        if bytes.len() > MIN_PREFETCH_BYTES {
+            for bucket in hash.first_buckets(rows) {
+                prefetch(bytes, bucket * PAIR_BYTES as usize);
+            }
         }
     }
 
-    /// Prefetches the item's buckets in the first rows.
+    /// Prefetches the buckets in these columns of the first rows if the table is larger than the caches.
     #[inline]
-    pub fn prefetch_always(&self, hash: &ItemHash, rows: Rows) {
-        if self.is_allocated() {
-            let bytes = self.buckets.bytes();
-            for bucket in hash.first_buckets(rows) {
+    pub fn prefetch_at(&self, columns: &[u32], rows: Rows) {
+        let bytes = self.buckets.bytes();
+        if bytes.len() > MIN_PREFETCH_BYTES {
+            for bucket in rows.cells(0, columns) {
                 prefetch(bytes, bucket * PAIR_BYTES as usize);
             }
         }

@@ -1,6 +1,6 @@
 //! The payload of BF.LOAD, which a rewritten append-only file also has.
 //!
-//! Spec: valkey-bloom.md, "BF.LOAD payload".
+//! Format: docs/formats.md, "Bloom filters of valkey-bloom".
 
 use super::ValkeyChain;
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader};
@@ -69,7 +69,7 @@ impl ValkeyChain {
     ///
     /// A chain that is marked as having the fixed seed, but has another one, is marked as having a random one.
     ///
-    /// Spec: valkey-bloom.md, "BF.LOAD payload" and "Validation of a loaded RDB or payload".
+    /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
     ///
     /// # Errors
     /// Any [`LoadError`]. The first invalid field in the order of the payload determines the error.
@@ -135,7 +135,7 @@ impl ValkeyChain {
 
     /// The BF.LOAD payload of the chain.
     ///
-    /// Spec: valkey-bloom.md, "BF.LOAD payload".
+    /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses [`ValkeyChain::load_payload_bytes`] bytes.

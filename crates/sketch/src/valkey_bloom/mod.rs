@@ -30,7 +30,7 @@ pub use stored::HEADER_MARK;
 
 /// The seed of chains that are created without a random one.
 ///
-/// Spec: valkey-bloom.md, "Parameters".
+/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
 pub const FIXED_SEED: [u8; 32] = [
     0x59, 0x0f, 0xf5, 0x22, 0xea, 0x78, 0x11, 0xda, 0xa7, 0x14, 0xd8, 0x09, 0x3b, 0x3e, 0x7b, 0xd9,
     0x1d, 0x89, 0x8a, 0x73, 0x3e, 0x98, 0x88, 0x87, 0x30, 0x7f, 0x97, 0xcd, 0x28, 0x07, 0x33, 0x83,
@@ -61,7 +61,7 @@ pub enum Error {
 
 /// Parameters of a chain.
 ///
-/// Spec: valkey-bloom.md, "Parameters".
+/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
     /// Capacity of the first filter in items, from 1 to `i64::MAX`.

@@ -33,7 +33,7 @@ pub fn is_rate_allowed(error_rate: f64) -> bool {
 /// The error rate of filter number `index`, from 0: `error_rate * tightening^index`.
 ///
 /// The power is computed by binary exponentiation, whose last bits differ from those of the C library's pow.
-/// Spec: valkey-bloom.md, "Layout of one filter".
+/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn rate_of(error_rate: f64, tightening: f64, index: u64) -> f64 {
     let (mut power, mut square, mut index) = (1.0, tightening, index);
@@ -51,7 +51,7 @@ pub fn rate_of(error_rate: f64, tightening: f64, index: u64) -> f64 {
 
 /// Bytes of the bit array of a filter; `u64::MAX` if they do not fit in 64 bits.
 ///
-/// Spec: valkey-bloom.md, "Layout of one filter".
+/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn bit_array_bytes(capacity: u64, error_rate: f64) -> u64 {
     let bytes = (capacity as f64 * math::ln(error_rate)) / (-8.0 * (LN_2 * LN_2));
@@ -61,7 +61,7 @@ pub fn bit_array_bytes(capacity: u64, error_rate: f64) -> u64 {
 
 /// The number of hashes of a filter, at least 1: it depends on the rounded number of bits and not on the error rate.
 ///
-/// Spec: valkey-bloom.md, "Layout of one filter".
+/// Format: docs/formats.md, "Bloom filters of valkey-bloom".
 #[must_use]
 pub fn hashes_for(bytes: u64, capacity: u64) -> u32 {
     let bits = bytes.saturating_mul(8);

@@ -5,7 +5,7 @@
 //! its capacity and the 45 bytes that precede its bits in the RDB. All are little-endian; the flag has one byte, the expansion
 //! and the number of filters four, all others eight. The chunks are parts of the bit arrays.
 //!
-//! Spec: valkey-bloom.md, "RDB", "COPY, DEBUG DIGEST" and "Validation of a loaded RDB or payload".
+//! Format: docs/formats.md, "Bloom filters of valkey-bloom". Digest: valkey-bloom's.
 
 use super::filter::{BLOB_HEADER_BYTES, BlobHeader, Filter, Seed};
 use super::shape::{MAX_BYTES, MAX_CAPACITY, bit_array_bytes, size};
@@ -173,7 +173,7 @@ impl ValkeyChain {
     /// applied to each filter. The bytes of a filter are those of the formula or those that are present, if there are
     /// more. Memory: in proportion to the bytes read.
     ///
-    /// Spec: valkey-bloom.md, "RDB" and "Memory".
+    /// Format: docs/formats.md, "Bloom filters of valkey-bloom". Limit: spec: valkey-bloom.md, "Memory".
     ///
     /// # Errors
     /// [`FormatError::UnknownVersion`] for every version but 1; [`FormatError::Invalid`] for values that contradict the format

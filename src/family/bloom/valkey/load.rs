@@ -1,4 +1,4 @@
-//! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (spec: valkey-bloom.md, "BF.LOAD payload").
+//! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (docs/formats.md, "Bloom filters of valkey-bloom").
 
 use super::{CREATION_EVENT, TOO_LARGE, max_size};
 use crate::family::bloom::create::NO_MEMORY;

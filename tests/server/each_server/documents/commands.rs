@@ -100,12 +100,28 @@ impl<'a> Argument<'a> {
     /// Its names in the table of arguments: the keyword of an option, the name of any other argument.
     fn names(&self) -> Vec<String> {
         let parts = self.parts();
-        if parts.is_empty() {
-            vec![self.field("token").or(self.field("name")).expect("a name")]
-        } else {
-            parts.iter().flat_map(Self::names).collect()
+        match self.field("token") {
+            Some(token) => vec![token],
+            None if parts.is_empty() => vec![self.field("name").expect("a name")],
+            None if self.is("oneof") => parts.iter().flat_map(Self::names).collect(),
+            None => names(&parts),
         }
     }
+
+    fn is(&self, kind: &str) -> bool {
+        self.field("type").as_deref() == Some(kind)
+    }
+}
+
+/// The names of arguments in the table of arguments. A keyword that is not optional stands for the argument after it.
+fn names(arguments: &[Argument<'_>]) -> Vec<String> {
+    let is_keyword =
+        |argument: &Argument<'_>| argument.is("pure-token") && !argument.has("optional");
+    let named = arguments.iter().enumerate().filter(|(index, _)| {
+        let before = index.checked_sub(1).map(|before| &arguments[before]);
+        !before.is_some_and(is_keyword)
+    });
+    named.flat_map(|(_, argument)| argument.names()).collect()
 }
 
 fn syntax(arguments: &[Argument<'_>], between: &str) -> String {
@@ -161,7 +177,7 @@ impl Described {
                 field("summary"),
                 rows.join("\n"),
             ),
-            arguments: arguments.iter().flat_map(Argument::names).collect(),
+            arguments: names(&arguments),
             name,
         }
     }

@@ -27,6 +27,20 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// An environment with these servers.
+    pub fn of(single: Server, second: Server) -> Self {
+        Self {
+            single: Some(single),
+            second: Some(second),
+            ..Self::default()
+        }
+    }
+
+    /// Its servers, if they were started.
+    pub fn into_servers(self) -> (Option<Server>, Option<Server>) {
+        (self.single, self.second)
+    }
+
     /// Runs a block. The error is the difference between its output and the page.
     pub fn run(&mut self, block: &Block) -> Result<(), String> {
         let text = block.lines.join("\n");

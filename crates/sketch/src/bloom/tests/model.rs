@@ -14,7 +14,7 @@ struct ModelFilter {
     items: u64,
 }
 
-/// A chain as a list of sets of bits (spec: bloom.md, "Parameters and layout").
+/// A chain as a list of sets of bits (docs/formats.md, "Bloom filters").
 struct Model {
     filters: Vec<ModelFilter>,
     expansion: u64,

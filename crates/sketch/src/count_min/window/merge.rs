@@ -16,22 +16,40 @@ type Source<'a> = MergeSource<'a, CountMinWindow>;
 
 /// What the sketch becomes.
 struct Merged<'a> {
-    sources: &'a [Source<'a>],
     /// No product or partial sum can overflow.
     cannot_overflow: bool,
     /// The timeline, advanced to the newest pane of all operands.
     timeline: Timeline,
     /// The total of each live pane, oldest first.
     totals: Vec<u64>,
+    /// The arrays of live panes of the sources, ordered by pane. Only these are read.
+    arrays: Vec<SourceArray<'a>>,
 }
 
-impl Merged<'_> {
+/// An array of a source.
+struct SourceArray<'a> {
+    pane: u64,
+    source: &'a Source<'a>,
+}
+
+impl<'a> Merged<'a> {
     /// The live panes with increments.
     fn panes(&self) -> impl Iterator<Item = u64> + Clone {
         let panes = self.timeline.live().zip(&self.totals);
         panes
             .filter(|&(_, &total)| total != 0)
             .map(|(pane, _)| pane)
+    }
+
+    /// The total of a live pane.
+    fn total(&self, pane: u64) -> u64 {
+        self.totals[(pane - self.timeline.oldest()) as usize]
+    }
+
+    /// The live panes of which a source has an array, in order, with these arrays.
+    fn stored_panes(&self) -> impl Iterator<Item = (u64, &[SourceArray<'a>])> {
+        let panes = self.arrays.chunk_by(|one, other| one.pane == other.pane);
+        panes.filter_map(|arrays| Some((arrays.first()?.pane, arrays)))
     }
 }
 
@@ -77,18 +95,19 @@ impl CountMinWindow {
         distinct.extend(groups.iter().map(|group| group.sum));
         let max_count = self.shape().cell_size().max_count();
         let cannot_overflow = products_fit(&groups, |_| max_count);
-        let merged = Merged {
-            sources: if cannot_overflow { &distinct } else { sources },
-            cannot_overflow,
-            timeline,
-            totals,
-        };
-        let bytes = merged.sources.iter().map(|source| {
+        let sources = if cannot_overflow { &distinct } else { sources };
+        let bytes = sources.iter().map(|source| {
             let arrays = source.sketch.unwrap_or(self).stored_panes();
             arrays.map(|(_, pane)| pane.cells.len() as u64).sum()
         });
         let bytes = bytes.fold(0, u64::saturating_add);
-        check_work(merged.sources.len(), bytes, max_bytes)?;
+        check_work(sources.len(), bytes, max_bytes)?;
+        let merged = Merged {
+            cannot_overflow,
+            timeline,
+            totals,
+            arrays: self.source_arrays(sources, &timeline)?,
+        };
         let fits = with_cell!(self.shape().cell_size(), C => self.check_merge::<C>(&merged));
         if !fits {
             return Err(CountMinError::MergeOverflow);
@@ -123,6 +142,24 @@ impl CountMinWindow {
         Ok(totals)
     }
 
+    /// The arrays of the sources in the live panes of `timeline`.
+    fn source_arrays<'a>(
+        &self,
+        sources: &'a [Source<'a>],
+        timeline: &Timeline,
+    ) -> Result<Vec<SourceArray<'a>>, OutOfMemory> {
+        let of = |source: &'a Source<'a>| {
+            let panes = source.sketch.unwrap_or(self).stored_panes();
+            let live = panes.filter(|(pane, _)| timeline.live().contains(pane));
+            live.map(move |(pane, _)| SourceArray { pane, source })
+        };
+        let mut arrays = with_capacity(sources.iter().map(|source| of(source).count()).sum())?;
+        arrays.extend(sources.iter().flat_map(of));
+        // Stable: the sums of a pane are computed from the first source to the last.
+        arrays.sort_by_key(|array| array.pane);
+        Ok(arrays)
+    }
+
     /// The cells of a block in a pane; `None` if all are 0 because the pane is not live, was not incremented, or the
     /// cells are those of an expired pane.
     fn cells_of<C: Cell>(&self, pane: u64, block: usize) -> Option<&[C::Bytes]> {
@@ -141,20 +178,23 @@ impl CountMinWindow {
         ) as usize
     }
 
-    /// Computes the weighted sums of a block in a pane. Returns the number of cells: 0 if no source has cells.
+    /// Computes the weighted sums of a block in the pane of these arrays. Returns the number of cells: 0 if no source
+    /// has cells.
     ///
     /// # Errors
     /// [`CountMinError::MergeOverflow`] if a product or partial sum overflows.
     fn merged_cells<C: Cell>(
         &self,
         merged: &Merged<'_>,
-        pane: u64,
+        arrays: &[SourceArray<'_>],
         block: usize,
         sums: &mut [i64; BLOCK_CELLS],
     ) -> Result<usize, CountMinError> {
         let mut len = 0;
         let mut overflow = false;
-        for source in merged.sources {
+        for &SourceArray { pane, source } in arrays {
+            #[cfg(test)]
+            crate::testing::MERGED_BLOCKS.with(crate::testing::Work::count);
             let Some(cells) = source.sketch.unwrap_or(self).cells_of::<C>(pane, block) else {
                 continue;
             };
@@ -192,19 +232,14 @@ impl CountMinWindow {
 
     /// Whether all merged cells, and their sums over the panes, are in range.
     fn check_merge<C: Cell>(&self, merged: &Merged<'_>) -> bool {
-        let operands = merged.sources.iter();
-        if operands
-            .map(|source| source.sketch.unwrap_or(self))
-            .all(Self::is_blank)
-        {
+        if merged.arrays.is_empty() {
             return true;
         }
         let (mut cells, mut sums) = ([0; BLOCK_CELLS], [0; BLOCK_CELLS]);
         for block in 0..self.blocks() {
             sums.fill(0);
-            let panes = merged.timeline.live().zip(&merged.totals);
-            for (pane, &total) in panes {
-                let Ok(len) = self.merged_cells::<C>(merged, pane, block, &mut cells) else {
+            for (pane, arrays) in merged.stored_panes() {
+                let Ok(len) = self.merged_cells::<C>(merged, arrays, block, &mut cells) else {
                     return false;
                 };
                 let (mut bits, mut out_of_range) = (0, 0);
@@ -216,7 +251,7 @@ impl CountMinWindow {
                     out_of_range |= (cell | *sum) & !C::MAX_COUNT;
                 }
                 // A pane without increments has no array. Its cells are 0, unless stored totals did not match the cells.
-                if out_of_range != 0 || total == 0 && bits != 0 {
+                if out_of_range != 0 || merged.total(pane) == 0 && bits != 0 {
                     return false;
                 }
             }
@@ -234,10 +269,12 @@ impl CountMinWindow {
         for block in 0..self.blocks() {
             sums.fill(0);
             let range = self.block_cells::<C>(block);
-            for pane in merged.panes() {
-                let len = self.merged_cells::<C>(merged, pane, block, &mut cells);
+            // A pane with increments has an array in a source.
+            let panes = merged.stored_panes();
+            for (pane, arrays) in panes.filter(|&(pane, _)| merged.total(pane) != 0) {
+                let len = self.merged_cells::<C>(merged, arrays, block, &mut cells);
                 // Errors occur only in the first pass.
-                cells[len.unwrap_or_default()..].fill(0);
+                cells[len.unwrap_or_default()..range.len()].fill(0);
                 let is_own = self.cells_of::<C>(pane, block).is_some();
                 let slot = merged.timeline.slot(pane);
                 let own = &mut C::all_mut(&mut self.panes[slot].cells)[range.clone()];

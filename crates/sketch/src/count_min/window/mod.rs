@@ -51,6 +51,7 @@ use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::buffer::Buffer;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timeline, Window, Windowed};
+use crate::work_limit::MAX_ROWS_WITHOUT_LIMIT;
 use ages::Ages;
 use std::ops::Range;
 
@@ -66,6 +67,9 @@ pub struct CountMinWindow {
     /// Arrays of expired panes whose memory is freed step by step. They are not part of the state.
     retired: Vec<Buffer>,
 }
+
+/// The maximum depth. When an item is counted, a block of each row is read in all panes to subtract expired cells.
+pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 
 /// A slot of the ring.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -83,7 +87,8 @@ impl CountMinWindow {
     /// again, when a pane is first incremented.
     ///
     /// # Errors
-    /// [`CountMinError::InvalidDimensions`], [`CountMinError::OutOfMemory`].
+    /// [`CountMinError::InvalidDimensions`], [`CountMinError::TooDeepForWindow`] if `depth` is above [`MAX_DEPTH`],
+    /// [`CountMinError::OutOfMemory`].
     pub fn new(
         width: u64,
         depth: u64,
@@ -91,7 +96,7 @@ impl CountMinWindow {
         window: Window,
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
-        let shape = Shape::new(width, depth, cell_size)?;
+        let shape = shape_of(width, depth, cell_size)?;
         let timeline = Timeline::new(window);
         let slots = Self::slot_bytes(window);
         budget.request(slots.saturating_add(Self::array_bytes(shape, window, 1)))?;
@@ -129,12 +134,6 @@ impl CountMinWindow {
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.sum.shape()
-    }
-
-    /// Whether one command may hash these items; see [`CountMin::within_work_limit`].
-    #[must_use]
-    pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
-        self.sum.within_work_limit(items)
     }
 
     /// The sum of all increments in the panes that are live when `current` is the current pane. A `current` below the
@@ -205,6 +204,14 @@ impl CountMinWindow {
             .map(|pane| (pane, &self.panes[self.timeline.slot(pane)]))
             .filter(|(_, slot)| !slot.cells.is_empty())
     }
+}
+
+/// The shape of a sketch with a window.
+fn shape_of(width: u64, depth: u64, cell_size: CellSize) -> Result<Shape, CountMinError> {
+    if depth > MAX_DEPTH {
+        return Err(CountMinError::TooDeepForWindow);
+    }
+    Shape::new(width, depth, cell_size)
 }
 
 /// The bytes of a block of cells. In all slots together a block has about 64 KiB, so that it takes a few microseconds

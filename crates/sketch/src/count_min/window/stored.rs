@@ -28,7 +28,7 @@ impl Header {
     ) -> Result<Self, FormatError> {
         let cell_size =
             CellSize::from_bytes(cell_bytes).ok_or(FormatError::Invalid("no such cell size"))?;
-        let shape = Shape::new(width, depth, cell_size)
+        let shape = shape_of(width, depth, cell_size)
             .map_err(|_| FormatError::Invalid("a width or depth out of range"))?;
         if panes > timeline.live().count() as u64 {
             return Err(FormatError::Invalid("more panes than the window has"));

@@ -51,15 +51,21 @@ fn a_repeated_operand_is_compressed_once_and_merged_each_time() {
 
 #[test]
 fn a_merge_above_the_work_limit_is_refused() {
-    let one = digest_of(20, &[1.0, 2.0, 3.0]);
+    let digests = [1.0, 2.0, 3.0].map(|first| digest_of(20, &[first, 5.0, 6.0]));
+    let [one, another, third] = &digests;
     let merge = |operands: &[&TDigest], max_bytes| {
         TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)
             .map(|merged| merged.observations())
     };
     // Three nodes of each operand, and 0, 3 and 6 nodes of the result before it.
     let bytes = (9 + 3 + 6) * size_of::<Centroid>() as u64;
-    assert_eq!(merge(&[&one; 3], bytes), Ok(9));
-    let refused = merge(&[&one; 3], bytes - 1);
+    assert_eq!(merge(&[one, another, third], bytes), Ok(9));
+    let refused = merge(&[one, another, third], bytes - 1);
     assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
-    assert_eq!(merge(&[&one; 2], 0), Ok(6));
+    assert_eq!(merge(&[one; 2], 0), Ok(6));
+    // All nodes except those that are read twice.
+    let again = (9 + 3 + 6 - 2 * 3) * size_of::<Centroid>() as u64;
+    assert_eq!(merge(&[one; 3], 64 * again), Ok(9));
+    let refused = merge(&[one; 3], 64 * again - 1);
+    assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
 }

@@ -33,6 +33,10 @@ use pane::{ClosedPane, max_closed_nodes};
 use std::cell::{Ref, RefCell};
 use std::ops::Deref;
 
+/// The largest compression: an addition of one value may compress six times as many nodes, and so may the step to a later
+/// pane.
+pub const MAX_WINDOW_COMPRESSION: u32 = 400_000;
+
 /// A t-digest with a sliding window. See the module documentation (window/mod.rs).
 #[derive(Debug)]
 pub struct TDigestWindow {
@@ -105,7 +109,7 @@ impl TDigestWindow {
     /// full from `budget`, so that excessive parameters are refused here and not by a later addition.
     ///
     /// # Errors
-    /// As [`TDigest::new`].
+    /// As [`TDigest::new`]; the largest compression is [`MAX_WINDOW_COMPRESSION`].
     pub fn new(compression: i64, window: Window, budget: Budget<'_>) -> Result<Self, DigestError> {
         let allows = |bytes| {
             let compression = u32::try_from(compression).unwrap_or(u32::MAX);
@@ -114,6 +118,9 @@ impl TDigestWindow {
                 .is_ok()
         };
         let newest = TDigest::new(compression, Budget::new(&allows))?;
+        if newest.compression > MAX_WINDOW_COMPRESSION {
+            return Err(DigestError::CompressionTooLarge);
+        }
         Ok(Self::with_newest(newest, Timeline::new(window)))
     }
 

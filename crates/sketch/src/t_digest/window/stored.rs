@@ -3,13 +3,15 @@
 //! The values are the timeline, the compression, the number of live panes with samples, and for each of them its number
 //! and the values of a digest without a window. Only the newest pane has unmerged nodes; they are samples.
 
-use super::{ClosedPane, TDigest, TDigestWindow, Timeline, max_closed_nodes};
+use super::{
+    ClosedPane, MAX_WINDOW_COMPRESSION, TDigest, TDigestWindow, Timeline, max_closed_nodes,
+};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::stored::Stored;
+use crate::t_digest::Unmerged;
 use crate::t_digest::centroid::in_order;
 use crate::t_digest::stored::{Checked, Header, PACKED_HEADER_BYTES, Packed, Parts, load_packed};
-use crate::t_digest::{MAX_COMPRESSION, Unmerged};
 use crate::window::Windowed;
 use std::ffi::CStr;
 
@@ -117,7 +119,7 @@ impl Stored for TDigestWindow {
         let compression = source.read_unsigned()?;
         let compression = u32::try_from(compression)
             .ok()
-            .filter(|compression| (1..=MAX_COMPRESSION).contains(compression))
+            .filter(|compression| (1..=MAX_WINDOW_COMPRESSION).contains(compression))
             .ok_or(FormatError::Invalid("the compression is out of range"))?;
         let panes = source.read_unsigned()?;
         if panes > timeline.window().live_panes() as u64 {

@@ -9,7 +9,9 @@ use std::hash::{BuildHasher, RandomState};
 /// The position of a candidate that is not in a heap.
 pub(super) const NONE: u32 = u32::MAX;
 /// The slot of the ring for a candidate that was among the most frequent items of no closed pane.
-pub(super) const NO_PANE: u16 = u16::MAX;
+pub(super) const NO_PANE: u8 = u8::MAX;
+/// The largest sum of a candidate; above that of 101 panes.
+pub(super) const MAX_SUM: u64 = (1 << 40) - 1;
 
 /// Up to this many bytes, the memory of a removed item is kept for the next item.
 const MAX_SPARE_BYTES: usize = 4096;
@@ -24,7 +26,7 @@ const MAX_INDEX_QUARTERS: usize = 3;
 /// Bytes per candidate besides its item: at most 1/8 of the capacity is vacant, and the index has at most four entries
 /// per candidate, unless it has the smallest size.
 pub(super) const MAX_CANDIDATE_BYTES: usize =
-    (size_of::<Candidate>() + size_of::<u16>()) * 9 / 8 + 4 * 8;
+    (size_of::<Candidate>() + size_of::<Apart>()) * 9 / 8 + 4 * 8;
 
 /// An item that may be in the list.
 #[derive(Debug)]
@@ -32,10 +34,19 @@ pub(super) struct Candidate {
     pub item: Vec<u8>,
     /// Its tag in the index.
     tag: u32,
-    /// The sum of its estimates in the live panes before the newest; 2^32 - 1 if the sum is larger.
-    pub closed: u32,
+    /// The lower half of the sum of its estimates in the live panes before the newest.
+    closed: u32,
     /// Its positions in the two heaps, by [`Place`].
     pub positions: [u32; 2],
+}
+
+/// What is stored of a candidate apart from [`Candidate`], where it would take 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Apart {
+    /// The slot of the newest closed pane that keeps the candidate, or [`NO_PANE`].
+    kept_by: u8,
+    /// The bits of the sum above those of [`Candidate::closed`].
+    closed: u8,
 }
 
 /// The candidates, numbered from 0 without gaps: if one is removed, the last one gets its number. The numbers are a
@@ -43,9 +54,7 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct Candidates {
     slots: Vec<Candidate>,
-    /// For each candidate, the slot of the newest closed pane that keeps it, or [`NO_PANE`]. Apart from `slots`, where
-    /// it would take 8 bytes.
-    kept_by: Vec<u16>,
+    apart: Vec<Apart>,
     index: Index<MAX_INDEX_QUARTERS>,
     /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
     tag_hash: Option<RandomState>,
@@ -53,12 +62,18 @@ pub(super) struct Candidates {
     spare: Vec<u8>,
 }
 
+/// The count that is reported for a sum: at most 2^32 - 1.
+#[inline]
+pub(super) fn saturated(sum: u64) -> u32 {
+    u32::try_from(sum).unwrap_or(u32::MAX)
+}
+
 impl Candidates {
     /// No candidates. There will be at most about `max_len`.
     pub fn new(max_len: u64) -> Self {
         Self {
             slots: Vec::new(),
-            kept_by: Vec::new(),
+            apart: Vec::new(),
             index: Index::default(),
             tag_hash: (max_len > MAX_FINGERPRINT_TAGS).then(RandomState::new),
             spare: Vec::new(),
@@ -68,7 +83,7 @@ impl Candidates {
     /// A copy with separate memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let len = self.slots.len();
-        let (mut slots, mut kept_by) = (
+        let (mut slots, mut apart) = (
             with_capacity(capacity_for(len))?,
             with_capacity(capacity_for(len))?,
         );
@@ -78,10 +93,10 @@ impl Candidates {
                 ..*slot
             });
         }
-        kept_by.extend_from_slice(&self.kept_by);
+        apart.extend_from_slice(&self.apart);
         Ok(Self {
             slots,
-            kept_by,
+            apart,
             index: self.index.try_clone()?,
             tag_hash: self.tag_hash.clone(),
             spare: Vec::new(),
@@ -116,12 +131,28 @@ impl Candidates {
     }
 
     /// The slot of the newest closed pane that keeps the candidate, or [`NO_PANE`].
-    pub fn kept_by(&self, number: u32) -> u16 {
-        self.kept_by[number as usize]
+    pub fn kept_by(&self, number: u32) -> u8 {
+        self.apart[number as usize].kept_by
     }
 
-    pub fn set_kept_by(&mut self, number: u32, slot: u16) {
-        self.kept_by[number as usize] = slot;
+    pub fn set_kept_by(&mut self, number: u32, slot: u8) {
+        self.apart[number as usize].kept_by = slot;
+    }
+
+    /// The sum of the candidate's estimates in the live panes before the newest.
+    #[inline]
+    pub fn closed(&self, number: u32) -> u64 {
+        let number = number as usize;
+        u64::from(self.slots[number].closed) | u64::from(self.apart[number].closed) << 32
+    }
+
+    /// Sums above [`MAX_SUM`] become this sum.
+    #[inline]
+    pub fn set_closed(&mut self, number: u32, sum: u64) {
+        let sum = sum.min(MAX_SUM);
+        // The lower 32 bits, and the other eight.
+        self.get_mut(number).closed = sum as u32;
+        self.apart[number as usize].closed = (sum >> 32) as u8;
     }
 
     /// Whether neither a heap nor a closed pane keeps the candidate.
@@ -181,7 +212,7 @@ impl Candidates {
         }
         let len = self.slots.len() + 1;
         grow(&mut self.slots, len, budget, changes)?;
-        grow(&mut self.kept_by, len, budget, changes)?;
+        grow(&mut self.apart, len, budget, changes)?;
         self.index.reserve_one(budget, changes)
     }
 
@@ -192,8 +223,8 @@ impl Candidates {
         if len > self.slots.capacity() {
             bytes += (capacity_for(len) - self.slots.capacity()) * size_of::<Candidate>();
         }
-        if len > self.kept_by.capacity() {
-            bytes += (capacity_for(len) - self.kept_by.capacity()) * size_of::<u16>();
+        if len > self.apart.capacity() {
+            bytes += (capacity_for(len) - self.apart.capacity()) * size_of::<Apart>();
         }
         bytes as u64
     }
@@ -226,17 +257,19 @@ impl Candidates {
         &mut self,
         item: Vec<u8>,
         fingerprint: u32,
-        kept_by: u16,
+        kept_by: u8,
+        closed: u64,
     ) -> Result<bool, OutOfMemory> {
         if self.find(&item, fingerprint).is_some() {
             return Ok(false);
         }
         self.reserve(0, Budget::UNLIMITED, &mut BlockChanges::<()>::default())?;
-        self.push(item, fingerprint, kept_by);
+        let number = self.push(item, fingerprint, kept_by);
+        self.set_closed(number, closed);
         Ok(true)
     }
 
-    fn push(&mut self, item: Vec<u8>, fingerprint: u32, kept_by: u16) -> u32 {
+    fn push(&mut self, item: Vec<u8>, fingerprint: u32, kept_by: u8) -> u32 {
         let (number, tag) = (self.len(), self.tag(&item, fingerprint));
         self.slots.push(Candidate {
             item,
@@ -244,7 +277,7 @@ impl Candidates {
             closed: 0,
             positions: [NONE; 2],
         });
-        self.kept_by.push(kept_by);
+        self.apart.push(Apart { kept_by, closed: 0 });
         self.index.insert(tag, number);
         number
     }
@@ -253,7 +286,7 @@ impl Candidates {
     pub fn remove(&mut self, number: u32, heap: &mut Members, list: &mut Members) -> Vec<u8> {
         let last = self.len() - 1;
         let removed = self.slots.swap_remove(number as usize);
-        self.kept_by.swap_remove(number as usize);
+        self.apart.swap_remove(number as usize);
         self.index.remove(removed.tag, number);
         if number != last {
             let moved = &self.slots[number as usize];
@@ -280,7 +313,7 @@ impl Candidates {
     pub fn clear(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         self.for_each_block(&mut changes.freed);
         self.slots = Vec::new();
-        self.kept_by = Vec::new();
+        self.apart = Vec::new();
         self.index = Index::default();
         self.spare = Vec::new();
     }
@@ -289,7 +322,7 @@ impl Candidates {
     pub fn shrink(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
         let len = self.slots.len();
         shrink(&mut self.slots, changes);
-        shrink(&mut self.kept_by, changes);
+        shrink(&mut self.apart, changes);
         self.index.shrink_for(len, changes);
         changes.freed.visit(&self.spare);
         self.spare = Vec::new();
@@ -305,7 +338,7 @@ impl Candidates {
     /// Passes the blocks to `visitor`.
     pub fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.slots);
-        visitor.visit(&self.kept_by);
+        visitor.visit(&self.apart);
         self.index.visit(visitor);
         visitor.visit(&self.spare);
         for slot in &self.slots {
@@ -317,7 +350,7 @@ impl Candidates {
     pub fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
             0 => mover.relocate(&mut self.slots),
-            1 => mover.relocate(&mut self.kept_by),
+            1 => mover.relocate(&mut self.apart),
             2 => self.index.relocate(mover),
             3 => mover.relocate(&mut self.spare),
             _ => match self.slots.get_mut(index - 4) {
@@ -334,8 +367,9 @@ impl PartialEq for Candidates {
     fn eq(&self, other: &Self) -> bool {
         let items = |candidates: &Self| candidates.slots.len();
         items(self) == items(other)
-            && self.kept_by == other.kept_by
-            && (self.slots.iter().zip(&other.slots)).all(|(left, right)| left.item == right.item)
+            && self.apart == other.apart
+            && (self.slots.iter().zip(&other.slots))
+                .all(|(left, right)| left.item == right.item && left.closed == right.closed)
     }
 }
 

@@ -10,7 +10,8 @@
 //! - `members`: two heaps of candidates, the most frequent items of the newest pane (the heap) and of the window (the
 //!   list)
 //! - `candidates`: the items and their lookup by hash
-//! - `expiry`: the step to a later pane, and the counts of the candidates after it
+//! - `expiry`: the step to a later pane
+//! - `counts`: the counts of the candidates after a step
 //! - `ranking`: the candidates with the largest counts
 //! - `read`: reads, also at a time after the newest pane
 //! - `stored`: the stored forms
@@ -19,6 +20,7 @@
 //! is large enough.
 
 mod candidates;
+mod counts;
 mod expiry;
 mod members;
 mod ranking;
@@ -30,17 +32,27 @@ mod tests;
 use super::decay::Decay;
 use super::random::Random;
 use super::table::Table;
-use super::{
-    Added, DECREMENT_WORK, ItemHash, MIN_PREFETCH_BYTES, Rows, Shape, TopKError, seed_from,
-};
+use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Rows, Shape, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timeline, Window};
-use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
-use candidates::{Candidates, NONE};
+use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
+use candidates::{Candidates, NONE, saturated};
 use members::{Members, Place};
 use read::Ranking;
 use std::cell::RefCell;
+
+/// The maximum depth: the columns of an item in all rows are computed once for all panes.
+pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
+
+/// The maximum number of panes.
+const MAX_PANES: u64 = 100;
+
+/// A step to a later pane reads at most this many buckets, unless the tables have as many, see [`check_limits`].
+const MAX_STEP_BUCKETS: u64 = 40_000_000;
+
+/// Reading this many buckets takes as long as the memory of one bucket allows.
+const READS_PER_BUCKET: u64 = 8;
 
 /// The counts of a pane.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -66,10 +78,7 @@ pub struct TopKWindow {
     /// The most frequent items of the window, with their counts in the window.
     list: Members,
     candidates: Candidates,
-    /// Whether the sums of the closed panes are known ([`candidates::Candidate::closed`]). They are not after the tables
-    /// were written as chunks.
-    sums_are_known: bool,
-    /// The list at a time after the newest pane, for the next read at that time.
+    /// The list at a time after the newest pane, for the next reads.
     ranking: RefCell<Option<Ranking>>,
 }
 
@@ -82,7 +91,9 @@ impl TopKWindow {
     /// its index entry. Requests the bytes of [`TopK::new`](super::TopK::new) and those of the panes from `budget`.
     ///
     /// # Errors
-    /// See [`TopKError`]; its variants are checked in order.
+    /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`]. When panes expire, one
+    /// bucket per row of half of the panes is read for each candidate, of which there are about `k` per pane: `k` must be
+    /// so small that these are at most 40 million buckets or, for a large `width`, at most eight times those of the tables.
     pub fn new(
         k: u64,
         width: u64,
@@ -92,6 +103,7 @@ impl TopKWindow {
         budget: Budget<'_>,
     ) -> Result<Self, TopKError> {
         let shape = Shape::new(k, width, depth, decay)?;
+        check_limits(shape, window)?;
         request_memory(shape, window, budget)?;
         let heap = Members::new(shape.k, Place::Heap)?;
         let list = Members::new(shape.k, Place::List)?;
@@ -126,7 +138,6 @@ impl TopKWindow {
             heap,
             list,
             candidates: Candidates::new((live_panes as u64 + 1).saturating_mul(shape.k.into())),
-            sums_are_known: true,
             ranking: RefCell::default(),
         })
     }
@@ -166,24 +177,12 @@ impl TopKWindow {
     }
 
     /// Whether one command may add or count these items with their increments; see
-    /// [`TopK::within_work_limit`](super::TopK::within_work_limit). If there is a limit, it includes reading every live
-    /// pane for each item, and the work of a pane that expires for each candidate. Cost: one step per item and candidate
-    /// if there is a limit.
+    /// [`TopK::within_work_limit`](super::TopK::within_work_limit). There is a limit only for a slow decay, since the
+    /// depth is at most [`MAX_DEPTH`]. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
         let rows = u64::from(self.depth());
-        if rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast {
-            return true;
-        }
-        let panes = self.panes.len() as u64;
-        let work = items.map(|(item, increment)| {
-            let decrements = self.decay.max_decrements(increment);
-            let hashes = hash_work(item, rows).saturating_mul(panes + 1);
-            hashes.saturating_add(rows.saturating_mul(decrements * DECREMENT_WORK))
-        });
-        let expiry = (self.candidates.iter())
-            .map(|candidate| hash_work(&candidate.item, rows).saturating_mul(2));
-        within_work_limit(work.chain(expiry))
+        self.decay.is_fast || within_work_limit(add_work(items, rows, &self.decay))
     }
 
     /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its
@@ -261,7 +260,6 @@ impl TopKWindow {
             changed = true;
         }
         self.forget_ranking(changes);
-        self.ensure_sums();
 
         let pane = &mut self.panes[newest];
         let total = pane.total.saturating_add(increment.into());
@@ -285,8 +283,11 @@ impl TopKWindow {
                 Some(number) => number,
                 None => {
                     let entering = candidates.insert(item, hash.fingerprint, changes);
-                    candidates.get_mut(entering).closed =
-                        closed_sum(&self.panes, newest, item, hash, self.rows);
+                    let closed = (self.panes.iter().enumerate())
+                        .filter(|&(slot, _)| slot != newest)
+                        .map(|(_, pane)| pane);
+                    let closed = sum_of_estimates(closed, item, hash, self.rows);
+                    candidates.set_closed(entering, closed);
                     entering
                 }
             };
@@ -297,11 +298,9 @@ impl TopKWindow {
 
         let mut left_list = None;
         if let Some(number) = number {
-            let (list, candidate) = (&mut self.list, candidates.get(number));
-            let (position, count) = (
-                candidate.positions[1],
-                candidate.closed.saturating_add(count),
-            );
+            let list = &mut self.list;
+            let position = candidates.get(number).positions[1];
+            let count = saturated(candidates.closed(number).saturating_add(count.into()));
             if count >= list.root_count() {
                 if position != NONE {
                     changed |= list.set_count(position, count, candidates);
@@ -345,14 +344,39 @@ impl TopKWindow {
     }
 }
 
-/// The sum of the estimates of an item in all panes except the one in slot `newest`; at most 2^32 - 1. Cost: one
-/// bucket per row and pane.
-fn closed_sum(panes: &[Pane], newest: usize, item: &[u8], hash: &ItemHash, rows: Rows) -> u32 {
-    let closed = (panes.iter().enumerate())
-        .filter(|&(slot, pane)| slot != newest && pane.table.is_allocated());
-    closed.fold(0, |sum: u32, (_, pane)| {
-        sum.saturating_add(pane.table.estimate(item, hash, rows))
-    })
+/// The sum of the estimates of an item in these panes. Cost: one bucket per row and pane and, beyond
+/// seven rows, one pass over the item.
+fn sum_of_estimates<'a>(
+    panes: impl Iterator<Item = &'a Pane>,
+    item: &[u8],
+    hash: &ItemHash,
+    rows: Rows,
+) -> u64 {
+    let mut columns = [0; MAX_DEPTH as usize];
+    let columns = &mut columns[..rows.depth];
+    hash.all_rows(item, rows, columns);
+    let tables = panes
+        .map(|pane| &pane.table)
+        .filter(|table| table.is_allocated());
+    let estimates = tables.map(|table| table.estimate_at(hash.fingerprint, columns, rows));
+    estimates.map(u64::from).sum()
+}
+
+/// Checks that a step to a later pane takes bounded time (spec: window.md, "Bounded time"); see [`TopKWindow::new`].
+fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
+    if u64::from(shape.depth) > MAX_DEPTH {
+        return Err(TopKError::TooDeepForWindow);
+    }
+    if window.panes() > MAX_PANES {
+        return Err(TopKError::TooManyCandidates);
+    }
+    // A step subtracts or adds at most half of the panes.
+    let candidates = u64::from(shape.k) * window.live_panes() as u64;
+    let bucket_reads = candidates * u64::from(shape.depth) * window.panes().div_ceil(2);
+    if bucket_reads > MAX_STEP_BUCKETS && candidates > READS_PER_BUCKET * u64::from(shape.width) {
+        return Err(TopKError::TooManyCandidates);
+    }
+    Ok(())
 }
 
 /// Requests the memory of an empty sketch and of its first table.
@@ -390,14 +414,17 @@ impl Blocks for TopKWindow {
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        const FIRST_TABLE: usize = 4;
+        const FIRST_TABLE: usize = 5;
         match index {
             0 => mover.relocate(&mut self.panes),
             1 => self.heap.relocate(mover),
             2 => self.list.relocate(mover),
-            3 => {
+            3 | 4 => {
                 if let Some(ranking) = self.ranking.get_mut() {
-                    ranking.relocate(mover);
+                    match index {
+                        3 => ranking.relocate_sums(mover),
+                        _ => ranking.relocate_top(mover),
+                    }
                 }
             }
             _ => {

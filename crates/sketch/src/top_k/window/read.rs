@@ -2,11 +2,12 @@
 //! have expired that the next write will drop, the first read computes the list that the write will have, and keeps it
 //! for the reads that follow.
 
-use super::candidates::NONE;
-use super::expiry::{HashesAhead, Step};
+use super::candidates::{NONE, saturated};
+use super::counts::Batch;
+use super::expiry::Step;
 use super::members::Place;
 use super::ranking::select_largest;
-use super::{ItemHash, TopKWindow};
+use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::pairs::Pairs;
@@ -15,18 +16,25 @@ use std::cmp::Reverse;
 /// The list at a time after the newest pane.
 #[derive(Debug)]
 pub(super) struct Ranking {
-    /// The oldest live pane at that time.
-    oldest: u64,
+    /// The oldest live pane at that time; `None` before the list is computed.
+    oldest: Option<u64>,
+    /// The counts of all candidates.
+    sums: Vec<u64>,
     /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
     top: Pairs,
 }
 
 impl Ranking {
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.sums);
         self.top.visit(visitor);
     }
 
-    pub fn relocate(&mut self, mover: &mut impl BlockMover) {
+    pub fn relocate_sums(&mut self, mover: &mut impl BlockMover) {
+        mover.relocate(&mut self.sums);
+    }
+
+    pub fn relocate_top(&mut self, mover: &mut impl BlockMover) {
         self.top.relocate(mover);
     }
 }
@@ -35,11 +43,12 @@ impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
     /// in the order of their bytes. `current` is the number of the current pane. Copies no item.
     ///
-    /// Cost: O(n + k log k) for n candidates. The first read in a pane after the newest one also takes the work of
-    /// [`Windowed::advance`](crate::window::Windowed::advance).
+    /// Cost: O(n + k log k) for n candidates. The first read after a write in a pane after the newest one also takes the
+    /// work of [`Windowed::advance`](crate::window::Windowed::advance); the first read in each later pane takes the work
+    /// for the panes that have expired since.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses eight bytes per item of the list, twice.
+    /// [`OutOfMemory`] if the allocator refuses sixteen bytes per item of the list and eight per candidate.
     pub fn list_at(
         &self,
         current: u64,
@@ -47,7 +56,7 @@ impl TopKWindow {
         let listed = match self.later_step(current) {
             None => self.listed()?,
             Some(step) if step.drops_all => Vec::new(),
-            Some(step) => self.with_ranking(&step, current, |top| {
+            Some(step) => self.with_ranking(&step, current, |Ranking { top, .. }| {
                 let mut listed = with_capacity(top.len())?;
                 let largest_first = (0..top.len()).rev().map(|position| top.get(position));
                 listed.extend(largest_first.take_while(|&(count, _)| count > 0));
@@ -60,11 +69,11 @@ impl TopKWindow {
     }
 
     /// Whether the item is in the list when `current` is the current pane. Cost: one pass over the item and a hash
-    /// lookup; after the newest pane also one bucket per row and live pane, log2(k) comparisons, and the first read takes
-    /// the work of [`TopKWindow::list_at`].
+    /// lookup; after the newest pane also log2(k) comparisons, and the first read takes the work of
+    /// [`TopKWindow::list_at`].
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses eight bytes per item of the list. Only in panes after the newest one.
+    /// As [`TopKWindow::list_at`]. Only in panes after the newest one.
     pub fn query_at(&self, item: &[u8], current: u64) -> Result<bool, OutOfMemory> {
         let hash = ItemHash::new(item, self.rows);
         let Some(number) = self.candidates.find(item, hash.fingerprint) else {
@@ -77,11 +86,8 @@ impl TopKWindow {
         if step.drops_all {
             return Ok(false);
         }
-        let wanted = (
-            self.counts_after(&step, candidate, &hash).sum,
-            Reverse(item),
-        );
-        self.with_ranking(&step, current, |top| {
+        self.with_ranking(&step, current, |Ranking { sums, top, .. }| {
+            let wanted = (saturated(sums[number as usize]), Reverse(item));
             let (mut low, mut high) = (0, top.len());
             while low < high {
                 let middle = low + (high - low) / 2;
@@ -109,16 +115,12 @@ impl TopKWindow {
 
     /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in the panes that are live
     /// when `current` is the current pane: the sum of the largest counts of the buckets that hold its fingerprint, at
-    /// most 2^32 - 1. Cost: one bucket per row and live pane and, beyond seven rows, one pass over the item per eight
-    /// rows and pane.
+    /// most 2^32 - 1. Cost: one bucket per row and live pane and, beyond seven rows, one pass over the item.
     #[must_use]
     pub fn count_hashed_at(&self, item: &[u8], hash: &ItemHash, current: u64) -> u32 {
-        let tables = (self.timeline.live_at(current)).map(|pane| &self.pane(pane).table);
-        tables
-            .filter(|table| table.is_allocated())
-            .fold(0, |sum: u32, table| {
-                sum.saturating_add(table.estimate(item, hash, self.rows))
-            })
+        let live = self.timeline.live_at(current);
+        let panes = live.map(|pane| self.pane(pane));
+        saturated(sum_of_estimates(panes, item, hash, self.rows))
     }
 
     /// Whether a read at a time after the newest pane has kept its list, which takes memory until the next write.
@@ -154,32 +156,63 @@ impl TopKWindow {
         (!step.is_idle).then_some(step)
     }
 
-    /// Calls `read` with the list after a step that does not drop all panes: (count, candidate + 1), the smallest count
-    /// first.
+    /// Calls `read` with the list after a step that does not drop all panes.
     fn with_ranking<T>(
         &self,
         step: &Step,
         current: u64,
-        read: impl FnOnce(&Pairs) -> Result<T, OutOfMemory>,
+        read: impl FnOnce(&Ranking) -> Result<T, OutOfMemory>,
     ) -> Result<T, OutOfMemory> {
         let oldest = *self.timeline.live_at(current).start();
         let mut kept = self.ranking.borrow_mut();
         let ranking = match &mut *kept {
-            Some(ranking) if ranking.oldest == oldest => ranking,
-            other => {
-                *other = None;
-                let mut top = Pairs::zeroed(self.k().min(self.candidates.len()).into())?;
-                let mut hashes = HashesAhead::default();
-                let counts = (0..self.candidates.len()).map(|number| {
-                    let hash = hashes.hash(self, step, number);
-                    let candidate = self.candidates.get(number);
-                    (self.counts_after(step, candidate, &hash).sum, number)
-                });
-                select_largest(&mut top, counts, &self.candidates);
-                other.insert(Ranking { oldest, top })
+            Some(ranking) => ranking,
+            none => {
+                let len = self.candidates.len();
+                let mut sums = with_capacity(len as usize)?;
+                sums.resize(len as usize, 0);
+                let top = Pairs::zeroed(self.k().min(len).into())?;
+                none.insert(Ranking {
+                    oldest: None,
+                    sums,
+                    top,
+                })
             }
         };
-        read(&ranking.top)
+        match ranking.oldest {
+            Some(before) if before == oldest => {}
+            Some(before) if before < oldest => {
+                let step = self.step(before, oldest, None);
+                if !step.is_idle {
+                    self.rank(ranking, &step, |sums, number| sums[number as usize]);
+                }
+            }
+            _ => self.rank(ranking, step, |_, number| self.candidates.closed(number)),
+        }
+        ranking.oldest = Some(oldest);
+        read(ranking)
+    }
+
+    /// Computes the list after a step. `known` returns the sum of a candidate from which the step starts; its first
+    /// argument are the sums of the list so far.
+    fn rank(&self, ranking: &mut Ranking, step: &Step, known: impl Fn(&[u64], u32) -> u64) {
+        let Ranking { sums, top, .. } = ranking;
+        let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
+        let mut first = 0;
+        while first < self.candidates.len() {
+            let counts = batch.count(self, step, first, |number| known(sums, number));
+            for (sum, counts) in sums[first as usize..].iter_mut().zip(counts) {
+                *sum = counts.sum;
+            }
+            // A batch has at most as many elements as there are candidates.
+            first += counts.len() as u32;
+        }
+        top.bytes_mut().fill(0);
+        select_largest(
+            top,
+            sums.iter().copied().map(saturated).zip(0..),
+            &self.candidates,
+        );
     }
 
     /// Frees the list that a read has kept.

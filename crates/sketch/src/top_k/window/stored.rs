@@ -1,11 +1,9 @@
 //! The stored forms of a top-k sketch with a window (spec: window.md): the values of an RDB file or DUMP payload, and the
 //! header of a chunked dump, which holds everything except the tables.
-//!
-//! The sums of the candidates are not stored. They follow from the tables.
 
-use super::candidates::{MAX_CANDIDATE_BYTES, NO_PANE, NONE};
+use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE, NONE};
 use super::members::{Members, Place};
-use super::{TopKWindow, request_memory};
+use super::{TopKWindow, check_limits, request_memory};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -27,25 +25,26 @@ const HEADER_BYTES: usize = 8 + Timeline::BYTES + 7 * 8;
 const HEADER_PANE_BYTES: usize = 2 * 8;
 /// Bytes of an element of the heap or list in a header: position, count, candidate.
 const HEADER_ELEMENT_BYTES: usize = 3 * 4;
-/// Bytes of a candidate in a header before its item: the age of the pane that keeps it, and the length of the item.
-const HEADER_CANDIDATE_BYTES: usize = 4 + 8;
+/// Bytes of a candidate in a header before its item: the age of the pane that keeps it, its sum, and the length of the
+/// item.
+const HEADER_CANDIDATE_BYTES: usize = 4 + 8 + 8;
 
 const BAD_RANDOM: FormatError = FormatError::Invalid("the random state is not sound");
 const BAD_CANDIDATE: FormatError = FormatError::Invalid("nothing keeps a candidate");
 
 impl Stored for TopKWindow {
     const TYPE_NAME: &'static CStr = c"tk-window";
-    const ENCODING_VERSION: u16 = 1;
+    /// Version 1, which had no sums, was never published.
+    const ENCODING_VERSION: u16 = 2;
     type Defaults = ();
 
-    /// Computes the sums of the candidates.
     fn load_values(
         source: &mut dyn Source,
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version == 0 {
-            return Err(FormatError::UnknownVersion(0));
+        if encoding_version < Self::ENCODING_VERSION {
+            return Err(FormatError::UnknownVersion(encoding_version));
         }
         let timeline = Timeline::load(source)?;
         let [k, width, depth] = [
@@ -54,6 +53,7 @@ impl Stored for TopKWindow {
             source.read_unsigned()?,
         ];
         let shape = shape_of(k, width, depth, source.read_double()?)?;
+        check_limits(shape, timeline.window())?;
         let random = Random::from_stored(source.read_unsigned()?).ok_or(BAD_RANDOM)?;
         let mut members = |place| -> Result<Members, FormatError> {
             let elements = source.read_bytes()?;
@@ -76,11 +76,10 @@ impl Stored for TopKWindow {
         }
         for _ in 0..source.read_unsigned()? {
             let item = source.read_bytes()?;
-            sketch.load_candidate(item.into(), source.read_unsigned()?)?;
+            let (age, closed) = (source.read_unsigned()?, source.read_unsigned()?);
+            sketch.load_candidate(item.into(), age, closed)?;
         }
         sketch.place_candidates()?;
-        sketch.sums_are_known = false;
-        sketch.ensure_sums();
         Ok(sketch)
     }
 
@@ -103,6 +102,7 @@ impl Stored for TopKWindow {
         for number in 0..self.candidates.len() {
             sink.write_bytes(self.candidates.item(number));
             sink.write_unsigned(self.age_of(number));
+            sink.write_unsigned(self.candidates.closed(number));
         }
     }
 
@@ -115,7 +115,7 @@ impl Stored for TopKWindow {
         let heaps = 2 * u64::from(self.k()) * PAIR_BYTES;
         let tables: u64 = self.arrays().map(|table| table.len() as u64).sum();
         let panes = self.panes.len() as u64 * (NUMBER_BYTES + STRING_BYTES);
-        let candidates = u64::from(self.candidates.len()) * (NUMBER_BYTES + STRING_BYTES);
+        let candidates = u64::from(self.candidates.len()) * (2 * NUMBER_BYTES + STRING_BYTES);
         FIXED_BYTES + heaps + tables + panes + candidates + self.item_bytes() as u64
     }
 
@@ -123,8 +123,8 @@ impl Stored for TopKWindow {
     /// heap and the list that hold candidates. For each live pane, the oldest first: its total; 1 if it has a table,
     /// otherwise 0. For each such element of the heap, then of the list, in ascending order of position: its position in
     /// the heap array, its count, the number of its candidate (32 bits each). For each candidate: the age of the pane
-    /// that keeps it or 0 (32 bits; see `age_of`), the length of the item, the item. Numbers without a
-    /// size have 64 bits. All numbers are little-endian.
+    /// that keeps it or 0 (32 bits; see `age_of`), the sum of its estimates in the closed panes, the length
+    /// of the item, the item. Numbers without a size have 64 bits. All numbers are little-endian.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let elements = [self.heap.iter().count(), self.list.iter().count()];
         let mut header = with_capacity(
@@ -157,8 +157,9 @@ impl Stored for TopKWindow {
         }
         for number in 0..self.candidates.len() {
             let item = self.candidates.item(number);
-            // At most 1000.
+            // At most 100.
             header.extend_from_slice(&(self.age_of(number) as u32).to_le_bytes());
+            header.extend_from_slice(&self.candidates.closed(number).to_le_bytes());
             header.extend_from_slice(&(item.len() as u64).to_le_bytes());
             header.extend_from_slice(item);
         }
@@ -176,6 +177,7 @@ impl Stored for TopKWindow {
         let timeline = Timeline::from_fields(&mut fields)?;
         let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let shape = shape_of(k, width, depth, fields.f64()?)?;
+        check_limits(shape, timeline.window())?;
         let random = Random::from_stored(fields.u64()?).ok_or(BAD_RANDOM)?;
         let element_counts = [fields.u64()?, fields.u64()?];
         let panes = fields.clone();
@@ -193,7 +195,7 @@ impl Stored for TopKWindow {
         }
         let (mut candidates, mut item_bytes) = (0u64, 0u64);
         for candidate in header_candidates(fields.clone()) {
-            let (_, item) = candidate?;
+            let (_, _, item) = candidate?;
             candidates += 1;
             item_bytes += item.len().max(MIN_BLOCK_BYTES) as u64;
         }
@@ -217,13 +219,12 @@ impl Stored for TopKWindow {
             load_elements(members, count, &mut elements)?;
         }
         for candidate in header_candidates(fields) {
-            let (age, item) = candidate?;
+            let (age, closed, item) = candidate?;
             let mut copy = with_capacity(item.len())?;
             copy.extend_from_slice(item);
-            sketch.load_candidate(copy, age.into())?;
+            sketch.load_candidate(copy, age.into(), closed)?;
         }
         sketch.place_candidates()?;
-        sketch.sums_are_known = false;
         Ok(sketch)
     }
 
@@ -235,7 +236,6 @@ impl Stored for TopKWindow {
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        self.sums_are_known = false;
         self.ranking.take();
         let slot = (self.timeline.live())
             .map(|pane| self.timeline.slot(pane))
@@ -267,6 +267,7 @@ impl Stored for TopKWindow {
         for number in 0..self.candidates.len() {
             let item = self.candidates.item(number);
             feed(&self.age_of(number).to_le_bytes());
+            feed(&self.candidates.closed(number).to_le_bytes());
             feed(&(item.len() as u64).to_le_bytes());
             feed(item);
         }
@@ -286,14 +287,13 @@ impl Stored for TopKWindow {
             pane.total = original.total;
         }
         copy.candidates = self.candidates.try_clone()?;
-        copy.sums_are_known = self.sums_are_known;
         Ok(copy)
     }
 }
 
 impl Windowed for TopKWindow {
     /// A sketch without a window has `TOPK\x01\0\0\0`.
-    const HEADER_MARK: [u8; 8] = *b"TOPKWIN\x01";
+    const HEADER_MARK: [u8; 8] = *b"TOPKWIN\x02";
 
     fn timeline(&self) -> &Timeline {
         &self.timeline
@@ -351,8 +351,8 @@ impl TopKWindow {
         Ok(())
     }
 
-    /// Adds a stored candidate with the age of the pane that keeps it or 0.
-    fn load_candidate(&mut self, item: Vec<u8>, age: u64) -> Result<(), FormatError> {
+    /// Adds a stored candidate with the age of the pane that keeps it or 0, and its sum.
+    fn load_candidate(&mut self, item: Vec<u8>, age: u64, closed: u64) -> Result<(), FormatError> {
         let kept_by = match age {
             0 => NO_PANE,
             _ => {
@@ -360,12 +360,15 @@ impl TopKWindow {
                 let pane = pane.filter(|&pane| {
                     pane >= self.timeline.oldest() && self.pane(pane).table.is_allocated()
                 });
-                // At most 1001 slots.
-                self.timeline.slot(pane.ok_or(BAD_CANDIDATE)?) as u16
+                // At most 101 slots.
+                self.timeline.slot(pane.ok_or(BAD_CANDIDATE)?) as u8
             }
         };
+        if closed > MAX_SUM {
+            return Err(FormatError::Invalid("a sum is out of range"));
+        }
         let fingerprint = fingerprint_of(&item);
-        if !self.candidates.load(item, fingerprint, kept_by)? {
+        if !self.candidates.load(item, fingerprint, kept_by, closed)? {
             return Err(FormatError::Invalid("a candidate is stored twice"));
         }
         Ok(())
@@ -397,8 +400,20 @@ impl TopKWindow {
         if !newest.table.is_allocated() && self.heap.iter().next().is_some() {
             return Err(FormatError::Invalid("the newest pane has no table"));
         }
-        if (0..self.candidates.len()).any(|number| self.candidates.is_unused(number)) {
-            return Err(BAD_CANDIDATE);
+        // A closed pane keeps only candidates that were in its heap.
+        let mut kept = with_capacity(self.panes.len())?;
+        kept.resize(self.panes.len(), 0);
+        for number in 0..self.candidates.len() {
+            if self.candidates.is_unused(number) {
+                return Err(BAD_CANDIDATE);
+            }
+            let kept_by = self.candidates.kept_by(number);
+            if kept_by != NO_PANE {
+                kept[usize::from(kept_by)] += 1;
+            }
+        }
+        if kept.into_iter().any(|candidates| candidates > self.k()) {
+            return Err(FormatError::Invalid("a pane keeps more than k candidates"));
         }
         Ok(())
     }
@@ -439,19 +454,19 @@ fn load_elements(
     Ok(())
 }
 
-/// Age of the pane and item of each candidate of a header. The caller must stop at the first error.
+/// Age of the pane, sum and item of each candidate of a header. The caller must stop at the first error.
 fn header_candidates(
     mut fields: Fields<'_>,
-) -> impl Iterator<Item = Result<(u32, &[u8]), FormatError>> {
+) -> impl Iterator<Item = Result<(u32, u64, &[u8]), FormatError>> {
     std::iter::from_fn(move || (!fields.rest().is_empty()).then(|| header_candidate(&mut fields)))
 }
 
-fn header_candidate<'a>(fields: &mut Fields<'a>) -> Result<(u32, &'a [u8]), FormatError> {
-    let (age, length) = (fields.u32()?, fields.u64()?);
+fn header_candidate<'a>(fields: &mut Fields<'a>) -> Result<(u32, u64, &'a [u8]), FormatError> {
+    let (age, closed, length) = (fields.u32()?, fields.u64()?, fields.u64()?);
     let (item, rest) = usize::try_from(length)
         .ok()
         .and_then(|length| fields.rest().split_at_checked(length))
         .ok_or(FormatError::Truncated)?;
     *fields = Fields::new(rest);
-    Ok((age, item))
+    Ok((age, closed, item))
 }

@@ -130,6 +130,6 @@ fn memory_is_requested_before_it_is_allocated() {
     );
     assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
     // Values without arrays take no memory for the cells.
-    let large = super::sketch((1 << 40, 1 << 20, CellSize::Eight), 3);
+    let large = super::sketch((1 << 57, 32, CellSize::Eight), 3);
     assert!(bytes(&load(values(&large)).unwrap()) < 1000);
 }

@@ -3,6 +3,7 @@
 use super::super::super::MergeSource;
 use super::super::super::cell::ALL_SIZES;
 use super::*;
+use crate::testing::MERGED_BLOCKS;
 
 fn other(sketch: &CountMinWindow, weight: i64) -> MergeSource<'_, CountMinWindow> {
     MergeSource {
@@ -123,6 +124,26 @@ fn the_work_limit_counts_the_arrays_of_distinct_sources() {
     assert_eq!((merged, sketch.query(b"a", 0)), (Ok(true), 20));
     let two = sketch.merge_within(&[own(1), other(&first, 1)], 0, Budget::UNLIMITED);
     assert_eq!(two, Ok(true));
+}
+
+/// The cost of a merge does not depend on the number of panes: it looks up the blocks of the arrays that exist, twice.
+#[test]
+fn a_merge_reads_only_the_arrays_of_the_sources() {
+    for panes in [1, 10, 100] {
+        let shape = (60_000, 4, CellSize::Four);
+        let mut source = sketch(shape, panes);
+        increment(&mut source, b"a", 5).unwrap();
+        let other_source = source.try_clone().unwrap();
+        let mut destination = sketch(shape, panes);
+        let sources = [other(&source, 1), other(&other_source, 2), own(1)];
+        let blocks = source.blocks() as u64;
+        assert!(blocks > 900);
+        let read = MERGED_BLOCKS.with(|blocks| {
+            blocks.during(|| assert_eq!(merge(&mut destination, &sources), Ok(true)))
+        });
+        assert_eq!(read, 2 * 2 * blocks, "{panes} panes");
+        assert_eq!(destination.query(b"a", 0), 15);
+    }
 }
 
 #[test]

@@ -8,8 +8,9 @@ mod stored;
 
 use super::super::CellSize;
 use super::*;
+use crate::format::FormatError;
 use crate::stored::Stored;
-use roughly_dump::Values;
+use roughly_dump::{Value, Values};
 
 /// An empty sketch. Every allocation is allowed.
 fn sketch(shape: (u64, u64, CellSize), panes: u64) -> CountMinWindow {
@@ -29,7 +30,7 @@ fn values(sketch: &CountMinWindow) -> Values {
     values
 }
 
-fn load(mut values: Values) -> Result<CountMinWindow, crate::format::FormatError> {
+fn load(mut values: Values) -> Result<CountMinWindow, FormatError> {
     CountMinWindow::load(&mut values, 1, &())
 }
 
@@ -100,7 +101,7 @@ fn negative_increments_are_refused() {
 
 #[test]
 fn shapes_without_memory_count_nothing_and_are_fast() {
-    for (width, depth) in [(1, 1 << 62), (1 << 62, 1), (1 << 61, 2)] {
+    for (width, depth) in [(1 << 62, 1), (1 << 61, 2), (1 << 57, 32)] {
         let mut sketch = sketch((width, depth, CellSize::Eight), 3);
         assert_eq!(sketch.query(b"a", 0), 0);
         assert_eq!(increment(&mut sketch, b"a", 0), Ok(0));
@@ -158,4 +159,23 @@ fn totals_are_those_of_the_live_panes() {
     assert!(!sketch.advance(7) && !sketch.advance(3));
     assert!(sketch.advance(9));
     assert_eq!(sketch.total_at(0), 100);
+}
+
+/// In every stored form and at creation.
+#[test]
+fn more_rows_than_the_work_of_an_increment_allows_are_refused() {
+    let window = Window::new(1000, 3).unwrap();
+    let new = |depth| CountMinWindow::new(2, depth, CellSize::Four, window, Budget::UNLIMITED);
+    let deepest = new(MAX_DEPTH).unwrap();
+    assert_eq!(new(MAX_DEPTH + 1), Err(CountMinError::TooDeepForWindow));
+    let mut stored = values(&deepest);
+    assert_eq!(load(stored.clone()).as_ref(), Ok(&deepest));
+    let depth = (stored.values.iter()).position(|value| *value == Value::Integer(MAX_DEPTH));
+    stored.values[depth.unwrap()] = Value::Integer(MAX_DEPTH + 1);
+    assert!(matches!(load(stored), Err(FormatError::Invalid(_))));
+    let mut header = deepest.header().unwrap();
+    let depth = (header.chunks(8)).position(|field| field == MAX_DEPTH.to_le_bytes());
+    header[8 * depth.unwrap()] += 1;
+    let refused = CountMinWindow::from_header(&header, Budget::UNLIMITED);
+    assert!(matches!(refused, Err(FormatError::Invalid(_))));
 }

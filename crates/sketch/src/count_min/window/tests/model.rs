@@ -176,7 +176,7 @@ fn operation(panes: u64) -> impl Strategy<Value = Operation> {
 }
 
 fn shape() -> impl Strategy<Value = (u64, u64, CellSize)> {
-    let depth = prop_oneof![8 => 1u64..12, 3 => 12u64..20, 1 => 20u64..40];
+    let depth = prop_oneof![8 => 1u64..12, 3 => 12u64..20, 1 => 20u64..=MAX_DEPTH];
     let width = prop_oneof![1u64..60, 60u64..500];
     (width, depth, prop::sample::select(&ALL_SIZES[..]))
 }

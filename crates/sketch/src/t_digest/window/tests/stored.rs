@@ -99,3 +99,20 @@ fn other_encoding_versions_are_refused() {
         assert!(TDigestWindow::load(&mut saved(&small()), version, &()).is_err());
     }
 }
+
+/// In every stored form and at creation.
+#[test]
+fn a_compression_with_too_much_work_per_addition_is_refused() {
+    let largest = i64::from(MAX_WINDOW_COMPRESSION);
+    let largest_digest = window(largest, 3);
+    let length = Window::new(1000, 3).unwrap();
+    let refused = TDigestWindow::new(largest + 1, length, Budget::UNLIMITED);
+    assert_eq!(refused.unwrap_err(), DigestError::CompressionTooLarge);
+    let mut values = saved(&largest_digest);
+    assert!(load(values.clone()).is_ok());
+    values.values[3] = Value::Integer(u64::from(MAX_WINDOW_COMPRESSION) + 1);
+    assert!(load(values).is_err());
+    let mut header = largest_digest.header().unwrap();
+    header[8 + Timeline::BYTES] += 1;
+    assert!(TDigestWindow::from_header(&header, Budget::UNLIMITED).is_err());
+}

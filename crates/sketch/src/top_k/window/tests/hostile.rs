@@ -71,7 +71,7 @@ fn exercise(mut sketch: TopKWindow) {
 }
 
 fn load(values: &Values) -> Result<TopKWindow, FormatError> {
-    TopKWindow::load(&mut values.clone(), 1, &())
+    TopKWindow::load(&mut values.clone(), TopKWindow::ENCODING_VERSION, &())
 }
 
 /// The values with one of them replaced.
@@ -136,7 +136,7 @@ fn replaced_values_are_refused_or_harmless() {
 proptest! {
     #[test]
     fn corrupt_arrays_are_refused_or_harmless(
-        index in 8usize..30, changes in prop::collection::vec((any::<usize>(), 0u8..12), 1..10),
+        index in 8usize..40, changes in prop::collection::vec((any::<usize>(), 0u8..12), 1..10),
     ) {
         let values = saved(&small());
         let Some(Value::Bytes(mut bytes)) = values.values.get(index).cloned() else {
@@ -226,12 +226,28 @@ fn values_that_contradict_each_other_are_refused() {
     for age in [2, 4, 1000, u64::MAX] {
         assert!(refused(first + 1, Value::Integer(age)), "{age}");
     }
-    assert!(refused(first, values.values[first + 2].clone()));
+    assert!(refused(first, values.values[first + 3].clone()));
     let mut unused = values.clone();
     unused.values[18] = Value::Integer(candidates + 1);
     unused.values.push_back(Value::Bytes(b"unused".to_vec()));
     unused.values.push_back(Value::Integer(0));
+    unused.values.push_back(Value::Integer(0));
     assert!(load(&unused).is_err());
+    // A sum that no panes have.
+    assert!(refused(first + 2, Value::Integer(1 << 40)));
+    // More candidates than the heap of a pane has elements.
+    let mut many = values;
+    many.values[18] = Value::Integer(candidates + 3);
+    for number in 0..3 {
+        for value in [
+            Value::Bytes(vec![number; 9]),
+            Value::Integer(1),
+            Value::Integer(0),
+        ] {
+            many.values.push_back(value);
+        }
+    }
+    assert!(load(&many).is_err());
 }
 
 /// Only a stored total can be that large.
@@ -251,11 +267,11 @@ fn memory_is_requested_before_a_header_is_loaded() {
     let header = small().header().unwrap();
     let refused = TopKWindow::from_header(&header, Budget::new(&|_| false));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
-    // The largest dimensions: 2^67 bytes.
+    // The largest dimensions: 2^40 bytes.
     let mut largest = header;
-    for field in 5..7 {
-        largest[field * 8..field * 8 + 8].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());
+    for (field, number) in [(4, 1), (5, u64::from(u32::MAX)), (6, 32)] {
+        largest[field * 8..field * 8 + 8].copy_from_slice(&number.to_le_bytes());
     }
-    let refused = TopKWindow::from_header(&largest, Budget::UNLIMITED);
+    let refused = TopKWindow::from_header(&largest, Budget::new(&|bytes| bytes < 1 << 39));
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
 }

@@ -1,4 +1,4 @@
-//! A model, exact counts, stored forms, hostile bytes, memory, recall.
+//! A model, exact counts, stored forms, hostile bytes, memory, recall, bounds of the work.
 
 mod exact;
 mod hostile;
@@ -6,6 +6,7 @@ mod memory;
 mod model;
 mod recall;
 mod reload;
+mod work;
 
 use super::TopKWindow;
 use crate::memory::Budget;
@@ -45,7 +46,7 @@ fn digest(sketch: &TopKWindow) -> Vec<u8> {
 
 /// The sketch restored from its values.
 fn through_values(sketch: &TopKWindow) -> TopKWindow {
-    TopKWindow::load(&mut saved(sketch), 1, &()).unwrap()
+    TopKWindow::load(&mut saved(sketch), TopKWindow::ENCODING_VERSION, &()).unwrap()
 }
 
 /// The sketch restored from its header and chunks of 100 bytes.

@@ -4,6 +4,7 @@ use super::super::TopKWindow;
 use super::{
     Step, current, digest, listed, saved, shapes, sketch, steps, through_chunks, through_values,
 };
+use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::top_k::TopK;
@@ -50,7 +51,7 @@ proptest! {
 
 fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseError> {
     // The payload of the values is not larger than announced.
-    let payload = saved(original).to_dump(type_id(b"tk-window", 1));
+    let payload = saved(original).to_dump(type_id(b"tk-window", 2));
     prop_assert!(payload.len() as u64 <= original.payload_bytes());
     let others = [
         original.try_clone().unwrap(),
@@ -124,8 +125,8 @@ fn the_formats_never_change() {
 }
 
 /// The window, its panes, the newest pane; k, width, depth, decay, random state; heap and list; total and table of each
-/// pane; the candidates, each with the age of the pane that keeps it.
-const GOLDEN_VALUES: [&str; 23] = [
+/// pane; the candidates, each with the age of the pane that keeps it and its sum.
+const GOLDEN_VALUES: [&str; 25] = [
     "3000",
     "3",
     "7",
@@ -147,17 +148,20 @@ const GOLDEN_VALUES: [&str; 23] = [
     "2",
     "61",
     "2",
+    "2",
     "63",
     "0",
+    "0",
 ];
-const GOLDEN_HEADER: [&str; 7] = [
-    "544f504b57494e01b80b00000000000003000000000000000700000000000000",
+const GOLDEN_HEADER: [&str; 8] = [
+    "544f504b57494e02b80b00000000000003000000000000000700000000000000",
     "020000000000000002000000000000000100000000000000cdccccccccccec3f",
     "70bf70ffd74bab3b010000000000000002000000000000000000000000000000",
     "0000000000000000050000000000000001000000000000000000000000000000",
     "00000000000000002c010000000000000100000000000000010000002c010000",
     "01000000000000000200000000000000010000002c0100000100000002000000",
-    "01000000000000006100000000010000000000000063",
+    "0200000000000000010000000000000061000000000000000000000000",
+    "010000000000000063",
 ];
 
 #[test]
@@ -167,6 +171,11 @@ fn headers_of_the_sketch_without_a_window_are_refused_and_vice_versa() {
     assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
     let header = golden().header().unwrap();
     assert!(TopK::from_header(&header, Budget::UNLIMITED).is_err());
-    assert!(TopKWindow::load(&mut saved(&golden()), 0, &()).is_err());
-    assert!(TopKWindow::load(&mut saved(&golden()), 2, &()).is_err());
+    for version in [0, 1, 3] {
+        let refused = TopKWindow::load(&mut saved(&golden()), version, &());
+        assert_eq!(refused, Err(FormatError::UnknownVersion(version)));
+    }
+    let mut header = header;
+    header[7] = 1;
+    assert!(TopKWindow::from_header(&header, Budget::UNLIMITED).is_err());
 }

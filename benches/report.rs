@@ -1,0 +1,308 @@
+//! Writes the generated tables and charts of docs/performance.md and README.md (`scripts/bench.sh report`).
+//!
+//! The report copies results from target/bench to benches/record, so that the repository contains the data of its tables. Results
+//! that are missing in target/bench keep their recorded values. benches/record/memory.json was measured once with MEMORY USAGE.
+//!
+//! A generated text is between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. The report does not change the text around it.
+
+mod figure;
+mod record;
+
+use figure::{Axis, LineChart, Point, Scale, Series};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn read(file: &Path) -> Value {
+    let text =
+        fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Records the results in target/bench, if there are any, and reads the recorded results.
+fn recorded(name: &str) -> Value {
+    let (new, file) = (
+        record::directory().join(name),
+        path("benches/record").join(name),
+    );
+    if new.exists() {
+        fs::copy(&new, &file).expect("a file that can be written");
+    }
+    read(&file)
+}
+
+fn path(name: &str) -> PathBuf {
+    record::repository().join(name)
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+/// A number with a comma after each group of three digits.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let from_end = |i: usize| digits.len() - i;
+    let letters = digits.chars().enumerate().map(|(i, digit)| match i {
+        1.. if from_end(i).is_multiple_of(3) => format!(",{digit}"),
+        _ => digit.to_string(),
+    });
+    letters.collect()
+}
+
+/// The comparison with another module.
+struct Comparison(Value);
+
+impl Comparison {
+    fn peer(&self) -> &str {
+        text(&self.0["peer"])
+    }
+
+    fn cases(&self) -> &Map<String, Value> {
+        self.0["cases"].as_object().expect("cases")
+    }
+
+    /// The time of Roughly divided by that of the other module.
+    fn ratio(&self, case: &str) -> Option<f64> {
+        let case = self.cases().get(case)?;
+        let measured = case["ratio"].as_f64();
+        Some(measured.unwrap_or_else(|| number(&case["roughly"]) / number(&case["peer"])))
+    }
+
+    /// The smallest and the largest ratio of the cases that `selects` accepts, such as `0.31 to 0.64`.
+    fn range(&self, selects: impl Fn(&str) -> bool) -> String {
+        let names = self.cases().keys().filter(|name| selects(name));
+        let ratios = names.filter_map(|name| self.ratio(name));
+        let (low, high) = ratios.fold((f64::INFINITY, 0.0f64), |(low, high), ratio| {
+            (low.min(ratio), high.max(ratio))
+        });
+        match low.is_finite() {
+            true if low == high => shown(low),
+            true => format!("{} to {}", shown(low), shown(high)),
+            false => "–".to_owned(),
+        }
+    }
+}
+
+fn shown(ratio: f64) -> String {
+    let digits = if ratio < 0.1 { 3 } else { 2 };
+    format!("{ratio:.digits$}")
+}
+
+fn has_many(case: &str) -> bool {
+    case.contains('×')
+}
+
+/// Whether a case belongs to a row of the summary.
+type Selects = fn(&str) -> bool;
+
+/// Commands whose time does not depend on the number of items: they are summarized in rows of their own.
+fn is_special(case: &str) -> bool {
+    [
+        "EXISTS",
+        "TOPK.INCRBY by 1,000",
+        "TDIGEST.QUANTILE",
+        "TDIGEST.CDF",
+    ]
+    .contains(&case)
+}
+
+/// The summary of README.md and the start of docs/performance.md: ranges of ratios by kind of command.
+fn summary(peers: [&Comparison; 2]) -> String {
+    let [redisbloom, valkey_bloom] = peers.map(Comparison::peer);
+    let mut table = format!("| commands | {redisbloom} | {valkey_bloom} |\n|---|---|---|\n");
+    let kinds: [(&str, Selects); 4] = [
+        ("with one item", |case| !has_many(case) && !is_special(case)),
+        ("with 50 or 100 items", has_many),
+        ("`TDIGEST.QUANTILE`, `TDIGEST.CDF`", |case| {
+            is_special(case) && case.starts_with("TDIGEST")
+        }),
+        ("`TOPK.INCRBY` by 1,000", |case| {
+            is_special(case) && case.starts_with("TOPK")
+        }),
+    ];
+    for (name, selects) in kinds {
+        let [first, second] = peers.map(|peer| peer.range(selects));
+        let _ = writeln!(table, "| {name} | {first} | {second} |");
+    }
+    table
+}
+
+/// All cases: times, commands and items per second, ratios.
+fn table(redisbloom: &Comparison, valkey_bloom: &Comparison) -> String {
+    let mut table = format!(
+        "| command | Roughly, ns | items per second | {}, ns | ratio | ratio to {} |\n|---|---:|---:|---:|---:|---:|\n",
+        redisbloom.peer(),
+        valkey_bloom.peer()
+    );
+    for (name, case) in redisbloom.cases() {
+        let (roughly, peer) = (number(&case["roughly"]), number(&case["peer"]));
+        let items = name
+            .split_once('×')
+            .map_or("1", |(_, rest)| rest.split(',').next().unwrap_or("1"));
+        let per_second = items.parse::<f64>().expect("a number of items") * 1e9 / roughly;
+        let ratio = shown(redisbloom.ratio(name).expect("a ratio"));
+        let other = valkey_bloom.ratio(name).map_or("–".to_owned(), shown);
+        let (roughly, peer) = (grouped(roughly), grouped(peer));
+        // Three significant digits.
+        let unit = 10f64.powf(per_second.log10().floor() - 2.0);
+        let per_second = grouped((per_second / unit).round() * unit);
+        let _ = writeln!(
+            table,
+            "| {name} | {roughly} | {per_second} | {peer} | {ratio} | {other} |"
+        );
+    }
+    table
+}
+
+/// The ratios of all cases, a row per case.
+fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
+    let cases: Vec<_> = redisbloom
+        .cases()
+        .keys()
+        .filter(|name| *name != "EXISTS")
+        .collect();
+    let row = |i: usize| (cases.len() - i) as f64 - 0.5;
+    let series = |peer: &Comparison| Series {
+        name: format!("divided by {}", peer.peer()),
+        points: (cases.iter().enumerate())
+            .filter_map(|(i, name)| Some(Point::from((peer.ratio(name)?, row(i)))))
+            .collect(),
+    };
+    let quarters = [0.0, 0.25, 0.5, 0.75, 1.0];
+    LineChart {
+        title: "Server CPU time of Roughly per command,\ndivided by that of another module"
+            .to_owned(),
+        x: Axis::new(
+            "below 1: Roughly takes less time",
+            Scale::Linear,
+            (0.0, 1.05),
+            quarters,
+            |x| x.to_string(),
+        ),
+        y: Axis {
+            label: String::new(),
+            scale: Scale::Linear,
+            from: 0.0,
+            to: cases.len() as f64,
+            ticks: cases
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (row(i), (*name).clone()))
+                .collect(),
+        },
+        series: [redisbloom, valkey_bloom].map(series).to_vec(),
+    }
+}
+
+/// The points of a curve of memory.json: items and bytes.
+fn curve(curve: &Value) -> Vec<(f64, f64)> {
+    let points = curve["points"].as_array().expect("points").iter();
+    points
+        .map(|point| (number(&point[0]), number(&point[1])))
+        .collect()
+}
+
+/// Bytes per item.
+fn memory_table(curves: &[Value]) -> String {
+    let mut table =
+        "| structure | 1,000 items | 1 million items | 10 million items |\n|---|---:|---:|---:|\n"
+            .to_owned();
+    for of_curve in curves {
+        let points = curve(of_curve);
+        let at = |items: f64| {
+            let point = points
+                .iter()
+                .find(|point| point.0 == items)
+                .expect("a point");
+            format!("{:.1}", point.1 / items)
+        };
+        let name = text(&of_curve["name"]);
+        let _ = writeln!(
+            table,
+            "| {name} | {} | {} | {} |",
+            at(1e3),
+            at(1e6),
+            at(1e7)
+        );
+    }
+    table
+}
+
+fn memory_chart(curves: &[Value]) -> LineChart {
+    // The curve of a Valkey set would cover that of a Redis set.
+    let curves = curves
+        .iter()
+        .filter(|curve| curve["name"] != "Set of Valkey");
+    let series = curves.map(|of_curve| Series {
+        name: text(&of_curve["name"]).to_owned(),
+        points: curve(of_curve).into_iter().map(Point::from).collect(),
+    });
+    let items = (3..=7).map(|power| 10f64.powi(power));
+    let label = |items: f64| match items {
+        1e6.. => format!("{}M", items / 1e6),
+        _ => grouped(items),
+    };
+    let bytes = |bytes: f64| match bytes {
+        1048576.0.. => format!("{} MiB", bytes / 1048576.0),
+        _ => format!("{} KiB", bytes / 1024.0),
+    };
+    let sizes = (0..=5).map(|step| f64::from(1024 << (4 * step)));
+    LineChart {
+        title: "Memory by number of items of 20 bytes".to_owned(),
+        x: Axis::new("items", Scale::Logarithmic, (1e3, 1e7), items, label),
+        y: Axis::new(
+            "memory usage (logarithmic)",
+            Scale::Logarithmic,
+            (1024.0, f64::from(1 << 30)),
+            sizes,
+            bytes,
+        ),
+        series: series.collect(),
+    }
+}
+
+/// Replaces generated texts in a document. Each has the name of its markers.
+fn replace(file: &str, texts: &[(&str, &str)]) {
+    let mut document = fs::read_to_string(path(file)).expect("a document");
+    for (name, text) in texts {
+        let (begin, end) = (
+            format!("<!-- begin: {name} -->\n"),
+            format!("<!-- end: {name} -->"),
+        );
+        let (before, rest) = document.split_once(&begin).expect("a marker");
+        let (_, after) = rest.split_once(&end).expect("a marker");
+        document = format!("{before}{begin}{text}{end}{after}");
+    }
+    fs::write(path(file), document).expect("a file that can be written");
+}
+
+fn main() {
+    let redisbloom = Comparison(recorded("redisbloom.json"));
+    let valkey_bloom = Comparison(recorded("valkey-bloom.json"));
+    let memory = recorded("memory.json");
+    let curves = memory["curves"].as_array().expect("curves");
+    let summary = summary([&redisbloom, &valkey_bloom]);
+    replace("README.md", &[("peers", &summary)]);
+    let page = [
+        ("summary", summary.as_str()),
+        ("peers", &table(&redisbloom, &valkey_bloom)),
+        ("memory", &memory_table(curves)),
+    ];
+    replace("docs/performance.md", &page);
+    let charts = [
+        (
+            "docs/performance/peers.svg",
+            ratios(&redisbloom, &valkey_bloom).dots(),
+        ),
+        ("docs/plots/memory.svg", memory_chart(curves).svg()),
+    ];
+    for (file, chart) in charts {
+        fs::write(path(file), chart).expect("a file that can be written");
+    }
+}

@@ -1,0 +1,240 @@
+//! The modules to compare, and the servers on which they run. Environment variables select them.
+
+use crate::cases::Case;
+use crate::load::{Connections, Load};
+use crate::support::resp::Reply;
+use crate::support::server::{Options, Server, module_path, server_program};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A module file.
+#[derive(Debug)]
+pub struct Module {
+    /// Name in the output and, for other modules than Roughly, in the name of the results file.
+    pub name: &'static str,
+    /// Name in documents.
+    title: &'static str,
+    file: PathBuf,
+    /// Commands sent to a new server before the setup of a case.
+    settings: &'static [&'static str],
+}
+
+impl Module {
+    fn roughly() -> Self {
+        Self {
+            name: "roughly",
+            title: "Roughly",
+            file: module_path(),
+            settings: &[],
+        }
+    }
+
+    /// The module file that an environment variable contains, if the variable is set and not empty.
+    fn of_variable(
+        variable: &str,
+        name: &'static str,
+        title: &'static str,
+        settings: &'static [&'static str],
+    ) -> Option<Self> {
+        let file = std::env::var_os(variable).filter(|file| !file.is_empty())?;
+        let file = Path::new(&file)
+            .canonicalize()
+            .unwrap_or_else(|error| panic!("{variable}={}: {error}", file.display()));
+        Some(Self {
+            name,
+            title,
+            file,
+            settings,
+        })
+    }
+}
+
+/// A server program, and the modules to compare on it. The first module is Roughly.
+#[derive(Debug)]
+pub struct Group {
+    pub modules: Vec<Module>,
+    program: OsString,
+    /// Whether only commands of Bloom filters are compared.
+    only_bloom: bool,
+}
+
+/// valkey-bloom's default limit of 128 MiB is less than a filter for 200 million items.
+const VALKEY_BLOOM_SETTINGS: &[&str] = &["CONFIG SET bf.bloom-memory-usage-limit 8589934592"];
+
+impl Group {
+    /// The groups that the environment variables select; Roughly alone if they select no other module.
+    ///
+    /// # Panics
+    /// If a module or a server does not exist.
+    pub fn all() -> Vec<Self> {
+        let others = [
+            Module::of_variable("REDISBLOOM", "redisbloom", "RedisBloom", &[]),
+            Module::of_variable("BASELINE", "baseline", "Roughly", &[]),
+        ];
+        let others: Vec<_> = others.into_iter().flatten().collect();
+        let valkey_bloom = Module::of_variable(
+            "VALKEY_BLOOM",
+            "valkey-bloom",
+            "valkey-bloom",
+            VALKEY_BLOOM_SETTINGS,
+        );
+        let mut groups = Vec::new();
+        if !others.is_empty() || valkey_bloom.is_none() {
+            groups.push(Self {
+                modules: [Module::roughly()].into_iter().chain(others).collect(),
+                program: server_program(),
+                only_bloom: false,
+            });
+        }
+        if let Some(valkey_bloom) = valkey_bloom {
+            groups.push(Self {
+                modules: vec![Module::roughly(), valkey_bloom],
+                program: valkey_program().expect(
+                    "a Valkey server for VALKEY_BLOOM: ROUGHLY_VALKEY_SERVER=/path/to/valkey-server",
+                ),
+                only_bloom: true,
+            });
+        }
+        groups
+    }
+
+    /// Whether the modules of the group have the command of a case.
+    pub fn compares(&self, case: &Case) -> bool {
+        let is_roughly = |module: &Module| module.title == "Roughly";
+        (case.is_bloom() || !self.only_bloom)
+            && (!case.has_window() || self.modules.iter().all(is_roughly))
+    }
+
+    fn start(&self, module: &Module) -> Server {
+        let server = Options::new()
+            .arguments(&["--hz", "1"])
+            .program(self.program.clone().into())
+            .module(&module.file)
+            .start();
+        for command in module.settings {
+            send(&server, command);
+        }
+        server
+    }
+
+    /// Name and version of the server, and the version of each module: the commit of Roughly, or name and version of
+    /// another module.
+    pub fn versions(&self) -> (String, Vec<String>) {
+        let mut server_version = String::new();
+        let of_modules = self.modules.iter().map(|module| {
+            let server = self.start(module);
+            server_version = version(&server);
+            (server.info("bf_roughly_revision"))
+                .unwrap_or_else(|| format!("{} {}", module.title, module_version(&server)))
+        });
+        let of_modules = of_modules.collect();
+        (server_version, of_modules)
+    }
+
+    /// Starts a server for each module and prepares it for a case. With `is_reversed`, begins with the last module. The load before
+    /// the measurement is divided by `divisor`.
+    ///
+    /// # Panics
+    /// If a server does not start or a reply is an error.
+    pub fn prepare(&self, case: &Case, is_reversed: bool, divisor: usize) -> Vec<Prepared> {
+        let prepare = |module: &Module| {
+            let server = self.start(module);
+            if !case.setup.is_empty() {
+                send(&server, case.setup);
+            }
+            let mut connections = Connections::open(server.port(), 1);
+            if let Some(prefill) = &case.prefill {
+                let mut prefill = prefill.clone();
+                prefill.commands = prefill.commands.div_ceil(divisor);
+                connections.run(&prefill);
+            }
+            Prepared {
+                server,
+                connections,
+            }
+        };
+        if is_reversed {
+            let mut prepared: Vec<_> = self.modules.iter().rev().map(prepare).collect();
+            prepared.reverse();
+            return prepared;
+        }
+        self.modules.iter().map(prepare).collect()
+    }
+}
+
+/// A server that is ready for the load of a case.
+#[derive(Debug)]
+pub struct Prepared {
+    server: Server,
+    connections: Connections,
+}
+
+impl Prepared {
+    /// Sends a load. Returns the server's CPU time per command, in ns.
+    ///
+    /// # Panics
+    /// If a connection breaks or a reply is an error.
+    pub fn ns_per_command(&mut self, load: &Load) -> f64 {
+        let before = self.cpu_seconds();
+        self.connections.run(load);
+        (self.cpu_seconds() - before) * 1e9 / load.commands as f64
+    }
+
+    /// User and system CPU time of the server process, in seconds.
+    fn cpu_seconds(&self) -> f64 {
+        let info = self.server.call("INFO cpu");
+        let text = String::from_utf8_lossy(info.text().expect("a text")).into_owned();
+        let field = |name: &str| -> f64 {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+                .and_then(|number| number.parse().ok())
+                .expect("a number")
+        };
+        field("used_cpu_user") + field("used_cpu_sys")
+    }
+}
+
+/// Name and version of the server, such as `Redis 8.0.2`.
+fn version(server: &Server) -> String {
+    match server.info("valkey_version") {
+        Some(version) => format!("Valkey {version}"),
+        None => format!("Redis {}", server.info("redis_version").unwrap_or_default()),
+    }
+}
+
+fn send(server: &Server, command: &str) {
+    let reply = server.call(command);
+    assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+}
+
+/// The version of the only module: MODULE LIST replies with 10,000 × major + 100 × minor + patch.
+fn module_version(server: &Server) -> String {
+    let list = server.call("MODULE LIST");
+    let module = list.items().and_then(<[Reply]>::first);
+    let fields = module.and_then(Reply::items).expect("a module");
+    let after_name = fields
+        .iter()
+        .skip_while(|field| field.text() != Some(b"ver"));
+    let number = after_name.skip(1).find_map(Reply::integer);
+    let number = number.expect("a version");
+    format!(
+        "{}.{}.{}",
+        number / 10_000,
+        number / 100 % 100,
+        number % 100
+    )
+}
+
+/// The Valkey server, if there is one.
+fn valkey_program() -> Option<OsString> {
+    if let Some(program) = std::env::var_os("ROUGHLY_VALKEY_SERVER") {
+        return Some(program);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|dir| dir.join("valkey-server"));
+    let fetched = crate::record::repository().join("target/servers/valkey-8.1/server");
+    on_path
+        .chain([fetched])
+        .find(|program| program.is_file())
+        .map(PathBuf::into_os_string)
+}

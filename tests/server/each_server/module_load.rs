@@ -1,0 +1,211 @@
+//! MODULE LOAD that fails: the server keeps running and saving, and a later MODULE LOAD without the error succeeds.
+
+use crate::families::{FAMILIES, Setting, all_commands};
+use crate::support::c_modules;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server, module_path};
+use std::path::Path;
+
+use super::settings::settings;
+
+/// A server without the module that permits MODULE LOAD. `stays_mapped`: the library stays in memory when loading fails,
+/// as with musl.
+fn start(stays_mapped: bool) -> (Server, Connection) {
+    let mut options = Options::new()
+        .without_module()
+        .arguments(&["--enable-module-command", "yes"]);
+    if stays_mapped {
+        let module = module();
+        let keep = [
+            "--loadmodule",
+            c_modules::names(),
+            "keeper",
+            "KEEP",
+            &module,
+        ];
+        options = options.arguments(&keep);
+    }
+    let server = options.start();
+    let connection = server.resp2();
+    (server, connection)
+}
+
+fn module() -> String {
+    let path = module_path();
+    path.to_str().expect("a UTF-8 path").to_owned()
+}
+
+/// Loads a module named `module` that has `name`, of this kind (tests/server/modules/names.c).
+fn take_name(connection: &mut Connection, module: &str, kind: &str, name: &str) {
+    let load = ["MODULE", "LOAD", c_modules::names(), module, kind, name];
+    let reply = connection.send(&load);
+    assert!(reply.is_ok(), "{kind} {name}: {reply}");
+}
+
+/// Runs a MODULE LOAD or LOADEX that must fail with `reason` in the log. Then the server must save, load its file and
+/// delete keys.
+fn fail(server: &Server, connection: &mut Connection, load: &[&str], reason: &str) {
+    let before = server.log().len();
+    let reply = connection.send(load);
+    assert!(matches!(reply, Reply::Error(_)), "{load:?}: {reply}");
+    let log = server.log().split_off(before);
+    assert!(log.contains(reason), "{load:?}: {log}");
+    assert!(!log.contains("internal error"), "{load:?}: {log}");
+    for command in ["SET key value", "SAVE", "DEBUG RELOAD", "FLUSHALL"] {
+        let reply = connection.call(command);
+        assert!(reply.is_ok(), "{load:?}, {command}: {reply}");
+    }
+}
+
+/// Saves in a child process, which must succeed.
+fn save_in_background(server: &mut Server) {
+    assert!(server.call("BGSAVE").to_string().starts_with('+'));
+    server.wait_until("the save", |server| {
+        server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
+    });
+    assert_eq!(server.info("rdb_last_bgsave_status").as_deref(), Some("ok"));
+}
+
+#[test]
+fn a_failed_load_changes_nothing() {
+    for stays_mapped in [false, true] {
+        let (mut server, mut connection) = start(stays_mapped);
+        let module = module();
+        let mut arguments = vec![
+            (vec!["bf-error-rate"], "must be pairs"),
+            (vec!["unknown", "1"], "unknown module argument unknown"),
+            (
+                vec!["cf-bucket-size", "100", "cf-initial-size", "100"],
+                "Value for `cf-bucket-size` must be in the range",
+            ),
+        ];
+        arguments.extend(settings().map(|setting| {
+            let name = setting.argument();
+            (vec![name, setting.invalid], name)
+        }));
+        for (arguments, reason) in arguments {
+            let load = [&["MODULE", "LOAD", &module], &arguments[..]].concat();
+            fail(&server, &mut connection, &load, reason);
+        }
+        for Setting { name, invalid, .. } in settings() {
+            let name = server.setting(name);
+            let load = ["MODULE", "LOADEX", &module, "CONFIG", &name, invalid];
+            let reason = "a setting in the configuration file was refused";
+            fail(&server, &mut connection, &load, reason);
+        }
+        // Only Redis 8 has names of settings that two modules can share.
+        let has_shared_names = server.setting("").is_empty();
+        let settings = settings().filter(|_| has_shared_names);
+        let settings = settings.filter(|setting| !setting.name.starts_with("bf."));
+        let settings = settings.map(|setting| ("SETTING", setting.name.to_owned()));
+        let commands = all_commands();
+        let commands = commands.into_iter().map(|(name, _)| ("COMMAND", name));
+        for (kind, name) in settings.chain(commands) {
+            take_name(&mut connection, "other", kind, &name);
+            let reason = format!("{} {name} was refused", kind.to_lowercase());
+            let load = ["MODULE", "LOAD", &module];
+            fail(&server, &mut connection, &load, &reason);
+            assert!(connection.call("MODULE UNLOAD other").is_ok());
+        }
+        save_in_background(&mut server);
+        let reply = connection.send(&["MODULE", "LOAD", &module, "cf-bucket-size", "4"]);
+        assert!(reply.is_ok(), "{reply}");
+        let name = server.setting("cf-bucket-size");
+        let shown = connection.send(&["CONFIG", "GET", &name]).to_string();
+        assert_eq!(shown, format!("*[${name} $4]"));
+        let view = |connection: &mut Connection| {
+            let views = FAMILIES.iter();
+            let views = views.map(|family| family.view(connection, family.type_name));
+            views.collect::<Vec<_>>()
+        };
+        for family in FAMILIES {
+            family.build(&mut connection, family.type_name);
+        }
+        let before = view(&mut connection);
+        // A second load of the same file fails and does not affect the loaded module.
+        let log_bytes = server.log().len();
+        let reply = connection.send(&["MODULE", "LOAD", &module]);
+        assert!(matches!(reply, Reply::Error(_)), "{reply}");
+        let log = server.log().split_off(log_bytes);
+        let line = format!("<bf> not loaded: another module with the name bf is loaded ({module}");
+        assert!(log.contains(&line), "{log}");
+        assert!(connection.call("DEBUG RELOAD").is_ok());
+        assert_eq!(view(&mut connection), before);
+    }
+}
+
+/// The module of the other type cannot be unloaded.
+#[test]
+fn a_load_that_needs_the_type_of_another_module_fails_again() {
+    for stays_mapped in [false, true] {
+        let (mut server, mut connection) = start(stays_mapped);
+        let module = module();
+        let load = ["MODULE", "LOAD", &module];
+        // The types are registered in another order than they have here, so each has a module of its own, and the next
+        // failure may be one of those before.
+        for (number, family) in FAMILIES.iter().enumerate() {
+            let other = format!("other{number}");
+            take_name(&mut connection, &other, "TYPE", family.type_name);
+            for _ in 0..2 {
+                fail(&server, &mut connection, &load, " was refused");
+            }
+        }
+        save_in_background(&mut server);
+    }
+}
+
+/// The line that names the module with the name `bf` in a log.
+fn name_conflict(log: &str) -> &str {
+    let mut lines = log.lines();
+    let line = lines.find_map(|line| line.split_once("not loaded: "));
+    line.unwrap_or_else(|| panic!("no line in {log}")).1
+}
+
+#[test]
+fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
+    let other = c_modules::names();
+    let line = |description: &str| {
+        format!(
+            "another module with the name bf is loaded{description}. Remove its loadmodule line or \
+             the one of Roughly"
+        )
+    };
+    let named = line(&format!(" ({other}, version 1)"));
+    for stays_mapped in [false, true] {
+        let (server, mut connection) = start(stays_mapped);
+        let module = module();
+        // The second line is logged after a failure at a later step.
+        let load = ["MODULE", "LOAD", &module, "unknown", "1"];
+        fail(&server, &mut connection, &load, "unknown module argument");
+        assert!(connection.send(&["MODULE", "LOAD", other, "bf"]).is_ok());
+        fail(&server, &mut connection, &load[..3], &named);
+    }
+    // When the server starts, also without the command MODULE.
+    for (arguments, expected) in [
+        (&[][..], named),
+        (&["--rename-command", "MODULE", ""], line("")),
+    ] {
+        let options = Options::new().arguments(&["--loadmodule", other, "bf"]);
+        let log = options.arguments(arguments).try_start();
+        let log = log.expect_err("a server that does not start");
+        assert_eq!(name_conflict(&log), expected);
+    }
+}
+
+/// Every package of Redis 8 loads RedisBloom. Skipped without the file of RedisBloom 8.10, which runs on Redis 8.
+#[test]
+fn a_load_beside_redisbloom_logs_its_file() {
+    let peers = std::env::var_os("ROUGHLY_PEERS").unwrap_or_else(|| "../shared/peers/bin".into());
+    let redisbloom = Path::new(&peers).join("redisbloom-8.10.so");
+    let (server, _) = start(false);
+    if !redisbloom.exists() || !server.version().is_redis_at_least(8, 0) {
+        return;
+    }
+    let redisbloom = redisbloom.canonicalize().expect("a path");
+    let redisbloom = redisbloom.to_str().expect("a UTF-8 path");
+    let options = Options::new().arguments(&["--loadmodule", redisbloom]);
+    let log = options.try_start();
+    let log = log.expect_err("a server that does not start");
+    let line = name_conflict(&log);
+    assert!(line.contains(redisbloom), "{line}");
+}

@@ -1,0 +1,83 @@
+//! Replication between servers with different modules.
+
+use super::compare::{Transfer, assert_same};
+use super::{Pair, assert_no_refused_command, each, fill};
+use crate::integration::odd_settings;
+use crate::support::server::{Options, Server};
+use crate::support::state::select;
+
+/// Commands per database after the full synchronization.
+const COMMANDS: usize = 1500;
+
+fn assert_replicated(primary: &mut Server, replica: &Server, when: &str) {
+    primary.wait_for_replica(replica);
+    let (one, other) = (&mut primary.resp2(), &mut replica.resp2());
+    let keys = assert_same(one, other, Transfer::Commands, when);
+    assert!(keys > 5, "{when}: {keys} keys");
+    assert_no_refused_command(replica);
+}
+
+/// A full synchronization, then a stream of commands.
+fn replicate(pair: &Pair, primary: Options, replica: Options, when: &str) {
+    let (mut primary, mut replica) = (primary.start(), replica.start());
+    let mut workload = pair.workload(101);
+    let mut connection = primary.resp2();
+    fill(pair, &mut connection, &mut workload);
+    replica.replicate(&primary);
+    assert_replicated(&mut primary, &replica, when);
+    for db in [0, 3] {
+        select(&mut connection, db);
+        workload.run(&mut connection, COMMANDS);
+    }
+    assert_replicated(&mut primary, &replica, when);
+}
+
+#[test]
+fn replicas_have_the_same_keys_in_both_directions() {
+    each(|pair| {
+        for (primary, replica, when) in pair.both_ways() {
+            replicate(pair, primary, replica, when);
+        }
+        if pair.peer.replicates_parameters {
+            let replica = pair.with(odd_settings());
+            replicate(pair, pair.peer(), replica, "other settings");
+        }
+    });
+}
+
+#[test]
+fn a_chain_of_both_modules_has_the_same_keys() {
+    each(|pair| {
+        let mut first = pair.peer().start();
+        let (mut middle, mut last) = (pair.roughly().start(), pair.peer().start());
+        let mut workload = pair.workload(102);
+        let mut connection = first.resp2();
+        fill(pair, &mut connection, &mut workload);
+        middle.replicate(&first);
+        last.replicate(&middle);
+        workload.run(&mut connection, COMMANDS);
+        assert_replicated(&mut first, &middle, "the first and the second");
+        assert_replicated(&mut middle, &last, "the second and the third");
+    });
+}
+
+#[test]
+fn failovers_to_roughly_and_back_lose_no_key() {
+    each(|pair| {
+        let (mut one, mut two) = (pair.peer().start(), pair.roughly().start());
+        let mut workload = pair.workload(103);
+        fill(pair, &mut one.resp2(), &mut workload);
+        two.replicate(&one);
+        for round in 0..4 {
+            let (from, to) = if round % 2 == 0 {
+                (&mut one, &mut two)
+            } else {
+                (&mut two, &mut one)
+            };
+            workload.run(&mut from.resp2(), 300);
+            from.fail_over(to);
+            workload.run(&mut to.resp2(), 300);
+            assert_replicated(to, from, &format!("failover {round}"));
+        }
+    });
+}

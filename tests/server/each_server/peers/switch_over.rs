@@ -1,0 +1,183 @@
+//! The migration by replication, with the commands of docs/migration.md, while clients write.
+
+use super::{Pair, assert_no_refused_command, each};
+use crate::each_server::documents::environment::Environment;
+use crate::each_server::documents::page::{Block, Page};
+use crate::families::{Family, NumberSet};
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::Server;
+use crate::support::set_on_drop::SetOnDrop;
+use crate::support::time;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Acknowledged writes before and after the migration.
+const WRITES: u64 = 2000;
+/// Clients per type.
+const CLIENTS: u64 = 2;
+/// Maximum time until these writes are acknowledged.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A client that writes numbers to a key of its own.
+struct Writer {
+    key: String,
+    numbers: NumberSet,
+    /// The items in the key before the first write.
+    initial: u64,
+    /// The acknowledged writes.
+    acknowledged: AtomicU64,
+}
+
+impl Writer {
+    fn new(family: &Family, client: u64, connection: &mut Connection) -> Option<Self> {
+        let (key, numbers) = (format!("{}:{client}", family.name), family.numbers?);
+        for command in numbers.creation(&key) {
+            let reply = connection.send(&command);
+            assert!(!matches!(reply, Reply::Error(_)), "{key}: {reply}");
+        }
+        let initial = numbers.counted(connection, &key);
+        Some(Self {
+            key,
+            numbers,
+            initial,
+            acknowledged: AtomicU64::new(0),
+        })
+    }
+
+    /// Writes to the first of the servers that accepts writes, until the flag is set.
+    fn run(&self, ports: [u16; 2], stop: &AtomicBool) {
+        let mut number = 1;
+        while !stop.load(Ordering::Relaxed) {
+            for port in ports {
+                let Ok(mut connection) = Connection::open(port, Protocol::Resp2) else {
+                    continue;
+                };
+                while !stop.load(Ordering::Relaxed) {
+                    let add = NumberSet::command(self.numbers.add, &self.key, number);
+                    match connection.try_send(&add) {
+                        Ok(Reply::Error(_)) | Err(_) => break,
+                        Ok(_) => {
+                            self.acknowledged.fetch_add(1, Ordering::Relaxed);
+                            number += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// The server has every acknowledged write. A write without a reply may be there, too: at most one per connection that
+    /// ended.
+    fn assert_complete(&self, server: &Server, when: &str) {
+        let counted = self.numbers.counted(&mut server.resp2(), &self.key) - self.initial;
+        let acknowledged = self.acknowledged();
+        assert!(acknowledged > 0, "{when}: no write to {}", self.key);
+        assert!(
+            (acknowledged..=acknowledged + 1).contains(&counted),
+            "{when}: {counted} of {acknowledged} acknowledged writes to {}",
+            self.key
+        );
+    }
+}
+
+/// The blocks of method 2 with the commands that run, up to those that go back, or those of the way without FAILOVER.
+fn steps(without_failover: bool) -> Vec<Block> {
+    let page = Page::read(Path::new("docs/migration.md"));
+    let part = |heading: &str| {
+        let section = page.section(heading).expect("a section");
+        Page::parse(page.path.clone(), section).blocks
+    };
+    let manual = part("### Without FAILOVER");
+    let mut steps: Vec<_> = part("## Method 2: replication")
+        .into_iter()
+        .filter(|block| block.language == "sh")
+        .collect();
+    assert_eq!((steps.len(), manual.len()), (3, 2));
+    let failover = steps[1].lines.join("\n");
+    assert!(
+        failover.contains("FAILOVER TO 127.0.0.1 6380"),
+        "{failover}"
+    );
+    if without_failover {
+        steps.truncate(1);
+        let manual = manual.into_iter().map(|block| Block {
+            language: "sh".to_owned(),
+            ..block
+        });
+        steps.extend(manual);
+    } else {
+        steps.truncate(2);
+    }
+    steps
+}
+
+/// Migrates while clients write, and counts the writes that are lost.
+fn migrate(pair: &Pair, without_failover: bool) {
+    let (old, new) = (pair.peer().start(), pair.roughly().start());
+    let ports = [old.port(), new.port()];
+    let mut connection = old.resp2();
+    let writers: Vec<_> = pair
+        .types()
+        .flat_map(|family| (0..CLIENTS).map(move |client| (family, client)))
+        .filter_map(|(family, client)| Writer::new(family, client, &mut connection))
+        .collect();
+    let acknowledged = || writers.iter().map(Writer::acknowledged).sum::<u64>();
+    let wait_for_writes = |wanted: u64| {
+        let start = Instant::now();
+        while acknowledged() < wanted {
+            assert!(start.elapsed() < time::limit(TIMEOUT), "too few writes");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let mut environment = Environment::of(old, new);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _end = SetOnDrop(&stop);
+        for writer in &writers {
+            scope.spawn(|| writer.run(ports, &stop));
+        }
+        wait_for_writes(WRITES);
+        for block in steps(without_failover) {
+            if let Err(difference) = environment.run(&block) {
+                panic!("docs/migration.md: {:?}: {difference}", block.lines);
+            }
+        }
+        wait_for_writes(acknowledged() + WRITES);
+    });
+    let (Some(mut old), Some(mut new)) = environment.into_servers() else {
+        panic!("no servers");
+    };
+    for writer in &writers {
+        writer.assert_complete(&new, "the new server");
+    }
+    if without_failover {
+        assert!(!old.is_running());
+        return;
+    }
+    // The old server replicates the new one.
+    old.wait_until("the old server to follow", |old| {
+        old.info("master_link_status").as_deref() == Some("up")
+    });
+    new.wait_for_replica(&old);
+    for writer in &writers {
+        writer.assert_complete(&old, "the old server");
+    }
+    assert_no_refused_command(&old);
+    assert_no_refused_command(&new);
+}
+
+#[test]
+fn a_failover_to_roughly_loses_no_acknowledged_write() {
+    each(|pair| migrate(pair, false));
+}
+
+#[test]
+fn a_pause_and_a_stop_of_the_old_server_lose_no_acknowledged_write() {
+    each(|pair| migrate(pair, true));
+}

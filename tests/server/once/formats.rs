@@ -1,0 +1,81 @@
+//! docs/formats.md: the commands of each section create a key whose DUMP payload has the annotated bytes.
+
+use crate::each_server::documents::page::Page;
+use crate::families::FAMILIES;
+use crate::support::resp::Reply;
+use crate::support::server::Server;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Bytes after the values of a payload: RDB version and CRC64, which depend on the server.
+const FOOTER_BYTES: usize = 10;
+/// Bytes of a payload up to the end of the type ID.
+const TYPE_ID_END: usize = 10;
+/// The types that the page does not describe.
+const WINDOW_TYPES: [&str; 5] = [
+    "bf-window",
+    "cf-window",
+    "cmswindow",
+    "tk-window",
+    "td-window",
+];
+
+/// The bytes at the start of an annotated line: hexadecimal numbers of two digits, separated by one space. Two spaces separate
+/// them from the annotation.
+fn bytes_of(line: &str) -> Vec<u8> {
+    let bytes = line.split("  ").next().unwrap_or_default();
+    let bytes = bytes.split(' ').map(|byte| {
+        assert_eq!(byte.len(), 2, "{line}");
+        u8::from_str_radix(byte, 16).unwrap_or_else(|_| panic!("{line}"))
+    });
+    bytes.collect()
+}
+
+/// The texts of the blocks in this language.
+fn blocks(section: &str, language: &str) -> Vec<String> {
+    let page = Page::parse("section".into(), section);
+    let blocks = page
+        .blocks
+        .iter()
+        .filter(|block| block.language == language);
+    blocks.map(|block| block.lines.join("\n")).collect()
+}
+
+#[test]
+fn annotated_dumps_are_those_of_the_server() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CONFIG SET rdbcompression no").is_ok());
+    let page = Page::read(Path::new("docs/formats.md"));
+    let mut described = BTreeSet::new();
+    for section in page.text.split("\n## ") {
+        let ([session], [dump]) = (&blocks(section, "redis")[..], &blocks(section, "text")[..])
+        else {
+            continue;
+        };
+        let commands: Vec<_> = session
+            .lines()
+            .filter_map(|line| line.strip_prefix("> "))
+            .collect();
+        let key = commands[0].split(' ').nth(1).expect("a key");
+        for command in &commands {
+            let reply = connection.call(command);
+            assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
+        }
+        let Reply::Bulk(payload) = connection.call(&format!("DUMP {key}")) else {
+            panic!("no payload of {key}");
+        };
+        let annotated: Vec<_> = dump.lines().flat_map(bytes_of).collect();
+        assert_eq!(annotated, payload[..payload.len() - FOOTER_BYTES], "{key}");
+        let name = connection.call(&format!("TYPE {key}")).to_string();
+        let name = name.trim_start_matches('+').to_owned();
+        // The annotation and the heading of the section name the type and its encoding version.
+        let version = payload[TYPE_ID_END - 1] & 63;
+        assert!(dump.contains(&format!("type ID: {name}, version {version}\n")));
+        assert!(section.contains(&format!("Type `{name}`, encoding version {version}")));
+        described.insert(name);
+    }
+    let types = FAMILIES.iter().map(|family| family.type_name);
+    let undescribed: Vec<_> = types.filter(|name| !described.contains(*name)).collect();
+    assert_eq!(undescribed, WINDOW_TYPES);
+}

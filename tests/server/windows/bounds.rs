@@ -1,0 +1,89 @@
+//! Parameters with too much work per command are refused, and the work does not depend on the number of panes.
+
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+
+/// A creation, and the error with a window of the next larger parameter; without a window it is accepted.
+const LIMITS: [(&str, &str, &str); 5] = [
+    (
+        "CMS.INITBYDIM KEY 10 32",
+        "CMS.INITBYDIM KEY 10 33",
+        "CMS: a sketch with a window can have at most 32 rows",
+    ),
+    (
+        "CMS.INITBYPROB KEY 0.1 0.0000000003",
+        "CMS.INITBYPROB KEY 0.1 0.0000000002",
+        "CMS: a sketch with a window can have at most 32 rows",
+    ),
+    (
+        "TOPK.RESERVE KEY 5 10 32 0.9",
+        "TOPK.RESERVE KEY 5 10 33 0.9",
+        "TopK: a sketch with a window can have at most 32 rows",
+    ),
+    (
+        "TOPK.RESERVE KEY 1131 100 7 0.9",
+        "TOPK.RESERVE KEY 1132 100 7 0.9",
+        "TopK: k is too large for a window with this many rows and panes",
+    ),
+    (
+        "TDIGEST.CREATE KEY COMPRESSION 400000",
+        "TDIGEST.CREATE KEY COMPRESSION 400001",
+        "ERR T-Digest: the compression of a digest with a window can be at most 400000",
+    ),
+];
+
+#[test]
+fn parameters_with_too_much_work_per_command_are_refused_with_a_window_only() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for (number, (accepted, refused, error)) in LIMITS.into_iter().enumerate() {
+        let of = |command: &str, key: &str| command.replace("KEY", &format!("{key}{number}"));
+        let with_window = |command: String| format!("{command} WINDOW 60000 PANES 100");
+        let reply = connection.call(&with_window(of(accepted, "w")));
+        assert!(reply.is_ok(), "{accepted}: {reply}");
+        let reply = connection.call(&with_window(of(refused, "r")));
+        assert_eq!(reply, Reply::Error(error.as_bytes().to_vec()), "{refused}");
+        assert_eq!(connection.call(&of("EXISTS KEY", "r")), Reply::Integer(0));
+        let reply = connection.call(&of(refused, "r"));
+        assert!(reply.is_ok(), "{refused}: {reply}");
+    }
+}
+
+/// The CPU time of the server's main thread so far, in seconds.
+fn cpu_seconds(server: &Server) -> f64 {
+    let fields = ["used_cpu_sys_main_thread", "used_cpu_user_main_thread"];
+    let seconds = fields.map(|field| server.info(field).expect("a field").parse::<f64>());
+    seconds
+        .into_iter()
+        .map(|part| part.expect("a number"))
+        .sum()
+}
+
+/// The least CPU time that a command takes in several attempts.
+fn least_seconds(server: &Server, connection: &mut Connection, command: &str) -> f64 {
+    let attempts = (0..7).map(|_| {
+        let before = cpu_seconds(server);
+        let reply = connection.call(command);
+        assert!(reply.is_ok(), "{command}: {reply}");
+        cpu_seconds(server) - before
+    });
+    attempts.fold(f64::INFINITY, f64::min)
+}
+
+/// Sketches of which one pane has counts. With 100 panes, blocks have half the size, which costs a little.
+#[test]
+fn a_merge_of_one_pane_takes_as_long_with_100_panes_as_with_1() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let mut merge = |panes: u32| {
+        for key in ["to", "one", "other"] {
+            connection.call(&format!("DEL {key}"));
+            let create = format!("CMS.INITBYDIM {key} 1000000 4 WINDOW 360000000 PANES {panes}");
+            assert!(connection.call(&create).is_ok());
+            connection.call(&format!("CMS.INCRBY {key} a 1"));
+        }
+        least_seconds(&server, &mut connection, "CMS.MERGE to 2 one other")
+    };
+    let (one, hundred) = (merge(1), merge(100));
+    assert!(one > 0.0 && hundred < 4.0 * one, "{one} s, {hundred} s");
+}

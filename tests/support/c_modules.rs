@@ -1,0 +1,54 @@
+//! Compiles the modules in tests/server/modules, which simulate the effects of other modules on the server.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The path of handler.c: runs commands from inside keyspace events.
+///
+/// # Panics
+/// As [`compile`].
+pub fn handler() -> &'static str {
+    static MODULE: OnceLock<String> = OnceLock::new();
+    MODULE.get_or_init(|| compile("handler"))
+}
+
+/// The path of names.c: registers the names of its arguments.
+///
+/// # Panics
+/// As [`compile`].
+pub fn names() -> &'static str {
+    static MODULE: OnceLock<String> = OnceLock::new();
+    MODULE.get_or_init(|| compile("names"))
+}
+
+/// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
+/// `scripts/install.sh build` installs). Returns its path.
+///
+/// # Panics
+/// If the compilation fails.
+fn compile(name: &str) -> String {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/modules");
+    let source = sources.join(format!("{name}.c"));
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // Test programs may run concurrently, so the file is renamed only when it is complete.
+    let partial = directory.join(format!("{name}-{}.so", std::process::id()));
+    let compiler = std::env::var_os("ROUGHLY_CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(&compiler)
+        .args([
+            "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o",
+        ])
+        .args([&partial, &source])
+        .arg("-ldl")
+        .status()
+        .unwrap_or_else(|error| panic!("cannot run {}: {error}", compiler.display()));
+    assert!(
+        status.success(),
+        "{} {}",
+        compiler.display(),
+        source.display()
+    );
+    let module = directory.join(format!("{name}.so"));
+    std::fs::rename(&partial, &module).expect("the compiled module");
+    module.to_str().expect("a UTF-8 path").to_owned()
+}
