@@ -240,7 +240,8 @@ fn load(sizes: &Sizes, several_seeds: bool) -> Command {
     bits[0] = 0xfe;
     let mut payload = vec![1];
     payload.extend(1u32.to_le_bytes());
-    payload.extend([0.01f64, 0.5].map(f64::to_le_bytes).concat());
+    // A later filter has the same rate: the memory limit of RESTORE depends on it.
+    payload.extend([0.9, 1.0 - 1e-9f64].map(f64::to_le_bytes).concat());
     payload.push(1);
     payload.extend(filters.to_le_bytes());
     for filter in 0..filters {
