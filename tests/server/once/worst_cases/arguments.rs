@@ -12,6 +12,9 @@ pub const SHORT_ITEMS: u64 = 100;
 /// Bytes of the long item.
 const LONG_BYTES: usize = 1 << 20;
 
+/// Last arguments that are read from the largest key.
+const FROM_KEY: [&str; 3] = ["HEADER", "PAYLOAD", "DUMP"];
+
 /// An item of 1 MiB.
 pub fn long_item() -> Vec<u8> {
     vec![b'x'; LONG_BYTES]
@@ -28,6 +31,8 @@ pub struct Call {
     pub items: u64,
     /// How many of its arguments are keys of this size.
     pub keys: u64,
+    /// Whether it creates a key, whatever the largest key is.
+    pub is_creation: bool,
 }
 
 impl Call {
@@ -62,11 +67,13 @@ pub fn calls(
             }
         })
         .collect();
+    let last_word = last;
     let call = |last: Vec<Vec<u8>>, text: &str, items: u64| Call {
         command: [head.clone(), last].concat(),
         text: text.to_owned(),
         items,
         keys: keys as u64,
+        is_creation: keys == 0 && !FROM_KEY.contains(&last_word),
     };
     let panes = sizes.get("panes").map_or(1, |panes| panes + 1);
     let many = |item: &dyn Fn(u64) -> Vec<Vec<u8>>| (0..SHORT_ITEMS).flat_map(item).collect();

@@ -34,7 +34,8 @@ pub const CLASSIC: Type = Type {
     name: "bf",
     calls: CALLS,
     not_applicable: &["bf.load"],
-    refusals: &[],
+    // The error rate of a further sub-filter would be 0.
+    refusals: &[("bf.", "ERR problem inserting into filter")],
     keeps_results: false,
     keys: &[
         Largest {
@@ -109,7 +110,10 @@ fn chain_header(filters: u64) -> Vec<u8> {
 
 pub const WINDOW: Type = Type {
     name: "bf-window",
-    refusals: &[("bf.merge", "ERR filters with a window cannot be merged")],
+    refusals: &[
+        ("bf.merge", "ERR filters with a window cannot be merged"),
+        ("bf.", "ERR problem inserting into filter"),
+    ],
     keys: &[
         Largest {
             filled: Filled::All,
@@ -168,7 +172,7 @@ pub const VALKEY: Type = Type {
     ],
     not_applicable: &["bf.reserve"],
     refusals: &[
-        ("bf.merge", "WRONGTYPE"),
+        ("bf.merge", "ERR filters of valkey-bloom cannot be merged"),
         (
             "bf.insert",
             "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
