@@ -223,8 +223,8 @@ pub const FAMILY: Family = Family {
             )),
             on_copy(row("TDIGEST.LOADCHUNK new chunk:copy", "the whole digest")),
             on_copy(row(
-                "TDIGEST.MERGE merged 383 copy*383",
-                "as source 383 times, the limit",
+                "TDIGEST.MERGE merged 383 copy*49",
+                "as source 49 times, the limit",
             )),
             row("TDIGEST.RESET td", ""),
         ],
