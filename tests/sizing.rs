@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use support::resp::{Connection, Reply};
-use support::server::Server;
+use support::server::{Options, Server};
 
 const UNLIMITED: Budget<'static> = Budget::UNLIMITED;
 
@@ -801,18 +801,26 @@ fn t_digests_use_at_most_the_memory_on_the_page() {
     }
 }
 
-/// Calls `write` in as many panes as a window has live ones. The last pane begins less than a minute ahead of the
-/// server's time, if the window has at most 30 seconds.
+/// Creates the key that the page shows on a server whose clock the test sets.
+fn create_with_clock(shown: &Shown) -> (Server, Connection) {
+    let server = Options::new().debug_module().start();
+    server.set_clock("1000000");
+    let mut connection = server.resp2();
+    let reply = connection.call(&shown.command);
+    assert!(reply.is_ok(), "{}: {reply}", shown.command);
+    (server, connection)
+}
+
+/// Calls `write` in as many panes as a window has live ones.
 fn write_in_every_pane(
+    server: &Server,
     connection: &mut Connection,
     window: Window,
     mut write: impl FnMut(&mut Connection),
 ) {
     let newest = field(connection, "SKETCH.WINDOW key", "newest pane") as u64 / window.pane_ms();
     for pane in newest..=newest + window.panes() {
-        // The server may have advanced the sketch in the meantime.
-        let reply = connection.call(&format!("SKETCH.ADVANCE key {pane}"));
-        assert!(reply.integer().is_some(), "{reply}");
+        server.set_clock(&window.start_of(pane).to_string());
         write(connection);
     }
 }
@@ -829,8 +837,8 @@ fn count_min_sketches_with_a_window_use_the_memory_on_the_page() {
         let shown = open_page(&format!(
             "family=cms&error={error}&probability={probability}&cell={cell}&total=1000&window=30000&panes={panes}"
         ));
-        let (_server, mut connection) = create(&shown);
-        write_in_every_pane(&mut connection, window, |connection| {
+        let (server, mut connection) = create_with_clock(&shown);
+        write_in_every_pane(&server, &mut connection, window, |connection| {
             let reply = connection.call("CMS.INCRBY key item 1");
             assert!(!matches!(reply, Reply::Error(_)), "{reply}");
         });
@@ -845,11 +853,11 @@ fn top_k_sketches_with_a_window_use_at_most_the_memory_on_the_page() {
         let shown = open_page(&format!(
             "family=topk&k={k}&item={length}&window=30000&panes={panes}"
         ));
-        let (_server, mut connection) = create(&shown);
+        let (server, mut connection) = create_with_clock(&shown);
         let empty = memory_usage(&mut connection);
         let mut first = 0;
         // Each pane has other frequent items.
-        write_in_every_pane(&mut connection, window, |connection| {
+        write_in_every_pane(&server, &mut connection, window, |connection| {
             fill(connection, &["TOPK.INCRBY", "key"], 2 * k, |item| {
                 vec![format!("{:0length$}", first + item), "1000".to_owned()]
             });
@@ -872,10 +880,10 @@ fn t_digests_with_a_window_use_at_most_the_memory_on_the_page() {
         let shown = open_page(&format!(
             "family=tdigest&compression={compression}&window=30000&panes={panes}"
         ));
-        let (_server, mut connection) = create(&shown);
+        let (server, mut connection) = create_with_clock(&shown);
         let empty = memory_usage(&mut connection);
         let (mut max_bytes, mut step) = (0f64, 0);
-        write_in_every_pane(&mut connection, window, |connection| {
+        write_in_every_pane(&server, &mut connection, window, |connection| {
             for _ in 0..10 {
                 let first = step * compression;
                 fill(connection, &["TDIGEST.ADD", "key"], compression, |number| {

@@ -37,6 +37,7 @@ pub fn exercise<T: WindowedSubject>(mut value: T) {
         for value in [&mut value, &mut copy] {
             value.write();
             advance(value, pane);
+            value.expire();
         }
         assert!(
             stored::digest(&copy) == stored::digest(&value),

@@ -20,6 +20,9 @@ pub trait Chunked: DataType {
     const NO_MEMORY: &'static CStr;
     /// The keyspace event of LOADCHUNK.
     const LOADCHUNK_EVENT: &'static CStr;
+    /// Whether the header replaces the value of a key, which keeps its time to live, if the command must be obeyed. Only
+    /// for a type whose header is its only chunk.
+    const HEADER_REPLACES: bool = false;
 
     /// Checks a new value against a limit of the type.
     ///
@@ -132,8 +135,13 @@ pub fn load_chunk<T: Chunked>(
             Some(key.create(value)?)
         }
         Slot::Missing => return Err(T::NOT_FOUND.into()),
-        Slot::Found(value) => {
-            value.load_chunk(iterator, chunk).map_err(T::chunk_error)?;
+        Slot::Found(_) if T::HEADER_REPLACES && iterator == 1 && call.must_obey() => {
+            let value = T::from_header(chunk, Budget::UNLIMITED).map_err(|_| BAD_DATA)?;
+            Some(key.replace(value)?)
+        }
+        Slot::Found(_) => {
+            let loaded = key.change(|value| value.load_chunk(iterator, chunk));
+            loaded.found().unwrap_or(Ok(())).map_err(T::chunk_error)?;
             drop(key);
             None
         }

@@ -5,11 +5,16 @@ use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::Entry;
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::window::{Window, WindowError};
-use std::ffi::CStr;
+use roughly_sketch::window::{Window, WindowError, Windowed};
+use std::ffi::{CStr, CString};
 
 const BAD_LENGTH: &CStr = c"ERR WINDOW must be between 1 and 315360000000 milliseconds";
-const BAD_PANES: &CStr = c"ERR PANES must be between 1 and 1000, and at most WINDOW";
+
+/// The error for a number of panes of a sketch with at most so many.
+fn bad_panes(max: u64) -> Error {
+    let text = format!("ERR PANES must be between 1 and {max}, and at most WINDOW");
+    Error::Formatted(CString::new(text).unwrap_or_default())
+}
 
 /// The numbers of an option `WINDOW ms [PANES n]`.
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +84,11 @@ impl<'a> WindowOption<'a> {
         }
     }
 
-    /// The window. Must be called when the arguments before the option were checked.
+    /// The window of a key of type `T`. Must be called when the arguments before the option were checked.
     ///
     /// # Errors
     /// If a number is out of range.
-    pub fn window(self) -> Result<Window, Error> {
+    pub fn window<T: Windowed>(self) -> Result<Window, Error> {
         // An invalid number becomes 0, which is out of range.
         let number = |argument: Argument<'_>| {
             let number = argument.integer();
@@ -91,21 +96,48 @@ impl<'a> WindowOption<'a> {
         };
         let ms = number(self.ms);
         let panes = self.panes.map_or(Window::DEFAULT_PANES.min(ms), number);
-        Window::new(ms, panes).map_err(|error| match error {
+        Window::of::<T>(ms, panes).map_err(|error| match error {
             WindowError::InvalidLength => BAD_LENGTH.into(),
-            WindowError::InvalidPanes => BAD_PANES.into(),
+            WindowError::InvalidPanes => bad_panes(T::MAX_PANES),
         })
     }
 
-    /// The window of a new key. Must be called when all other arguments were checked.
+    /// The window of a new key of type `T`. Must be called when all other arguments were checked.
     ///
     /// # Errors
     /// Those of [`WindowOption::window`] and [`check_allowed`].
-    pub fn window_of_new(self, call: &Call<'_>) -> Result<Window, Error> {
-        let window = self.window()?;
+    pub fn window_of_new<T: Windowed>(self, call: &Call<'_>) -> Result<Window, Error> {
+        let window = self.window::<T>()?;
         check_allowed(call)?;
         Ok(window)
     }
+}
+
+/// The arguments of the option for a window, for the replicated form of a creation.
+#[derive(Debug)]
+pub struct WindowArguments([String; 2]);
+
+impl WindowArguments {
+    /// The arguments for this window.
+    #[must_use]
+    pub fn of(window: Window) -> Self {
+        Self([window.ms(), window.panes()].map(|number| number.to_string()))
+    }
+
+    /// The arguments in order.
+    #[must_use]
+    pub fn as_bytes(&self) -> [&[u8]; 4] {
+        let [ms, panes] = self.0.each_ref().map(String::as_bytes);
+        [b"WINDOW", ms, b"PANES", panes]
+    }
+}
+
+/// Replicates a creation whose arguments before the option, which is at argument `option`, are replicated as they are.
+pub fn replicate_creation(call: &mut Call<'_>, name: &CStr, option: usize, window: Window) {
+    let window = WindowArguments::of(window);
+    let before = call.args_from(1).take(option - 1).map(Argument::bytes);
+    let arguments: Vec<_> = before.chain(window.as_bytes()).collect();
+    call.replicate(name, &arguments);
 }
 
 /// Handles arguments that are no options. RedisBloom accepts them, and it has no windows, so they are refused only if there

@@ -64,6 +64,12 @@ impl<T: DataType> Counted<T> {
         self.bytes.get()
     }
 
+    /// The counted memory usage without what is freed step by step.
+    pub(super) fn live_bytes(&self) -> u64 {
+        let retired = T::PANES.map_or(0, |panes| panes.retired_bytes(&self.value));
+        (self.bytes() as u64).saturating_sub(retired)
+    }
+
     /// Measures its blocks again. Cost: one call into the server per block.
     pub(super) fn recount(&self) {
         let MemoryUsage { bytes, blocks } = self.memory_usage();

@@ -97,9 +97,19 @@ pub(super) fn warning_of_refusal(text: impl FnOnce() -> String) {
     }
 }
 
-/// Limits lines to one per second.
+/// As [`warning_of_input`], at most one line per minute, for keys whose newest pane is ahead of the clock.
+pub(super) fn warning_of_key_ahead(text: impl FnOnce() -> String) {
+    static LIMIT: RateLimit = RateLimit::per(60);
+    if let Some(text) = LIMIT.line(text) {
+        warning(&text);
+    }
+}
+
+/// Limits lines to one per interval.
 #[derive(Debug)]
 struct RateLimit {
+    /// Seconds between two lines.
+    interval: u64,
     /// The first second in which another line passes; 0 before the first line.
     next: AtomicU64,
     /// Lines suppressed since the last line.
@@ -107,8 +117,15 @@ struct RateLimit {
 }
 
 impl RateLimit {
+    /// One line per second.
     const fn new() -> Self {
+        Self::per(1)
+    }
+
+    /// One line per so many seconds.
+    const fn per(interval: u64) -> Self {
         Self {
+            interval,
             next: AtomicU64::new(0),
             suppressed: AtomicU64::new(0),
         }
@@ -129,7 +146,12 @@ impl RateLimit {
         let next = self.next.load(Ordering::Relaxed);
         let is_first = second >= next
             && (self.next)
-                .compare_exchange(next, second + 1, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(
+                    next,
+                    second + self.interval,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                )
                 .is_ok();
         if is_first {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));
@@ -161,5 +183,8 @@ mod tests {
         assert_eq!(limit.passes(1), None);
         assert_eq!(limit.passes(7), Some(1));
         assert_eq!(limit.passes(8), Some(0));
+        let limit = RateLimit::per(60);
+        assert_eq!((limit.passes(0), limit.passes(59)), (Some(0), None));
+        assert_eq!(limit.passes(60), Some(1));
     }
 }

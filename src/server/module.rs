@@ -31,6 +31,12 @@ pub struct TypeRegistrar {
 }
 
 impl TypeRegistrar {
+    /// The name of the type.
+    #[must_use]
+    pub fn name(&self) -> &'static CStr {
+        self.name
+    }
+
     /// The registration of the type.
     #[must_use]
     pub fn registration(&self) -> &'static Registration {

@@ -168,12 +168,20 @@ pub enum MemoryRefusal {
 /// Commands to which memory was refused, by what refused it.
 static MEMORY_REFUSALS: [AtomicI64; 6] = [const { AtomicI64::new(0) }; 6];
 
+/// Writes to keys whose newest pane was ahead of the clock.
+static WINDOW_KEYS_AHEAD: AtomicI64 = AtomicI64::new(0);
+
 /// Panics that were caught.
 static INTERNAL_ERRORS: AtomicI64 = AtomicI64::new(0);
 
 /// Counts a command to which memory was refused.
 pub(super) fn count_memory_refusal(refusal: MemoryRefusal) {
     add(&MEMORY_REFUSALS[refusal as usize], 1);
+}
+
+/// Counts a write to a key whose newest pane is ahead of the clock.
+pub(super) fn count_key_ahead() {
+    add(&WINDOW_KEYS_AHEAD, 1);
 }
 
 /// Counts a panic that was caught.
@@ -192,6 +200,7 @@ pub(super) fn module_fields() -> impl Iterator<Item = (&'static str, i64)> {
         refusal("memory_refusals_key_limit", MemoryRefusal::KeyLimit),
         refusal("memory_refusals_sub_filters", MemoryRefusal::SubFilters),
         refusal("memory_refusals_allocator", MemoryRefusal::Allocator),
+        ("window_keys_ahead", &WINDOW_KEYS_AHEAD),
         ("internal_errors", &INTERNAL_ERRORS),
     ];
     counters

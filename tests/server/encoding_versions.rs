@@ -1,7 +1,7 @@
 //! Every encoding version loads: older releases of RedisBloom stored fewer fields. The tests create old payloads from
 //! current ones by removing these fields.
 
-use crate::families::{FAMILIES, dump};
+use crate::families::{FAMILIES, dump, run_on};
 use crate::golden_dumps::{Golden, recorded_families};
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
@@ -187,6 +187,46 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
         }
         assert!(connection.call("FLUSHALL SYNC").is_ok());
     }
+}
+
+/// A window has as many panes as fill it, and at most those of its type: others were never stored. They are the first two values
+/// of a key.
+#[test]
+fn windows_that_are_not_those_of_a_creation_are_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let types = roughly::MODULE.families.iter();
+    let types = types.flat_map(|family| family.data_types);
+    let windowed = types.filter_map(|each| Some((each.name(), each.window?.max_panes)));
+    let mut checked = 0;
+    for (name, max_panes) in windowed {
+        let family = FAMILIES
+            .iter()
+            .find(|family| name.to_str() == Ok(family.type_name));
+        let family = family.expect("a family");
+        run_on(&mut connection, "built", family.build);
+        let (id, values) = values(&mut connection, "built");
+        let mut load = |ms: u64, panes: u64| {
+            let mut values = values.clone();
+            (values[0], values[1]) = (Value::Integer(ms), Value::Integer(panes));
+            connection.call("DEL loaded");
+            restore(&mut connection, "loaded", id, values)
+        };
+        assert!(load(315_360_000_000, 4).is_ok(), "{name:?}");
+        // 3 panes of 2 ms fill 5 ms.
+        for (ms, panes) in [(5, 4), (3_600_000, max_panes + 1), (0, 4), (5, 6)] {
+            let reply = load(ms, panes);
+            assert!(matches!(reply, Reply::Error(_)), "{name:?} {ms} {panes}");
+        }
+        connection.call("FLUSHALL SYNC");
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+    let log = server.log();
+    assert!(
+        log.contains("value refused: the window has more panes than fill it"),
+        "{log}"
+    );
 }
 
 /// The recorded encoding versions are those that Roughly writes; newer ones are refused.

@@ -5,6 +5,7 @@ use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::time;
+use crate::workload::{Random, words};
 use roughly_dump::Values;
 use std::time::{Duration, Instant};
 
@@ -419,4 +420,106 @@ fn info_has_the_memory_limit_of_the_process() {
     let limit = server.info_number("bf_memory_limit_bytes");
     let machine = server.info_number("total_system_memory");
     assert!((1 << 20..=machine).contains(&limit), "{limit} of {machine}");
+}
+
+/// The server's part of MEMORY USAGE of a key with a name of one character.
+fn overhead(server: &Server, family: &Family) -> i64 {
+    let mut connection = server.resp2();
+    connection.call("FLUSHALL SYNC");
+    family.build(&mut connection, "k");
+    usage_of_all(server, family) - family.info(server, "bytes")
+}
+
+/// INFO counts the bytes exactly, whatever a command replaces or changes: after random commands in random order, reads in a
+/// later pane, chunks, payloads, copies and deletions, the bytes are those of MEMORY USAGE.
+#[test]
+fn info_counts_bytes_exactly_after_random_commands() {
+    const KEYS: [&str; 3] = ["a", "b", "c"];
+    let server = Options::new().debug_module().start();
+    let mut connection = server.resp2();
+    for (seed, family) in (0..).zip(FAMILIES) {
+        let overhead = overhead(&server, family);
+        let mut random = Random::new(seed);
+        let mut now = 1_700_000_000_000;
+        connection.call("FLUSHALL SYNC");
+        for step in 0..300 {
+            server.set_clock(&now.to_string());
+            let (key, other) = (random.pick(&KEYS), random.pick(&KEYS));
+            let operation = random.below(12);
+            match operation {
+                0 => now += random.below(10_000),
+                1 => now += random.below(600),
+                2 => drop(connection.send(&["DEL", key])),
+                3 => drop(connection.send(&["COPY", key, other, "REPLACE"])),
+                4 => {
+                    if let Reply::Bulk(payload) = connection.send(&["DUMP", key]) {
+                        let restore = [
+                            &b"RESTORE"[..],
+                            other.as_bytes(),
+                            b"0",
+                            &payload,
+                            b"REPLACE",
+                        ];
+                        connection.send(&restore);
+                    }
+                }
+                5 | 6 => {
+                    // The chunks of a key are also loaded into the key itself.
+                    for (iterator, chunk) in chunks(&mut connection, key, family) {
+                        run_reads(&mut connection, key, family);
+                        for target in [key, other] {
+                            family.load(&mut connection, target, iterator, &chunk);
+                        }
+                    }
+                }
+                7 => {
+                    run_reads(&mut connection, key, family);
+                }
+                8 => {
+                    // A read in a later pane may cache what the next write replaces.
+                    now += 1500;
+                    server.set_clock(&now.to_string());
+                    run_reads(&mut connection, key, family);
+                }
+                _ => {
+                    let create = match family.has_window {
+                        true => Family::of(family.prefix).random.create,
+                        false => family.random.create,
+                    };
+                    let mut create = create(&mut random, key);
+                    if family.has_window {
+                        create.extend(words("WINDOW 3000 PANES 3"));
+                    }
+                    connection.send(&create);
+                    for _ in 0..3 {
+                        connection.send(&(family.random.write)(&mut random, key, other));
+                    }
+                }
+            }
+            let (keys, bytes) = figures(&server, family);
+            let usage = usage_of_all(&server, family) - overhead * keys;
+            assert_eq!(
+                bytes, usage,
+                "{}, step {step}, operation {operation}: INFO, MEMORY USAGE",
+                family.type_name
+            );
+        }
+        connection.call("FLUSHALL SYNC");
+        assert_eq!(figures(&server, family), (0, 0), "{}", family.type_name);
+    }
+}
+
+/// The chunks of a key; none if the key is missing.
+fn chunks(connection: &mut Connection, key: &str, family: &Family) -> Vec<(i64, Vec<u8>)> {
+    match connection.send(&["EXISTS", key]) {
+        Reply::Integer(1) => family.chunks(connection, key),
+        _ => Vec::new(),
+    }
+}
+
+/// Runs the reads of a family, which reply with errors for a missing key.
+fn run_reads(connection: &mut Connection, key: &str, family: &Family) {
+    for read in family.reads {
+        connection.call(&on_key(read, key));
+    }
 }

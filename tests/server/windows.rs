@@ -2,12 +2,14 @@
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
+mod ahead;
 mod bloom;
 mod bounds;
 mod creation;
 mod cuckoo;
 mod expiry;
 mod filter;
+mod freed;
 mod limits;
 mod merges;
 mod replicas;
@@ -84,6 +86,15 @@ const SKETCHES: [Sketch; 5] = [
 ];
 
 impl Sketch {
+    /// The largest number of panes, as the module has it.
+    fn max_panes(&self) -> u64 {
+        let families = roughly::MODULE.families.iter();
+        let mut types = families.flat_map(|family| family.data_types);
+        let found = types.find(|each| each.name().to_str() == Ok(self.type_name));
+        let window = found.and_then(|each| each.window);
+        window.expect("a type with windows").max_panes
+    }
+
     fn create(&self, connection: &mut Connection, key: &str, window: &str) {
         let command = format!("{} {window}", self.create.replace("KEY", key));
         let reply = connection.call(&command);

@@ -49,6 +49,7 @@ pub mod merge;
 pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
+mod retired;
 pub mod rows;
 pub mod stored;
 pub mod t_digest;

@@ -26,7 +26,8 @@ pub enum WindowError {
     /// The length is not in [1, [`Window::MAX_MS`]].
     #[error("the length of the window is out of range")]
     InvalidLength,
-    /// The number of panes is not in [1, [`Window::MAX_PANES`]] or exceeds the milliseconds of the window.
+    /// The number of panes is not in [1, [`Window::MAX_PANES`]], exceeds the milliseconds of the window, or exceeds
+    /// [`Windowed::MAX_PANES`] of the sketch.
     #[error("the number of panes is out of range")]
     InvalidPanes,
 }
@@ -34,13 +35,14 @@ pub enum WindowError {
 impl Window {
     /// The longest window in milliseconds: ten years.
     pub const MAX_MS: u64 = 315_360_000_000;
-    /// The largest number of panes.
+    /// The largest number of panes of any sketch; see [`Windowed::MAX_PANES`].
     pub const MAX_PANES: u64 = 1000;
     /// The default number of panes.
     pub const DEFAULT_PANES: u64 = 12;
 
     /// A window of `ms` milliseconds, 1 to [`Window::MAX_MS`], with 1 to [`Window::MAX_PANES`] panes, at most one per
-    /// millisecond.
+    /// millisecond. It has fewer panes if panes of the same length, in whole milliseconds, fill the window: 1,001 ms in 1,000
+    /// panes are 501 panes of 2 ms.
     ///
     /// # Errors
     /// [`WindowError`]; its variants are checked in order.
@@ -51,7 +53,23 @@ impl Window {
         if !(1..=Self::MAX_PANES.min(ms)).contains(&panes) {
             return Err(WindowError::InvalidPanes);
         }
-        Ok(Self { ms, panes })
+        let pane_ms = ms.div_ceil(panes);
+        Ok(Self {
+            ms,
+            panes: ms.div_ceil(pane_ms),
+        })
+    }
+
+    /// As [`Window::new`], for a sketch of type `T`.
+    ///
+    /// # Errors
+    /// As [`Window::new`], and [`WindowError::InvalidPanes`] above [`Windowed::MAX_PANES`].
+    pub fn of<T: Windowed>(ms: u64, panes: u64) -> Result<Self, WindowError> {
+        let window = Self::new(ms, panes)?;
+        match panes <= T::MAX_PANES {
+            true => Ok(window),
+            false => Err(WindowError::InvalidPanes),
+        }
     }
 
     /// The length of the window in milliseconds.
@@ -114,10 +132,13 @@ impl Timeline {
     /// The bytes of [`Timeline::to_bytes`].
     pub const BYTES: usize = 24;
 
-    /// A timeline that begins with pane 0.
-    #[must_use]
-    pub fn new(window: Window) -> Self {
-        Self { window, newest: 0 }
+    /// The timeline of a sketch of type `T`, which begins with pane 0.
+    ///
+    /// # Errors
+    /// [`WindowError::InvalidPanes`] above [`Windowed::MAX_PANES`].
+    pub fn new<T: Windowed>(window: Window) -> Result<Self, WindowError> {
+        let window = Window::of::<T>(window.ms, window.panes)?;
+        Ok(Self { window, newest: 0 })
     }
 
     /// The window.
@@ -180,17 +201,17 @@ impl Timeline {
         sink.write_unsigned(self.newest);
     }
 
-    /// Reads what [`Timeline::save`] writes.
+    /// Reads what [`Timeline::save`] writes, for a sketch of type `T`.
     ///
     /// # Errors
     /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
-    pub fn load(source: &mut dyn Source) -> Result<Self, FormatError> {
+    pub fn load<T: Windowed>(source: &mut dyn Source) -> Result<Self, FormatError> {
         let [ms, panes, newest] = [
             source.read_unsigned()?,
             source.read_unsigned()?,
             source.read_unsigned()?,
         ];
-        Self::checked(ms, panes, newest)
+        Self::checked::<T>(ms, panes, newest)
     }
 
     /// The three numbers of [`Timeline::save`], little-endian, as headers and digests contain them.
@@ -204,18 +225,23 @@ impl Timeline {
         bytes
     }
 
-    /// Reads what [`Timeline::to_bytes`] returns.
+    /// Reads what [`Timeline::to_bytes`] returns, for a sketch of type `T`.
     ///
     /// # Errors
     /// [`FormatError`] if a number is out of range or missing.
-    pub fn from_fields(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
+    pub fn from_fields<T: Windowed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
         let [ms, panes, newest] = [fields.u64()?, fields.u64()?, fields.u64()?];
-        Self::checked(ms, panes, newest)
+        Self::checked::<T>(ms, panes, newest)
     }
 
-    fn checked(ms: u64, panes: u64, newest: u64) -> Result<Self, FormatError> {
-        let window = Window::new(ms, panes)
+    fn checked<T: Windowed>(ms: u64, panes: u64, newest: u64) -> Result<Self, FormatError> {
+        let window = Window::of::<T>(ms, panes)
             .map_err(|_| FormatError::Invalid("the window is out of range"))?;
+        if window.panes != panes {
+            return Err(FormatError::Invalid(
+                "the window has more panes than fill it",
+            ));
+        }
         if newest > window.max_pane() {
             return Err(FormatError::Invalid("the newest pane is out of range"));
         }
@@ -223,8 +249,17 @@ impl Timeline {
     }
 }
 
+/// Bytes of cells that a call of [`Windowed::expire`] processes.
+pub const EXPIRED_BYTES: usize = 4 << 20;
+
+/// Bytes that a call of [`Windowed::release_recorded`] frees: 32 pages. To free many megabytes at once takes milliseconds.
+pub const RELEASED_BYTES: usize = 1 << 17;
+
 /// A sketch with a window.
 pub trait Windowed: Stored {
+    /// The largest number of panes. By default, each pane is a sketch of its own, so the time of reads and of expiry depends
+    /// on the number of panes.
+    const MAX_PANES: u64 = 100;
     /// The first bytes of a header. No header of the sketch without a window begins with them.
     const HEADER_MARK: [u8; 8];
 
@@ -251,10 +286,23 @@ pub trait Windowed: Stored {
         advanced
     }
 
-    /// Frees a part of the memory that is no longer used, if [`Windowed::advance`] leaves that to later calls. `changes`
-    /// records the blocks that change. Returns false if there is nothing to free. Cost: constant.
+    /// Removes what expired panes have left, if [`Windowed::advance`] leaves that to later writes: processes at least
+    /// [`EXPIRED_BYTES`] of cells, or all. Returns whether the state changed. Copies of the sketch stay equal if they do the
+    /// same. If no live pane has an increment, the sketch is then empty, and [`Windowed::release_recorded`] can free all
+    /// that a new sketch does not have.
+    fn expire(&mut self) -> bool {
+        false
+    }
+
+    /// Frees a part, about [`RELEASED_BYTES`], of the memory that is no longer used. It is not part of the state.
+    /// `changes` records the blocks that change. Returns false if there is nothing to free. Cost: constant.
     fn release_recorded(&mut self, _changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
         false
+    }
+
+    /// Bytes of memory that [`Windowed::release_recorded`] will free.
+    fn retired_bytes(&self) -> u64 {
+        0
     }
 
     /// The sum of all increments in a pane, for sketches that count; the number of samples or items for others. 0 for
@@ -265,6 +313,10 @@ pub trait Windowed: Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::count_min::CountMinWindow;
+    use crate::t_digest::TDigestWindow;
+    use crate::top_k::TopKWindow;
+    use crate::window_filter::{WindowMultiset, WindowSet};
     use proptest::prelude::*;
 
     #[test]
@@ -282,8 +334,57 @@ mod tests {
     }
 
     #[test]
+    fn a_window_has_as_many_panes_as_fill_it() {
+        for (ms, specified, panes, pane_ms) in [
+            (1001, 1000, 501, 2),
+            (1000, 1000, 1000, 1),
+            (5, 4, 3, 2),
+            (13, 12, 7, 2),
+            (3_600_000, 7, 7, 514_286),
+        ] {
+            let window = Window::new(ms, specified).unwrap();
+            assert_eq!((window.panes(), window.pane_ms()), (panes, pane_ms));
+        }
+    }
+
+    /// Stored windows have the numbers that [`Window::new`] makes, and not more panes than the sketch allows.
+    #[test]
+    fn other_stored_windows_are_refused() {
+        fn is_loaded<T: Windowed>(ms: u64, panes: u64) -> bool {
+            let numbers = [ms, panes, 0];
+            let mut bytes = Vec::new();
+            let mut values = roughly_dump::Values::default();
+            for number in numbers {
+                bytes.extend(number.to_le_bytes());
+                values.write_unsigned(number);
+            }
+            let loaded = Timeline::from_fields::<T>(&mut Fields::new(&bytes));
+            assert_eq!(Timeline::load::<T>(&mut values), loaded);
+            loaded.is_ok()
+        }
+        fn check<T: Windowed>(max_panes: u64) {
+            assert_eq!(T::MAX_PANES, max_panes);
+            assert!(is_loaded::<T>(max_panes, max_panes));
+            assert!(!is_loaded::<T>(max_panes + 1, max_panes + 1));
+            assert!(is_loaded::<T>(13, 7));
+            assert!(!is_loaded::<T>(13, 8) && !is_loaded::<T>(13, 12));
+            let more = Window::new(max_panes + 1, max_panes + 1);
+            let timeline = more.map(Timeline::new::<T>);
+            assert!(matches!(
+                timeline,
+                Err(_) | Ok(Err(WindowError::InvalidPanes))
+            ));
+        }
+        check::<WindowSet>(1000);
+        check::<WindowMultiset>(1000);
+        check::<CountMinWindow>(100);
+        check::<TopKWindow>(100);
+        check::<TDigestWindow>(100);
+    }
+
+    #[test]
     fn early_panes_have_no_negative_numbers() {
-        let mut timeline = Timeline::new(Window::new(10, 5).unwrap());
+        let mut timeline = Timeline::new::<WindowSet>(Window::new(10, 5).unwrap()).unwrap();
         assert_eq!(timeline.live(), 0..=0);
         assert!(timeline.advance(3).unwrap().is_empty());
         assert_eq!(timeline.live(), 0..=3);
@@ -305,10 +406,12 @@ mod tests {
         /// not.
         #[test]
         fn nothing_is_forgotten_early_or_kept_long(
-            ms in 1u64..100_000, panes in 1u64..1000, added in 0u64..1 << 45, age in 0u64..300_000,
+            ms in 1u64..100_000, panes in 1u64..=1000, added in 0u64..1 << 45, age in 0u64..300_000,
         ) {
             let window = Window::new(ms, panes.min(ms)).unwrap();
-            let mut timeline = Timeline::new(window);
+            prop_assert_eq!(Window::new(ms, window.panes()), Ok(window));
+            prop_assert!(window.panes() * window.pane_ms() < ms + window.pane_ms());
+            let mut timeline = Timeline::new::<WindowSet>(window).unwrap();
             timeline.advance(window.pane_at(added));
             let pane = timeline.newest();
             let is_live = timeline.live_at(window.pane_at(added + age)).contains(&pane);
@@ -327,7 +430,7 @@ mod tests {
 
         #[test]
         fn live_panes_have_different_slots(panes in 1u64..50, newest in 0u64..1000) {
-            let mut timeline = Timeline::new(Window::new(1000, panes).unwrap());
+            let mut timeline = Timeline::new::<WindowSet>(Window::new(1000, panes).unwrap()).unwrap();
             timeline.advance(newest);
             let mut slots: Vec<_> = timeline.live().map(|pane| timeline.slot(pane)).collect();
             slots.sort_unstable();
@@ -338,13 +441,13 @@ mod tests {
 
         #[test]
         fn a_timeline_is_stored_exactly(ms in 1u64..=Window::MAX_MS, panes in 1u64..=1000, newest: u64) {
-            let mut timeline = Timeline::new(Window::new(ms, panes.min(ms)).unwrap());
+            let mut timeline = Timeline::new::<WindowSet>(Window::new(ms, panes.min(ms)).unwrap()).unwrap();
             timeline.advance(newest);
             let bytes = timeline.to_bytes();
-            prop_assert_eq!(Timeline::from_fields(&mut Fields::new(&bytes)), Ok(timeline));
+            prop_assert_eq!(Timeline::from_fields::<WindowSet>(&mut Fields::new(&bytes)), Ok(timeline));
             let mut values = roughly_dump::Values::default();
             timeline.save(&mut values);
-            prop_assert_eq!(Timeline::load(&mut values), Ok(timeline));
+            prop_assert_eq!(Timeline::load::<WindowSet>(&mut values), Ok(timeline));
         }
     }
 

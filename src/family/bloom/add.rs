@@ -104,8 +104,7 @@ fn growths<T: Sketch>(call: &Call<'_>, filter: &T, before: usize) -> usize {
 fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
     let key = quoted(call.arg(1).bytes());
     log::warning_of_input(&format!(
-        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed \
-         the specified one. Create a key with a larger capacity, or with a growth factor of at least 2"
+        "key {key} has grown to {sub_filters} sub-filters: each command tests all of them, and its error rate can exceed the specified one. Create a key with a larger capacity, or with a growth factor of at least 2"
     ));
 }
 

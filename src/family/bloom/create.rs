@@ -7,7 +7,7 @@ use super::key::{self, FilterWriteKey, OneOf, for_each_type};
 use super::options;
 use super::sketch::Sketch;
 use super::valkey;
-use crate::family::window::check_allowed;
+use crate::family::window::{WindowArguments, check_allowed};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, Slot, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
@@ -251,7 +251,7 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Optio
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
     let expansion = parameters.expansion.to_string();
-    let numbers = window.map(|window| [window.ms(), window.panes()].map(|n| n.to_string()));
+    let window = window.map(WindowArguments::of);
     let key = call.arg(1).bytes();
     let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
     if parameters.scaling {
@@ -259,8 +259,8 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Optio
     } else {
         arguments.push(b"NONSCALING");
     }
-    if let Some([ms, panes]) = &numbers {
-        arguments.extend([&b"WINDOW"[..], ms.as_bytes(), b"PANES", panes.as_bytes()]);
+    if let Some(window) = &window {
+        arguments.extend(window.as_bytes());
     }
     call.replicate(c"BF.RESERVE", &arguments);
 }

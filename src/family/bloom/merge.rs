@@ -30,7 +30,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let exists = match key::write(call) {
-        OneOf::Classic(mut key) => key.get().optional()?.is_some(),
+        OneOf::Classic(key) => key.get().optional()?.is_some(),
         OneOf::Windowed(_) => return Err(HAS_WINDOW.into()),
         OneOf::Valkey(_) => return Err(IS_VALKEY.into()),
     };

@@ -9,6 +9,7 @@ use crate::family::window::{WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
+use roughly_sketch::window_filter::WindowSet;
 use std::ops::RangeInclusive;
 
 /// The number of arguments without a window.
@@ -45,7 +46,7 @@ pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
     }
     let request = reserve_parameters(call, &mut options)?;
     check_others(&options, window)?;
-    let window = window.map(WindowOption::window).transpose()?;
+    let window = window.map(WindowOption::window::<WindowSet>).transpose()?;
     Ok(Request { window, ..request })
 }
 
@@ -161,7 +162,7 @@ fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
             _ => {
                 let option = WindowOption::at(call, index - 1)?;
                 let option = option.ok_or(c"Unknown argument received")?;
-                request.window = Some(option.window()?);
+                request.window = Some(option.window::<WindowSet>()?);
                 index += option.num_arguments() - 1;
             }
         }

@@ -1,6 +1,6 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::window::{WindowOption, store_new};
+use crate::family::window::{WindowArguments, WindowOption, store_new};
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
@@ -68,7 +68,7 @@ fn create(
     let cell_size = cell_size(call, len)?;
     let (width, depth) = dimensions.map_err(error_text)?;
     let window = option
-        .map(|option| option.window_of_new(call))
+        .map(|option| option.window_of_new::<CountMinWindow>(call))
         .transpose()?;
     let allows = |bytes| call.allows_bytes(bytes);
     let budget = Budget::new(&allows);
@@ -133,9 +133,9 @@ fn replicate(
     if cell_size != CellSize::default() {
         arguments.extend([&b"CELL_SIZE"[..], bytes.as_bytes()]);
     }
-    let numbers = window.map(|window| [window.ms(), window.panes()].map(|n| n.to_string()));
-    if let Some([ms, panes]) = &numbers {
-        arguments.extend([&b"WINDOW"[..], ms.as_bytes(), b"PANES", panes.as_bytes()]);
+    let window = window.map(WindowArguments::of);
+    if let Some(window) = &window {
+        arguments.extend(window.as_bytes());
     }
     call.replicate(c"CMS.INITBYDIM", &arguments);
 }

@@ -28,7 +28,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 /// Merges into a sketch of type `T`. Sources of type `O` have another window.
 fn merge_into<T: Sketch + DataType, O: DataType>(
     call: &mut Call<'_>,
-    mut key: WriteKey<T>,
+    key: WriteKey<T>,
 ) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     key.get().or_missing(NOT_FOUND)?;
@@ -73,7 +73,7 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
 
 /// The sources with their weights, which begin after argument `end`. There are weights for all sources or for none. The
 /// source with the number `other` has another window than the destination.
-fn weighted<'a, T: Sketch>(
+fn weighted<'a, T: Sketch + DataType>(
     call: &Call<'_>,
     end: usize,
     destination: &T,
@@ -91,6 +91,7 @@ fn weighted<'a, T: Sketch>(
         let sketch = source.or_missing(NOT_FOUND)?;
         if let Some(sketch) = sketch {
             destination.check_source(sketch).map_err(error_text)?;
+            call.check_pane(destination, call.newest_pane(sketch))?;
         }
         weighted.push(MergeSource { sketch, weight });
     }

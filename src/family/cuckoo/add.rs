@@ -4,7 +4,7 @@ use super::create::{self, InsertOptions, insert_options};
 use super::{CuckooSketch, Insertion, NO_MEMORY, NOT_FOUND, config};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, WriteKey, for_either};
+use crate::server::key::{Entry, Found, WriteKey, for_either};
 use crate::server::outcome::Outcome;
 use crate::server::stats::MemoryRefusal;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooFilter};
@@ -233,26 +233,28 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
 /// the filter.
 fn change<T: CuckooSketch>(
     call: &mut Call<'_>,
-    mut key: WriteKey<T>,
+    key: WriteKey<T>,
     missing: &'static CStr,
     event: &CStr,
     change: impl FnOnce(&mut T, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
-    if T::PANES.is_some() {
-        key.advance(call);
-    }
-    let filter = key.get().found().ok_or(missing)?;
+    // A key of another type is reported as missing.
+    let Ok(Found::Entry(mut entry)) = key.find() else {
+        return Err(missing.into());
+    };
+    entry.advance(call);
+    let filter = entry.value();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
     let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
     let is_compacted = filter.deletes() <= deletes;
     if filter.num_sub_filters() != sub_filters {
-        key.recount();
+        entry.recount();
     }
     // A compaction resets the filter's count of deletions; a deletion increments it.
     if changed && is_compacted {
         T::registration().stats.count_compaction();
     }
-    drop(key);
+    drop(entry);
     if changed {
         call.replicate_verbatim();
         call.signal_changed(1, event);

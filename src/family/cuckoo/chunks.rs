@@ -59,9 +59,12 @@ fn load_chunk<T: CuckooSketch>(
     iterator: i64,
 ) -> Result<(), Error> {
     let chunk = call.arg(3).bytes();
-    let new = match (iterator, key.get()) {
+    if iterator == 1 && key.get().found().is_some() {
+        return Err(EXISTS.into());
+    }
+    let loaded = key.change(|filter| filter.load_chunk(iterator, chunk));
+    let new = match (iterator, loaded) {
         (_, Slot::WrongType) => return Err(Error::WrongType),
-        (1, Slot::Found(_)) => return Err(EXISTS.into()),
         (1, Slot::Missing) => {
             let is_plain = T::PANES.is_none();
             if is_plain && chunk.len() != HEADER_BYTES {
@@ -75,8 +78,7 @@ fn load_chunk<T: CuckooSketch>(
             Some(key.create(filter.map_err(|_| c"Couldn't create filter!")?)?)
         }
         (_, Slot::Missing) => return Err(NOT_FOUND.into()),
-        (_, Slot::Found(filter)) => {
-            let loaded = filter.load_chunk(iterator, chunk);
+        (_, Slot::Found(loaded)) => {
             loaded.map_err(|_| c"Couldn't load chunk!")?;
             drop(key);
             None

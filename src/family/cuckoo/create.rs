@@ -2,7 +2,9 @@
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::{CuckooSketch, EXISTS, NOT_FOUND};
-use crate::family::window::{WindowOption, check_allowed, check_others, store_new};
+use crate::family::window::{
+    WindowArguments, WindowOption, check_allowed, check_others, store_new,
+};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -63,7 +65,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let (options, window) = reserve_options(call)?;
-    let Either::Plain(mut key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
+    let Either::Plain(key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
         return Err(EXISTS.into());
     };
     match key.get() {
@@ -114,7 +116,9 @@ fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), 
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
     check_others(&options, window)?;
-    let window = window.map(WindowOption::window).transpose()?;
+    let window = window
+        .map(WindowOption::window::<WindowMultiset>)
+        .transpose()?;
     let options = ReserveOptions {
         capacity: capacity.unsigned_abs(),
         parameters,
@@ -210,9 +214,9 @@ fn replicate(
         b"EXPANSION",
         expansion.as_bytes(),
     ];
-    let numbers = window.map(|window| [window.ms(), window.panes()].map(|n| n.to_string()));
-    if let Some([ms, panes]) = &numbers {
-        arguments.extend([&b"WINDOW"[..], ms.as_bytes(), b"PANES", panes.as_bytes()]);
+    let window = window.map(WindowArguments::of);
+    if let Some(window) = &window {
+        arguments.extend(window.as_bytes());
     }
     call.replicate(c"CF.RESERVE", &arguments);
 }

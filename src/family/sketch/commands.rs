@@ -17,12 +17,12 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: c"sketch.advance",
         handler: handler(window::advance),
-        flags: c"write deny-oom fast",
+        flags: c"write fast",
         acl: c"write fast",
         arity: 3,
         keys: &[KeySpec::UPDATE],
-        summary: c"Advances the window of a sketch to a later pane, which expires older panes",
-        complexity: c"O(n) for CMS, n the number of panes; O(f * n) for BF and CF, f the number of sub-filters; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
+        summary: c"Advances the window of a sketch to a later pane, and frees memory of expired panes",
+        complexity: c"O(n) for CMS, n the number of panes, and up to 4 MiB of cells; O(f * n) for BF and CF, f the number of sub-filters; O(c * depth * n) for TOPK, c the number of items that the panes list; O(c) for TDIGEST, c the compression",
         args: &[Arg::KEY, Arg::integer(c"pane")],
         ..Command::WRITE
     },

@@ -1,7 +1,7 @@
 //! TDIGEST.CREATE.
 
 use super::{NO_MEMORY, WRONG_KEYWORD};
-use crate::family::window::{WindowOption, store_new};
+use crate::family::window::{WindowOption, replicate_creation, store_new};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -45,7 +45,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(WRONG_KEYWORD.into());
     };
     let window = option
-        .map(|option| option.window_of_new(call))
+        .map(|option| option.window_of_new::<TDigestWindow>(call))
         .transpose()?;
     let allows = |bytes| call.allows_bytes(bytes);
     let budget = Budget::new(&allows);
@@ -63,7 +63,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
                 _ => NO_MEMORY,
             })?;
             let entry = key.typed(call).create(digest)?;
-            call.replicate_verbatim();
+            replicate_creation(call, c"TDIGEST.CREATE", len, window);
             store_new(call, entry);
         }
     }

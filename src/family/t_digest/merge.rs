@@ -43,13 +43,15 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     if changes {
         let expires_at = key.expires_at();
         let entry = key.replace(merged)?;
-        match header {
-            None => call.replicate_verbatim(),
-            Some(header) => replicate_data(call, !entry.is_new(), &header),
-        }
-        if let Some(unix_ms) = expires_at {
-            let key = call.arg(1).bytes();
-            call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
+        let key = call.arg(1).bytes();
+        match (header, expires_at) {
+            // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
+            (Some(header), _) => call.replicate(TDigest::LOADCHUNK, &[key, b"1", &header]),
+            (None, None) => call.replicate_verbatim(),
+            (None, Some(unix_ms)) => {
+                call.replicate_verbatim();
+                call.replicate(c"PEXPIREAT", &[key, unix_ms.to_string().as_bytes()]);
+            }
         }
         entry.store();
         call.signal_changed(1, c"tdigest.merge");
@@ -58,21 +60,11 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replicates the result as the header that contains it. A digest is loaded only into a missing key, so an existing
-/// destination is deleted before.
-fn replicate_data(call: &mut Call<'_>, exists: bool, header: &[u8]) {
-    let key = call.arg(1).bytes();
-    if exists {
-        call.replicate(c"DEL", &[key]);
-    }
-    call.replicate(TDigest::LOADCHUNK, &[key, b"1", header]);
-}
-
 /// The result of the merge, and whether a source has a window.
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
     let exists = match call.write_either::<TDigest, TDigestWindow>(1) {
-        Either::Plain(mut key) => key.get().optional()?.is_some(),
+        Either::Plain(key) => key.get().optional()?.is_some(),
         Either::Windowed(_) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
         }

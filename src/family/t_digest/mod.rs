@@ -69,6 +69,8 @@ const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
 impl Chunked for TDigest {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
+    /// The result of a TDIGEST.MERGE from a window is replicated in this way.
+    const HEADER_REPLACES: bool = true;
     const NO_MEMORY: &'static CStr = NO_MEMORY;
 
     /// The header of a digest is its only chunk.

@@ -1,6 +1,6 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{WindowOption, store_new};
+use crate::family::window::{WindowOption, replicate_creation, store_new};
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::top_k::{
@@ -45,10 +45,10 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Some(option) => {
             // The parameters are checked before the window.
             TopK::check(k, width, depth, decay).map_err(error_text)?;
-            let window = option.window_of_new(call)?;
+            let window = option.window_of_new::<TopKWindow>(call)?;
             let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
             let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
-            call.replicate_verbatim();
+            replicate_creation(call, c"TOPK.RESERVE", len, window);
             store_new(call, entry);
         }
     }
@@ -67,6 +67,8 @@ fn error_text(error: TopKError) -> &'static CStr {
         TopKError::TooManyCandidates => {
             c"TopK: k is too large for a window with this many rows and panes"
         }
-        TopKError::OutOfMemory(_) => c"ERR Insufficient memory to create topk data structure",
+        TopKError::Window(_) | TopKError::OutOfMemory(_) => {
+            c"ERR Insufficient memory to create topk data structure"
+        }
     }
 }

@@ -67,7 +67,7 @@ impl<T: DataType> MergeKeys<T> {
         }
     }
 
-    /// As [`super::WriteKey::recount`], for the destination.
+    /// As [`super::Entry::recount`], for the destination.
     pub fn recount(&mut self) {
         if let Slot::Found(counted) = self.destination.value() {
             // SAFETY: as in `get`.

@@ -131,7 +131,7 @@ impl<T: DataType> ReadKey<T> {
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a read changed what the value caches. Cost: as
-    /// [`WriteKey::recount`].
+    /// [`Entry::recount`].
     pub fn recount(&self) {
         if let Slot::Found(counted) = self.0.value() {
             // SAFETY: as in `get`.

@@ -190,7 +190,7 @@ impl<T: DataType> OpenedKey<T> {
     fn set_limited_key_bytes(&self, call: &Call<'_>) {
         let bytes = match self.value() {
             // SAFETY: the value lives while the key is open, and it is only read here.
-            Slot::Found(counted) => unsafe { &*counted }.bytes() as u64,
+            Slot::Found(counted) => unsafe { &*counted }.live_bytes(),
             Slot::Missing | Slot::WrongType => 0,
         };
         call.set_key_bytes(bytes);

@@ -50,11 +50,23 @@ impl<T: DataType> WriteKey<T> {
 
     /// What the key holds.
     #[inline]
-    pub fn get(&mut self) -> Slot<&mut T> {
-        // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed
-        // mutably.
-        let value = |counted: *mut Counted<T>| unsafe { &mut (*counted).value };
+    pub fn get(&self) -> Slot<&T> {
+        // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed.
+        let value = |counted: *mut Counted<T>| unsafe { &(*counted).value };
         self.opened.value().map(value)
+    }
+
+    /// Changes the value, and measures its memory again. Returns what `change` returns. Cost: one call into the server per
+    /// block. A command that rarely allocates or frees a block uses [`WriteKey::find`].
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> Slot<R> {
+        self.opened.value().map(|counted| {
+            // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed
+            // mutably.
+            let counted = unsafe { &mut *counted };
+            let result = change(&mut counted.value);
+            counted.recount();
+            result
+        })
     }
 
     /// Advances the value to the current pane, if it has a window, and replicates the advance. The key is that of
@@ -62,7 +74,7 @@ impl<T: DataType> WriteKey<T> {
     /// arguments is possible any more.
     pub fn advance(&mut self, call: &mut Call<'_>) {
         if let Slot::Found(counted) = self.opened.value() {
-            // SAFETY: as in `get`.
+            // SAFETY: as in `change`.
             call.advance(unsafe { &mut *counted });
         }
     }
@@ -183,16 +195,6 @@ impl<T: DataType> WriteKey<T> {
             _ => Ok(()),
         }
     }
-
-    /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
-    /// Cost: one call into the server per block. If a value has many blocks that change often, see
-    /// [`Entry::count_changes`].
-    pub fn recount(&mut self) {
-        if let Slot::Found(counted) = self.opened.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*counted).recount() }
-        }
-    }
 }
 
 /// What [`WriteKey::find`] found.
@@ -235,7 +237,8 @@ impl<T: DataType> Entry<T> {
         }
     }
 
-    /// The value.
+    /// The value. A command that allocates or frees a block of it calls [`Entry::recount`] or [`Entry::count_changes`]
+    /// afterwards.
     pub fn value(&mut self) -> &mut T {
         &mut self.counted().value
     }
@@ -245,7 +248,9 @@ impl<T: DataType> Entry<T> {
         call.advance(self.counted());
     }
 
-    /// As [`WriteKey::recount`].
+    /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
+    /// Cost: one call into the server per block. If a value has many blocks that change often, see
+    /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         self.counted().recount();
     }

@@ -1,11 +1,15 @@
 //! The option WINDOW of the commands that create a key, and the setting `sketch-windows`.
 
-use super::SKETCHES;
+use super::{SKETCHES, dumps, logged_commands};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
 const BAD_LENGTH: &str = "ERR WINDOW must be between 1 and 315360000000 milliseconds";
-const BAD_PANES: &str = "ERR PANES must be between 1 and 1000, and at most WINDOW";
+
+/// The error for a number of panes.
+fn bad_panes(max: u64) -> String {
+    format!("ERR PANES must be between 1 and {max}, and at most WINDOW")
+}
 
 fn error(text: &str) -> Reply {
     Reply::Error(text.as_bytes().to_vec())
@@ -17,6 +21,9 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
     let mut connection = server.resp2();
     for sketch in SKETCHES {
         let create = sketch.create.replace("KEY", "k");
+        let max = sketch.max_panes();
+        let bad_panes = bad_panes(max);
+        let more = format!("WINDOW 5000 PANES {}", max + 1);
         for (window, text) in [
             ("WINDOW 0", BAD_LENGTH),
             ("WINDOW -1", BAD_LENGTH),
@@ -25,11 +32,11 @@ fn an_invalid_window_is_refused_and_creates_nothing() {
             ("WINDOW 315360000001", BAD_LENGTH),
             ("WINDOW 9223372036854775808", BAD_LENGTH),
             ("WINDOW 0 PANES 0", BAD_LENGTH),
-            ("WINDOW 1000 PANES 0", BAD_PANES),
-            ("WINDOW 1000 PANES -1", BAD_PANES),
-            ("WINDOW 1000 PANES x", BAD_PANES),
-            ("WINDOW 5000 PANES 1001", BAD_PANES),
-            ("WINDOW 5 PANES 6", BAD_PANES),
+            ("WINDOW 1000 PANES 0", &bad_panes),
+            ("WINDOW 1000 PANES -1", &bad_panes),
+            ("WINDOW 1000 PANES x", &bad_panes),
+            (&more, &bad_panes),
+            ("WINDOW 5 PANES 6", &bad_panes),
             ("WINDOW 5000 PANEZ 5", "ERR syntax error"),
         ] {
             let reply = connection.call(&format!("{create} {window}"));
@@ -108,15 +115,19 @@ fn the_arguments_before_the_window_are_checked_first() {
 fn a_window_has_twelve_panes_by_default_and_at_most_one_per_millisecond() {
     let server = Server::start();
     for sketch in SKETCHES {
+        let max = sketch.max_panes();
+        let longest = format!("WINDOW 315360000000 PANES {max}");
         for (window, panes, pane_length) in [
             ("WINDOW 1", 1, 1),
             ("WINDOW 11", 11, 1),
             ("WINDOW 12", 12, 1),
-            ("window 13", 12, 2),
+            ("window 13", 7, 2),
+            ("WINDOW 1001 PANES 100", 91, 11),
             ("WINDOW 3600000", 12, 300_000),
             ("WINDOW 3600000 panes 7", 7, 514_286),
-            ("WINDOW 315360000000 PANES 1000", 1000, 315_360_000),
+            (&longest, max, 315_360_000_000 / max),
         ] {
+            let [panes, pane_length] = [panes, pane_length].map(u64::cast_signed);
             server.call("FLUSHALL");
             let mut connection = server.resp2();
             sketch.create(&mut connection, "k", window);
@@ -132,6 +143,47 @@ fn a_window_has_twelve_panes_by_default_and_at_most_one_per_millisecond() {
             assert_eq!(reply.text(), Some(sketch.type_name.as_bytes()));
         }
     }
+}
+
+/// Only as many panes as fill the window: `*.INFO` describes them, and the creation is replicated with their number.
+#[test]
+fn a_creation_is_replicated_with_the_panes_that_fill_the_window() {
+    let mut server = Options::new()
+        .debug_module()
+        .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
+        .start();
+    let mut connection = server.resp2();
+    let mut expected = Vec::new();
+    for sketch in SKETCHES {
+        for (window, panes) in [("WINDOW 13", 7), ("WINDOW 1001 PANES 97", 91)] {
+            let key = format!("{}:{panes}", sketch.type_name);
+            sketch.create(&mut connection, &key, window);
+            let ms = window.split(' ').nth(1).expect("a length");
+            expected.push((key, format!(" WINDOW {ms} PANES {panes}")));
+        }
+    }
+    // Every INFO command and DUMP of a key is that of the key that was created with the final number.
+    for (key, window) in &expected {
+        let mut sketches = SKETCHES.into_iter();
+        let sketch = sketches.find(|sketch| key.starts_with(sketch.type_name));
+        let sketch = sketch.expect("a sketch");
+        sketch.create(&mut connection, "same", window.trim_start());
+        assert_eq!(
+            sketch.reads(&mut connection, "same"),
+            sketch.reads(&mut connection, key)
+        );
+        connection.call("DEL same");
+    }
+    let commands = logged_commands(&server);
+    for (key, window) in &expected {
+        let is_creation = |command: &&String| command.contains(key) && command.ends_with(window);
+        let found = commands.iter().filter(is_creation).count();
+        assert_eq!(found, 1, "{key}{window}: {commands:#?}");
+    }
+    let names: Vec<_> = expected.into_iter().map(|(key, _)| key).collect();
+    let before = dumps(&mut connection, &names);
+    server.kill_and_restart();
+    assert_eq!(dumps(&mut server.resp2(), &names), before);
 }
 
 #[test]

@@ -130,6 +130,42 @@ fn a_pane_beyond_the_limit_of_the_key_is_refused() {
     }
 }
 
+/// Expired panes do not count: the first write after them is accepted, although their memory is freed step by step.
+#[test]
+fn expired_panes_do_not_count_for_the_limit_of_the_key() {
+    let server = start(&[]);
+    let name = server.setting("sketch-max-key-bytes");
+    let mut connection = server.resp2();
+    let set_limit = |bytes: i64| {
+        let reply = server
+            .resp2()
+            .send(&["CONFIG", "SET", &name, &bytes.to_string()]);
+        assert!(reply.is_ok(), "{reply}");
+    };
+    let large = cases(4 << 20).into_iter().take(2);
+    for case in cases(100_000).into_iter().chain(large) {
+        let name = case.type_name;
+        connection.call("FLUSHALL SYNC");
+        set_limit(0);
+        set_ms(&server, 1_000_000);
+        let reply = connection.call(&format!("{} WINDOW 4000 PANES 4", case.create));
+        assert!(reply.is_ok(), "{name}: {reply}");
+        for pane in 0..5 {
+            set_ms(&server, 1_000_000 + pane * 1000);
+            assert_eq!(case.add(&mut connection), None, "{name}");
+        }
+        set_limit(case.family().info(&server, "bytes") + 10_000);
+        for round in 1..4 {
+            set_ms(&server, 2_000_000 * round);
+            assert_eq!(case.add(&mut connection), None, "{name}, round {round}");
+        }
+        // A live pane counts.
+        set_limit(case.family().info(&server, "bytes") / 2);
+        set_ms(&server, 6_001_000);
+        assert!(case.add(&mut connection).is_some(), "{name}");
+    }
+}
+
 /// Requests below 1 MiB are not checked. Here a command for a t-digest would need so many arguments that the server would
 /// refuse it; `maxmemory::samples_are_refused_when_the_buffer_cannot_grow` tests the same code.
 #[test]

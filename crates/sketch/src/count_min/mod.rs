@@ -50,6 +50,7 @@ use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
+use crate::window::WindowError;
 
 /// The largest total of a sketch.
 pub const MAX_TOTAL: u64 = i64::MAX as u64;
@@ -63,6 +64,9 @@ pub enum CountMinError {
     /// The depth of a sketch with a window is above [`window::MAX_DEPTH`].
     #[error("a sketch with a window has at most 32 rows")]
     TooDeepForWindow,
+    /// The window has too many panes for a sketch.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// The memory for the cells was refused.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

@@ -9,7 +9,7 @@ use crate::merge::{Distinct, check_work};
 use std::ptr;
 
 /// The share of the work limit for nodes that are read again.
-const AGAIN_SHARE: u64 = 64;
+const AGAIN_SHARE: u64 = 8;
 
 impl TDigest {
     /// [`TDigest::merge_within`] without a work limit.
@@ -29,7 +29,7 @@ impl TDigest {
     ///
     /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
     /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
-    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and a 64th of it those that
+    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
     /// are read more often than twice: of operands that occur several times, and of the result, which each operand
     /// compresses again. Cost: one pass over the nodes of each operand, and at least one compression per operand.
     ///

@@ -33,6 +33,7 @@ pub use window::{Answers, TDigestWindow};
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::window::WindowError;
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use compressed::Extent;
 use samples::Samples;
@@ -47,6 +48,9 @@ pub enum DigestError {
     /// The capacity for the compression exceeds 2^31 - 1 nodes.
     #[error("the compression is too large")]
     CompressionTooLarge,
+    /// The window has too many panes for a digest.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// A value is not a finite number.
     #[error("the value is not a finite number")]
     NotFinite,

@@ -5,6 +5,7 @@ use super::stored::RECORD_BYTES;
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::rows::Rows;
+use crate::window::WindowError;
 
 /// Default width, in buckets per row.
 pub const DEFAULT_WIDTH: u64 = 8;
@@ -37,6 +38,9 @@ pub enum TopKError {
     /// k is too large for the number of panes of the window; see [`TopKWindow::new`](super::TopKWindow::new).
     #[error("k is too large for the number of panes")]
     TooManyCandidates,
+    /// The window has too many panes for a sketch.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// The memory was refused, or its size does not fit in 64 bits.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

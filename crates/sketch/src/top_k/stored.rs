@@ -74,6 +74,7 @@ impl From<TopKError> for FormatError {
                 FormatError::Invalid("the depth is too large for a window")
             }
             TopKError::TooManyCandidates => FormatError::Invalid("k is too large for the window"),
+            TopKError::Window(_) => FormatError::Invalid("the window is out of range"),
             TopKError::OutOfMemory(refused) => FormatError::OutOfMemory(refused),
         }
     }

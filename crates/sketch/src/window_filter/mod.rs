@@ -18,7 +18,6 @@
 mod batch;
 mod evict;
 mod multiset;
-mod retired;
 mod ring;
 mod set;
 mod shape;
@@ -35,8 +34,8 @@ pub use set::{Addition, SetParameters, WindowSet};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
+use crate::retired::Retired;
 use crate::window::{Timeline, Window, Windowed};
-use retired::Retired;
 use shape::Shape;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -136,7 +135,7 @@ impl<K: Kind> WindowFilter<K> {
         // The ring of panes.
         budget.request(window.live_panes() as u64 * 8)?;
         let mut filter = Self {
-            timeline: Timeline::new(window),
+            timeline: Timeline::new::<Self>(window).map_err(|_| Error::Shape)?,
             parameters,
             deletes: 0,
             ticks: Ticks::new(1, window.live_panes())?,
@@ -421,6 +420,8 @@ fn hash(item: &[u8]) -> u64 {
 
 impl<K: Kind> Windowed for WindowFilter<K> {
     const HEADER_MARK: [u8; 8] = K::HEADER_MARK;
+    /// A filter has one array for all panes.
+    const MAX_PANES: u64 = Window::MAX_PANES;
 
     fn timeline(&self) -> &Timeline {
         &self.timeline
@@ -451,8 +452,19 @@ impl<K: Kind> Windowed for WindowFilter<K> {
         expired.is_some()
     }
 
+    /// Removes sub-filters without live entries.
+    fn expire(&mut self) -> bool {
+        let before = self.sub_filters.len();
+        self.remove_empty();
+        self.sub_filters.len() != before
+    }
+
     fn release_recorded(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
         self.retired.release(changes)
+    }
+
+    fn retired_bytes(&self) -> u64 {
+        self.retired.bytes()
     }
 
     fn pane_total(&self, pane: u64) -> u64 {

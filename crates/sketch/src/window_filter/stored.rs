@@ -8,7 +8,6 @@
 //! of eight bytes, except that the bucket size has one byte, the maximum of iterations two, the expansion and the number
 //! of sub-filters four. The chunks are parts of the slots and generations.
 
-use super::retired::Retired;
 use super::ring::Ring;
 use super::shape::Shape;
 use super::sub_filter::SubFilter;
@@ -17,6 +16,7 @@ use super::{Kind, MAX_SUB_FILTERS, Parameters, WindowFilter};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for, with_capacity};
+use crate::retired::Retired;
 use crate::stored::Stored;
 use crate::window::Timeline;
 use std::ffi::CStr;
@@ -180,7 +180,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
         let parts = Parts {
-            timeline: Timeline::load(source)?,
+            timeline: Timeline::load::<Self>(source)?,
             capacity: source.read_unsigned()?,
             error_rate: source.read_double()?,
             bucket_size: source.read_unsigned()?,
@@ -262,7 +262,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
             return Err(FormatError::Invalid("not a header of this type"));
         }
         let parts = Parts {
-            timeline: Timeline::from_fields(&mut fields)?,
+            timeline: Timeline::from_fields::<Self>(&mut fields)?,
             capacity: fields.u64()?,
             error_rate: fields.f64()?,
             bucket_size: fields.u8()?.into(),

@@ -12,8 +12,11 @@ const DEPTH: Axis = axis(
     1,
     &[MAX_UNLIMITED_ROWS, MAX_ROWS_OF_LONG_ITEM, MAX],
 );
-const DECAYS: [&str; 4] = ["0.9", "0.992", "0.9999999", "1"];
-const DECAY: Axis = axis("decay", 0, &[0, 1, 2, 3]);
+const DECAY: Axis = axis(
+    "decay in millionths",
+    1,
+    &[900_000, 992_000, 999_999, 1_000_000],
+);
 /// Up to this k, a look-up in the list uses fingerprints.
 const MAX_FINGERPRINTS: u64 = 4096;
 
@@ -29,7 +32,7 @@ fn list_bytes(sizes: &Sizes) -> f64 {
 
 /// Buckets that all items share, so that each increment decrements the counts of others.
 fn shared_buckets(sizes: &Sizes) -> String {
-    let decay = DECAYS[usize::try_from(sizes["decay"]).expect("a number")];
+    let decay = sizes[DECAY.name] as f64 / 1e6;
     format!("TOPK.RESERVE KEY 10 1 {} {decay}", sizes["depth"])
 }
 

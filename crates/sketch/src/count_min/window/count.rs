@@ -4,6 +4,7 @@ use super::super::cell::with_cell;
 use super::super::count::{
     Places, Sums, Table, add, increment_items, increment_one, total_after, undo,
 };
+use super::expiry::{EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS};
 use super::*;
 use crate::prefetch::prefetch;
 use std::iter;
@@ -56,9 +57,7 @@ impl CountMinWindow {
     ) -> Result<u64, CountMinError> {
         let mut writer = Writer::new(self, budget);
         let cell_size = writer.sketch.shape().cell_size();
-        let result = with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by));
-        self.release();
-        result
+        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -72,7 +71,6 @@ impl CountMinWindow {
         let mut writer = Writer::new(self, budget);
         let cell_size = writer.sketch.shape().cell_size();
         with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, answer));
-        self.release();
     }
 
     /// The count of a cell when `current` is the current pane.
@@ -154,7 +152,7 @@ impl<'a> Writer<'a> {
             let pane = &mut sketch.panes[self.slot];
             add::<C>(C::all_mut(&mut pane.cells), places, by);
         });
-        sketch.expire_more::<C>();
+        sketch.expire_more::<C>(EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS);
         Ok(estimate)
     }
 }

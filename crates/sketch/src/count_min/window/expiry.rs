@@ -4,11 +4,9 @@ use super::*;
 use std::mem;
 
 /// Expired bytes that an increment subtracts besides those in the blocks of its own cells.
-const EXPIRED_BYTES: usize = 2048;
+pub(super) const EXPIRED_BYTES_PER_INCREMENT: usize = 2048;
 /// Blocks of which an increment reads the age, besides those of its own cells.
-const TESTED_BLOCKS: usize = 64;
-/// Bytes of an expired array that a command frees: 32 pages.
-const RELEASED_BYTES: usize = 1 << 17;
+pub(super) const TESTED_BLOCKS: usize = 64;
 
 impl CountMinWindow {
     /// The slots in the order of their panes when a block of this age was current, oldest first.
@@ -49,12 +47,12 @@ impl CountMinWindow {
         self.ages.set_current(block);
     }
 
-    /// Makes further blocks current, from the cursor on. When the last block is current, retires the arrays of panes
-    /// without increments.
-    pub(super) fn expire_more<C: Cell>(&mut self) {
+    /// Makes further blocks current, from the cursor on, until this many bytes are subtracted or this many blocks are
+    /// tested. When the last block is current, retires the arrays of panes without increments.
+    pub(super) fn expire_more<C: Cell>(&mut self, max_bytes: usize, max_blocks: usize) {
         let mut bytes = 0;
-        for _ in 0..TESTED_BLOCKS {
-            if self.ages.stale() == 0 || bytes >= EXPIRED_BYTES {
+        for _ in 0..max_blocks {
+            if self.ages.stale() == 0 || bytes >= max_bytes {
                 break;
             }
             let block = self.ages.next();
@@ -69,13 +67,14 @@ impl CountMinWindow {
     /// Retires the arrays of panes without increments, and returns whether there are any. No block is stale, so the cells
     /// of these panes are 0.
     pub(super) fn retire_empty(&mut self) -> bool {
-        let before = self.retired.len();
+        let mut retired = false;
         for pane in &mut self.panes {
             if pane.total == 0 && !pane.cells.is_empty() {
-                self.retired.push(mem::take(&mut pane.cells));
+                self.retired.add(mem::take(&mut pane.cells));
+                retired = true;
             }
         }
-        self.retired.len() != before
+        retired
     }
 
     /// Retires all arrays except one, which becomes that of the newest pane. All cells have expired.
@@ -87,7 +86,7 @@ impl CountMinWindow {
             if kept.is_empty() {
                 kept = cells;
             } else if !cells.is_empty() {
-                self.retired.push(cells);
+                self.retired.add(cells);
             }
         }
         self.panes[newest].cells = kept;
@@ -137,19 +136,7 @@ impl CountMinWindow {
         self.retire_empty();
         self.ages = Ages::default();
         if !self.is_blank() {
-            self.retired.push(mem::take(&mut self.sum.cells));
-        }
-    }
-
-    /// Frees a part of an expired array.
-    pub(super) fn release(&mut self) {
-        let Some(last) = self.retired.last_mut() else {
-            return;
-        };
-        if last.len() <= RELEASED_BYTES {
-            self.retired.pop();
-        } else {
-            last.truncate(last.len() - RELEASED_BYTES);
+            self.retired.add(mem::take(&mut self.sum.cells));
         }
     }
 }

@@ -45,12 +45,13 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::cell::Cell;
+use super::cell::{Cell, with_cell};
 use super::{CellSize, CountMin, CountMinError, Shape};
-use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::buffer::Buffer;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
-use crate::window::{Timeline, Window, Windowed};
+use crate::retired::Retired;
+use crate::window::{EXPIRED_BYTES, Timeline, Window, Windowed};
 use crate::work_limit::MAX_ROWS_WITHOUT_LIMIT;
 use ages::Ages;
 use std::ops::Range;
@@ -64,8 +65,7 @@ pub struct CountMinWindow {
     /// The ring of [`Window::live_panes`] slots.
     panes: Vec<Pane>,
     ages: Ages,
-    /// Arrays of expired panes whose memory is freed step by step. They are not part of the state.
-    retired: Vec<Buffer>,
+    retired: Retired,
 }
 
 /// The maximum depth. When an item is counted, a block of each row is read in all panes to subtract expired cells.
@@ -88,7 +88,7 @@ impl CountMinWindow {
     ///
     /// # Errors
     /// [`CountMinError::InvalidDimensions`], [`CountMinError::TooDeepForWindow`] if `depth` is above [`MAX_DEPTH`],
-    /// [`CountMinError::OutOfMemory`].
+    /// [`CountMinError::Window`], [`CountMinError::OutOfMemory`].
     pub fn new(
         width: u64,
         depth: u64,
@@ -97,7 +97,7 @@ impl CountMinWindow {
         budget: Budget<'_>,
     ) -> Result<Self, CountMinError> {
         let shape = shape_of(width, depth, cell_size)?;
-        let timeline = Timeline::new(window);
+        let timeline = Timeline::new::<Self>(window)?;
         let slots = Self::slot_bytes(window);
         budget.request(slots.saturating_add(Self::array_bytes(shape, window, 1)))?;
         Ok(Self::empty(shape, timeline)?)
@@ -113,14 +113,13 @@ impl CountMinWindow {
             sum: CountMin::without_cells(shape),
             panes,
             ages: Ages::default(),
-            retired: with_capacity(slots + 1)?,
+            retired: Retired::default(),
         })
     }
 
-    /// Bytes of the lists of arrays.
+    /// Bytes of the ring of panes.
     fn slot_bytes(window: Window) -> u64 {
-        let slots = window.live_panes();
-        (slots * size_of::<Pane>() + (slots + 1) * size_of::<Buffer>()) as u64
+        (window.live_panes() * size_of::<Pane>()) as u64
     }
 
     /// Bytes of the arrays of this many panes, of the sums and of the ages; `u64::MAX` if they do not fit in 64 bits.
@@ -163,7 +162,7 @@ impl CountMinWindow {
     /// Whether an increment may allocate or free memory. If not, its memory usage stays the same. Cost: constant.
     #[must_use]
     pub fn may_change_memory(&self) -> bool {
-        self.growth() != 0 || self.ages.stale() != 0 || !self.retired.is_empty()
+        self.growth() != 0 || self.ages.stale() != 0
     }
 
     /// Whether no increment was ever made, or a merge has removed all: there are no arrays.
@@ -214,15 +213,12 @@ fn shape_of(width: u64, depth: u64, cell_size: CellSize) -> Result<Shape, CountM
     Shape::new(width, depth, cell_size)
 }
 
-/// The bytes of a block of cells. In all slots together a block has about 64 KiB, so that it takes a few microseconds
-/// to make it current; in one slot it has at least a cache line and at most 1 KiB. The size is part of the format.
+/// The bytes of a block of cells: in all slots together at most 64 KiB, so that it takes a few microseconds to make it
+/// current. The size is part of the format.
 fn block_bytes(window: Window) -> usize {
-    match (1 << 16) / window.live_panes() {
-        0..128 => 64,
-        128..256 => 128,
-        256..512 => 256,
-        512..1024 => 512,
-        _ => 1024,
+    match window.live_panes() {
+        0..=64 => 1024,
+        _ => 512,
     }
 }
 
@@ -275,6 +271,31 @@ impl Windowed for CountMinWindow {
         true
     }
 
+    /// Subtracts expired cells from the sums, and retires the arrays of expired panes when all are subtracted. If no live
+    /// pane has an increment, retires all arrays.
+    fn expire(&mut self) -> bool {
+        if self.is_blank() {
+            return false;
+        }
+        if self.sum.total == 0 {
+            self.make_blank();
+            return true;
+        }
+        let is_stale = self.ages.stale() != 0;
+        with_cell!(self.shape().cell_size(), C => {
+            self.expire_more::<C>(EXPIRED_BYTES, usize::MAX);
+        });
+        is_stale
+    }
+
+    fn release_recorded(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) -> bool {
+        self.retired.release(changes)
+    }
+
+    fn retired_bytes(&self) -> u64 {
+        self.retired.bytes()
+    }
+
     fn pane_total(&self, pane: u64) -> u64 {
         if self.timeline.live().contains(&pane) {
             self.panes[self.timeline.slot(pane)].total
@@ -287,29 +308,22 @@ impl Windowed for CountMinWindow {
 impl Blocks for CountMinWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.panes);
-        visitor.visit(&self.retired);
         self.sum.for_each_block(visitor);
         self.ages.buffer().visit(visitor);
         for pane in &self.panes {
             pane.cells.visit(visitor);
         }
-        for cells in &self.retired {
-            cells.visit(visitor);
-        }
+        self.retired.visit(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         let slots = self.panes.len();
         match index {
             0 => mover.relocate(&mut self.panes),
-            1 => mover.relocate(&mut self.retired),
-            2 => self.sum.cells.relocate(mover),
-            3 => self.ages.buffer_mut().relocate(mover),
-            _ if index - 4 < slots => self.panes[index - 4].cells.relocate(mover),
-            _ => match self.retired.get_mut(index - 4 - slots) {
-                Some(cells) => cells.relocate(mover),
-                None => return false,
-            },
+            1 => self.sum.cells.relocate(mover),
+            2 => self.ages.buffer_mut().relocate(mover),
+            _ if index - 3 < slots => self.panes[index - 3].cells.relocate(mover),
+            _ => return self.retired.relocate_block(index - 3 - slots, mover),
         }
         true
     }

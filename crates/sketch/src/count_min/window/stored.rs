@@ -211,7 +211,7 @@ impl Stored for CountMinWindow {
         if encoding_version != Self::ENCODING_VERSION {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
-        let timeline = Timeline::load(source)?;
+        let timeline = Timeline::load::<Self>(source)?;
         let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = source.read_unsigned()?;
@@ -288,7 +288,7 @@ impl Stored for CountMinWindow {
                 "not a header of a sketch with a window",
             ));
         }
-        let timeline = Timeline::from_fields(&mut fields)?;
+        let timeline = Timeline::from_fields::<Self>(&mut fields)?;
         let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = fields.u64()?;
@@ -296,7 +296,7 @@ impl Stored for CountMinWindow {
         let header = Header::checked(timeline, numbers)?;
         let window = timeline.window();
         let mut bytes = Self::slot_bytes(window);
-        // At most 1001 panes, and the header contains 16 bytes per pane.
+        // At most 101 panes, and the header contains 16 bytes per pane.
         let pane_bytes = header.panes as usize * 16;
         let after_panes = fields.rest().get(pane_bytes..);
         let mut after_panes = Fields::new(after_panes.ok_or(FormatError::Truncated)?);

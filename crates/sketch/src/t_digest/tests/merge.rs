@@ -65,7 +65,7 @@ fn a_merge_above_the_work_limit_is_refused() {
     assert_eq!(merge(&[one; 2], 0), Ok(6));
     // All nodes except those that are read twice.
     let again = (9 + 3 + 6 - 2 * 3) * size_of::<Centroid>() as u64;
-    assert_eq!(merge(&[one; 3], 64 * again), Ok(9));
-    let refused = merge(&[one; 3], 64 * again - 1);
+    assert_eq!(merge(&[one; 3], 8 * again), Ok(9));
+    let refused = merge(&[one; 3], 8 * again - 1);
     assert!(matches!(refused, Err(DigestError::TooMuchWork(_))));
 }

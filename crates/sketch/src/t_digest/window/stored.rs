@@ -115,7 +115,7 @@ impl Stored for TDigestWindow {
         if encoding_version == 0 {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
-        let timeline = Timeline::load(source)?;
+        let timeline = Timeline::load::<Self>(source)?;
         let compression = source.read_unsigned()?;
         let compression = u32::try_from(compression)
             .ok()

@@ -109,7 +109,7 @@ impl TopKWindow {
         let list = Members::new(shape.k, Place::List)?;
         let random = seed_from(|feed| shape.digest(feed));
         Ok(Self::assemble(
-            Timeline::new(window),
+            Timeline::new::<Self>(window)?,
             shape,
             random,
             heap,

@@ -46,7 +46,7 @@ impl Stored for TopKWindow {
         if encoding_version < Self::ENCODING_VERSION {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
-        let timeline = Timeline::load(source)?;
+        let timeline = Timeline::load::<Self>(source)?;
         let [k, width, depth] = [
             source.read_unsigned()?,
             source.read_unsigned()?,
@@ -174,7 +174,7 @@ impl Stored for TopKWindow {
                 "not the header of a top-k sketch with a window",
             ));
         }
-        let timeline = Timeline::from_fields(&mut fields)?;
+        let timeline = Timeline::from_fields::<Self>(&mut fields)?;
         let [k, width, depth] = [fields.u64()?, fields.u64()?, fields.u64()?];
         let shape = shape_of(k, width, depth, fields.f64()?)?;
         check_limits(shape, timeline.window())?;

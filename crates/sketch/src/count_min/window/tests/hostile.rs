@@ -55,7 +55,7 @@ fn samples() -> Vec<CountMinWindow> {
     for (cell_size, shape, panes) in [
         (CellSize::One, (5, 2), 2),
         (CellSize::Eight, (60, 5), 3),
-        (CellSize::Two, (40, 3), 1000),
+        (CellSize::Two, (40, 3), 100),
     ] {
         let mut sketch = sketch((shape.0, shape.1, cell_size), panes);
         for pane in 0..4 {

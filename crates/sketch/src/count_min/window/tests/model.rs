@@ -142,6 +142,7 @@ enum Operation {
     /// The number of items.
     Many(u16),
     Advance(u64),
+    Expire,
     /// A time before or after the newest pane.
     Query(i64),
     /// Saved and loaded: values, chunks of this size, or a clone.
@@ -167,6 +168,7 @@ fn operation(panes: u64) -> impl Strategy<Value = Operation> {
         4 => (0u64..3).prop_map(Advance),
         2 => (0..panes + 3).prop_map(Advance),
         1 => prop::sample::select(vec![panes, panes + 1, 1 << 20]).prop_map(Advance),
+        1 => Just(Expire),
         3 => (-2i64..panes.cast_signed() + 3).prop_map(Query),
         1 => prop::sample::select(vec![-1000, 1 << 40]).prop_map(Query),
         2 => (0usize..50).prop_map(Reload),
@@ -182,7 +184,7 @@ fn shape() -> impl Strategy<Value = (u64, u64, CellSize)> {
 }
 
 fn case() -> impl Strategy<Value = ((u64, u64, CellSize), u64, Vec<Operation>)> {
-    let panes = prop_oneof![4 => 1u64..6, 2 => 6u64..60, 1 => 500u64..=1000];
+    let panes = prop_oneof![4 => 1u64..6, 2 => 6u64..60, 1 => 60u64..=100];
     (shape(), panes).prop_flat_map(|(shape, panes)| {
         let operations = prop::collection::vec(operation(panes), 1..60);
         (Just(shape), Just(panes), operations)
@@ -249,6 +251,11 @@ proptest! {
                     let pane = model.newest + by;
                     let expected = model.advance(pane);
                     prop_assert_eq!(pair.both(|sketch| sketch.advance(pane)), expected);
+                }
+                Operation::Expire => {
+                    let changed = pair.both(Windowed::expire);
+                    prop_assert_eq!(values(&pair.original) != before, changed);
+                    prop_assert!(pair.original.ages.stale() == 0 && !pair.original.expire());
                 }
                 Operation::Query(behind) => {
                     let current = model.newest.saturating_add_signed(behind);

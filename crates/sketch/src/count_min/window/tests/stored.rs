@@ -180,7 +180,7 @@ fn chunks_keep_the_sums() {
 
 #[test]
 fn a_payload_is_at_most_as_long_as_announced() {
-    let mut sketch = sketch((1 << 14, 5, CellSize::Eight), 1000);
+    let mut sketch = sketch((1 << 14, 5, CellSize::Eight), 100);
     for pane in 0..50 {
         let mut payload = Writer::new(type_id(b"cmswindow", 1));
         sketch.save(&mut payload);

@@ -1,13 +1,11 @@
-//! Slots of removed sub-filters, whose memory is freed step by step: to free many megabytes at once takes milliseconds.
+//! Large arrays that are no longer used, whose memory is freed step by step.
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::try_push;
+use crate::window::RELEASED_BYTES;
 
-/// Bytes that a step frees: 32 pages.
-const STEP_BYTES: usize = 1 << 17;
-
-/// The slots of removed sub-filters. They are not part of the state, so all lists are equal.
+/// Arrays that a sketch no longer uses. They are not part of its state, so all lists are equal.
 #[derive(Debug, Default)]
 pub struct Retired(Vec<Buffer>);
 
@@ -17,10 +15,12 @@ impl PartialEq for Retired {
     }
 }
 
+impl Eq for Retired {}
+
 impl Retired {
     /// Frees a small array now, and a large one step by step.
     pub fn add(&mut self, array: Buffer) {
-        if array.len() > 2 * STEP_BYTES {
+        if array.len() > 2 * RELEASED_BYTES {
             // Without memory for the list, the array is freed now.
             let _ = try_push(&mut self.0, array);
         }
@@ -32,8 +32,8 @@ impl Retired {
             return false;
         };
         last.visit(&mut changes.freed);
-        if last.len() > STEP_BYTES {
-            last.truncate(last.len() - STEP_BYTES);
+        if last.len() > RELEASED_BYTES {
+            last.truncate(last.len() - RELEASED_BYTES);
             last.visit(&mut changes.allocated);
             self.0.push(last);
         } else if self.0.is_empty() {
@@ -41,6 +41,19 @@ impl Retired {
             self.0 = Vec::new();
         }
         true
+    }
+
+    /// Frees all arrays except for the first `arrays` ones.
+    pub fn truncate(&mut self, arrays: usize) {
+        self.0.truncate(arrays);
+        if self.0.is_empty() {
+            self.0 = Vec::new();
+        }
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|array| array.len() as u64).sum()
     }
 
     /// Passes the list and its arrays to `visitor`.

@@ -1,0 +1,120 @@
+//! Panes that are ahead of the server's clock.
+
+use super::{SKETCHES, set_ms, start, totals};
+use crate::families::dump;
+use crate::support::resp::Reply;
+use crate::support::server::Server;
+
+fn in_the_future() -> Reply {
+    Reply::Error(b"ERR pane is in the future".to_vec())
+}
+
+fn lines(server: &Server) -> Vec<String> {
+    let log = server.log();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("the newest pane of the key"));
+    lines.map(str::to_owned).collect()
+}
+
+/// Writes to a key whose newest pane is ahead of the clock are counted, and logged at most once a minute. Replicas, which
+/// obey, do not count.
+#[test]
+fn a_key_that_is_ahead_of_the_clock_is_reported() {
+    let mut server = start(&[]);
+    let mut replica = start(&[]);
+    replica.set_clock("-86400000");
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let mut expected = 0;
+    for sketch in SKETCHES {
+        set_ms(&server, 10_000_000);
+        sketch.create(&mut connection, sketch.type_name, "WINDOW 10000 PANES 10");
+        sketch.add(&mut connection, sketch.type_name, 1);
+        assert_eq!(server.info_number("bf_window_keys_ahead"), expected);
+        set_ms(&server, 9_994_600);
+        for item in 0..2 {
+            sketch.add(&mut connection, sketch.type_name, item);
+        }
+        sketch.reads(&mut connection, sketch.type_name);
+        expected += 2;
+        assert_eq!(server.info_number("bf_window_keys_ahead"), expected);
+    }
+    let lines = lines(&server);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let text =
+        "the newest pane of the key \"bf-window\" begins 5.4 seconds after the server's time";
+    assert!(lines[0].contains(text), "{lines:?}");
+    server.wait_for_replica(&replica);
+    assert_eq!(replica.info_number("bf_window_keys_ahead"), 0);
+}
+
+/// The tolerance is a pane and a second, at most a minute.
+#[test]
+fn an_advance_is_limited_to_a_pane_and_a_second_ahead() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, 36_000_000);
+    for (window, newest, furthest) in [
+        ("WINDOW 10 PANES 10", 36_000_000, 36_001_001),
+        ("WINDOW 10000 PANES 10", 36_000, 36_002),
+        ("WINDOW 590000 PANES 10", 610, 611),
+        ("WINDOW 36000000 PANES 10", 10, 10),
+    ] {
+        for sketch in SKETCHES {
+            server.call("FLUSHALL");
+            sketch.create(&mut connection, "k", window);
+            sketch.add(&mut connection, "k", 1);
+            let mut advance = |pane: i64| connection.call(&format!("SKETCH.ADVANCE k {pane}"));
+            let when = format!("{} {window}", sketch.type_name);
+            assert_eq!(advance(newest), Reply::Integer(0), "{when}");
+            assert_eq!(advance(furthest + 1), in_the_future(), "{when}");
+            let moves = Reply::Integer(i64::from(furthest > newest));
+            assert_eq!(advance(furthest), moves, "{when}");
+        }
+    }
+}
+
+/// CMS.MERGE takes the newest pane of its sources, with the same limit.
+#[test]
+fn a_merge_from_a_source_in_the_future_is_refused() {
+    let mut server = start(&[]);
+    let mut replica = start(&[]);
+    replica.set_clock("-86400000");
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    set_ms(&server, 10_000_000);
+    for key in ["a", "b"] {
+        let reply = connection.call(&format!("CMS.INITBYDIM {key} 100 3 WINDOW 10000 PANES 10"));
+        assert!(reply.is_ok(), "{reply}");
+        connection.call(&format!("CMS.INCRBY {key} x 1"));
+    }
+    set_ms(&server, 10_002_000);
+    connection.call("CMS.INCRBY b x 1");
+    set_ms(&server, 10_000_000);
+    assert!(connection.call("CMS.MERGE a 2 a b").is_ok());
+    set_ms(&server, 10_006_000);
+    connection.call("CMS.INCRBY b x 1");
+    let Reply::Bulk(payload) = connection.call("DUMP b") else {
+        panic!("no payload");
+    };
+    set_ms(&server, 10_000_000);
+    let reply = connection.send(&[&b"RESTORE"[..], b"c", b"0", &payload]);
+    assert!(reply.is_ok(), "{reply}");
+    let before = dump(&mut connection, "a");
+    for command in [
+        "CMS.MERGE a 1 b",
+        "CMS.MERGE a 2 a c WEIGHTS 1 2",
+        "CMS.MERGE a 3 a a c",
+    ] {
+        assert_eq!(connection.call(command), in_the_future(), "{command}");
+        assert_eq!(dump(&mut connection, "a"), before, "{command}");
+    }
+    // The destination is ahead itself, and its newest pane stays.
+    assert!(connection.call("CMS.MERGE c 2 a b").is_ok());
+    assert_eq!(totals(&mut connection, "c").iter().sum::<i64>(), 6);
+    server.wait_for_replica(&replica);
+    for key in ["a", "c"] {
+        assert_eq!(dump(&mut replica.resp2(), key), dump(&mut connection, key));
+    }
+}

@@ -1,0 +1,196 @@
+//! Memory of expired panes: SKETCH.ADVANCE frees it, also on a server that is full.
+
+use super::{SKETCHES, Sketch, set_ms, start};
+use crate::families::{FAMILIES, dump};
+use crate::support::resp::{Connection, Reply};
+
+/// The options of the window: five live panes of 100 ms.
+const WINDOW: &str = "WINDOW 400 PANES 4";
+
+/// How to make a key with at least 2 MiB in its panes: the command that creates it, the start of a command that adds items,
+/// and the number of items per pane.
+fn large(sketch: &Sketch) -> (&'static str, &'static str, u64) {
+    match sketch.type_name {
+        "bf-window" => ("BF.RESERVE KEY 0.001 1000", "BF.MADD KEY", 300_000),
+        "cf-window" => (
+            "CF.RESERVE KEY 1000 EXPANSION 4",
+            "CF.INSERT KEY ITEMS",
+            300_000,
+        ),
+        "cmswindow" => ("CMS.INITBYDIM KEY 300000 5", sketch.add, 3),
+        "tk-window" => ("TOPK.RESERVE KEY 100 50000 5 0.9", "TOPK.ADD KEY", 1000),
+        "td-window" => (
+            "TDIGEST.CREATE KEY COMPRESSION 20000",
+            "TDIGEST.ADD KEY",
+            100_000,
+        ),
+        name => panic!("no large key of {name}"),
+    }
+}
+
+fn usage(connection: &mut Connection, key: &str) -> i64 {
+    let reply = connection.call(&format!("MEMORY USAGE {key} SAMPLES 0"));
+    reply.integer().unwrap_or_else(|| panic!("{key}: {reply}"))
+}
+
+/// Adds `items` items from `first` on in the current pane.
+fn fill(connection: &mut Connection, add: &str, first: u64, items: u64) {
+    let add = add.replace("KEY", "k");
+    for start in (first..first + items).step_by(10_000) {
+        let numbers = start..(first + items).min(start + 10_000);
+        if add.contains("ITEM ") {
+            for number in numbers {
+                let reply = connection.call(&add.replace("ITEM", &number.to_string()));
+                assert!(!matches!(reply, Reply::Error(_)), "{add}: {reply}");
+            }
+        } else {
+            let numbers: Vec<_> = numbers.map(|number| number.to_string()).collect();
+            let reply = connection.call(&format!("{add} {}", numbers.join(" ")));
+            assert!(!matches!(reply, Reply::Error(_)), "{add}: {reply}");
+        }
+    }
+}
+
+#[test]
+fn the_types_of_these_tests_are_those_of_the_registry() {
+    let windowed = FAMILIES.iter().filter(|family| family.has_window);
+    let names: Vec<_> = windowed.map(|family| family.type_name).collect();
+    assert_eq!(SKETCHES.map(|sketch| sketch.type_name), names[..]);
+}
+
+/// All panes of a key have expired, and the server refuses writes because it is full. Repeated calls of SKETCH.ADVANCE free
+/// what a new key does not have. Copies are equal, whatever their clocks.
+#[test]
+fn repeated_advances_free_expired_panes_of_a_full_server() {
+    let mut primary = start(&[
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "always",
+        "--maxmemory-policy",
+        "noeviction",
+    ]);
+    let mut replica = start(&[]);
+    replica.set_clock("-86400000");
+    replica.replicate(&primary);
+    for sketch in SKETCHES {
+        let name = sketch.type_name;
+        let mut connection = primary.resp2();
+        connection.call("FLUSHALL SYNC");
+        let mut now = 1_000_000;
+        set_ms(&primary, now);
+        let (create, add, items) = large(&sketch);
+        for key in ["n", "k"] {
+            let reply = connection.call(&format!("{} {WINDOW}", create.replace("KEY", key)));
+            assert!(reply.is_ok(), "{name}: {reply}");
+        }
+        let new = usage(&mut connection, "n");
+        for pane in 0..5 {
+            set_ms(&primary, now + pane * 100);
+            fill(&mut connection, add, pane * items, items);
+        }
+        let full = usage(&mut connection, "k");
+        assert!(
+            full > new + (2 << 20),
+            "{name}: {full} bytes, {new} of a new key"
+        );
+        now += 1_000_000;
+        set_ms(&primary, now);
+        let max = primary.info_number("used_memory") - 100_000;
+        assert!(
+            connection
+                .call(&format!("CONFIG SET maxmemory {max}"))
+                .is_ok()
+        );
+        let write = sketch.add.replace("KEY", "k").replace("ITEM", "7");
+        let reply = connection.call(&write);
+        assert!(reply.to_string().contains("OOM"), "{name}: {reply}");
+        let advance = format!("SKETCH.ADVANCE k {}", now / 100);
+        let (mut bytes, mut calls) = (full, 0);
+        loop {
+            let advanced = connection.call(&advance);
+            assert_eq!(advanced, Reply::Integer(i64::from(calls == 0)), "{name}");
+            let after = usage(&mut connection, "k");
+            if after == bytes {
+                break;
+            }
+            (bytes, calls) = (after, calls + 1);
+        }
+        match name {
+            // A filter that has grown has no sub-filter left.
+            "bf-window" | "cf-window" => assert!(bytes <= new, "{name}: {bytes} {new}"),
+            _ => assert_eq!(bytes, new, "{name}"),
+        }
+        // A call frees at least 4 MiB.
+        assert!(calls <= full / (4 << 20) + 2, "{name}: {calls}");
+        // A call that changes nothing is not replicated.
+        let offset = primary.info_number("master_repl_offset");
+        assert_eq!(connection.call(&advance), Reply::Integer(0));
+        let replicated = primary.info_number("master_repl_offset") - offset;
+        assert!(replicated < 60, "{name}: {replicated} bytes");
+        let reply = connection.call(&write);
+        assert!(!matches!(reply, Reply::Error(_)), "{name}: {reply}");
+        assert!(connection.call("CONFIG SET maxmemory 0").is_ok());
+        let digest = "DEBUG DIGEST-VALUE k";
+        let state = (dump(&mut connection, "k"), connection.call(digest));
+        primary.wait_for_replica(&replica);
+        let mut other = replica.resp2();
+        assert_eq!((dump(&mut other, "k"), other.call(digest)), state, "{name}");
+        primary.kill_and_restart();
+        let mut connection = primary.resp2();
+        let restarted = (dump(&mut connection, "k"), connection.call(digest));
+        assert_eq!(restarted, state, "{name}");
+        replica.wait_until("the synchronization", |replica| {
+            replica.info("master_link_status").as_deref() == Some("up")
+        });
+    }
+}
+
+/// Some panes are live. Their counts stay, and the memory of the others is freed.
+#[test]
+fn advances_free_expired_panes_between_live_ones() {
+    let mut primary = start(&[]);
+    let mut replica = start(&[]);
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let (create, add, items) = large(&SKETCHES[2]);
+    set_ms(&primary, 1_000_000);
+    assert!(
+        connection
+            .call(&format!("{} {WINDOW}", create.replace("KEY", "k")))
+            .is_ok()
+    );
+    for pane in 0..5 {
+        set_ms(&primary, 1_000_000 + pane * 100);
+        fill(&mut connection, add, 0, items);
+    }
+    let full = usage(&mut connection, "k");
+    set_ms(&primary, 1_000_600);
+    // Advances the key; a write subtracts few cells.
+    fill(&mut connection, add, 0, 1);
+    let mut calls = 0;
+    let mut last = dump(&mut connection, "k");
+    loop {
+        assert_eq!(connection.call("SKETCH.ADVANCE k 0"), Reply::Integer(0));
+        let state = dump(&mut connection, "k");
+        if state == last {
+            break;
+        }
+        (last, calls) = (state, calls + 1);
+    }
+    // The sums and four arrays of 6 MB instead of five.
+    assert!((1..=10).contains(&calls), "{calls}");
+    let after = usage(&mut connection, "k");
+    assert!(after < full * 6 / 7, "{after} of {full}");
+    let counts = connection.call("CMS.QUERY k 0 1 2 3");
+    let counts: Vec<_> = counts
+        .items()
+        .expect("counts")
+        .iter()
+        .filter_map(Reply::integer)
+        .collect();
+    assert_eq!(counts, [4, 3, 3, 0]);
+    primary.wait_for_replica(&replica);
+    let mut other = replica.resp2();
+    assert_eq!(dump(&mut other, "k"), last);
+}
