@@ -12,7 +12,7 @@ step() {
 step cargo fmt --check --all
 step cargo clippy --workspace --all-targets -- -D warnings
 # --all-targets leaves out the tests that cargo test skips.
-step cargo clippy --test sizing --test defrag -- -D warnings
+step cargo clippy --workspace --test sizing --test defrag -- -D warnings
 step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
 step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir target/clients/rust -- \
     -D warnings
