@@ -3,8 +3,8 @@
 # depend on the server (tests/server/main.rs) on the others. Fetches missing servers into target/servers.
 #
 #   scripts/test-matrix.sh          records what each type supports for scripts/abilities.sh, and checks that nothing is missing
-#   scripts/test-matrix.sh quick    for .ci/run, after scripts/test.sh: leaves out the installed server, runs all tests on Valkey 9 and
-#                                   those that depend on the server on the others, and leaves out the slow tests. Records nothing.
+#   scripts/test-matrix.sh quick    for .ci/run, after scripts/test.sh: leaves out the installed server and the slow tests. Runs the
+#                                   others on Redis 7.0 and Valkey 9, and those that depend on the server on all. Records nothing.
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh
@@ -34,10 +34,10 @@ passed=() failed=() missing=()
 independent=(--skip once:: --skip each_platform::)
 # These take a third of the test time.
 slow=(--skip lazy_free:: --skip large_keys_survive --skip slot_migration_during --skip failover_after_a_kill)
-full_server="" installed=""
+full_servers="" installed=""
 if [ "$mode" = quick ]; then
     scripts/install.sh server
-    full_server=valkey-9
+    full_servers="redis-7.0 valkey-9"
     installed=$("$(scripts/find-server.sh)" --version)
 fi
 for name in $(scripts/fetch-servers.sh --list); do
@@ -60,9 +60,9 @@ for name in $(scripts/fetch-servers.sh --list); do
         export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
         rm -f "$ROUGHLY_ABILITIES"
         # The first server that is available.
-        [ -n "$full_server" ] || full_server=$name
+        [ -n "$full_servers" ] || full_servers=$name
     fi
-    [ "$name" = "$full_server" ] || skip+=("${independent[@]}")
+    [[ " $full_servers " == *" $name "* ]] || skip+=("${independent[@]}")
     echo
     echo "test-matrix: $name, $version"
     start=$SECONDS
