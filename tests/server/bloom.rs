@@ -76,12 +76,11 @@ fn items_that_a_filter_cannot_grow_for_are_errors_and_not_replicated() {
             .is_ok()
     );
     let add = |connection: &mut Connection, key: &str| {
-        let replies = [98_000, 108_000].map(|start| {
+        [98_000, 108_000].map(|start| {
             let mut command = vec!["BF.MADD".to_owned(), key.to_owned()];
             command.extend(numbered(start, start + 10_000));
             connection.send(&command)
-        });
-        replies
+        })
     };
     let (accepting, _) =
         cpu::of_main_thread_during(&mut connection, |connection| add(connection, "accepts"));
