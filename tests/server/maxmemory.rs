@@ -348,6 +348,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     // The name of a key cannot begin another line, and is cut.
     let key = [b"a\r\n\x1b\"\xff".as_slice(), &[b'x'; 1000]].concat();
     let reserve = [b"BF.RESERVE".as_slice(), &key, b"0.01", b"10000"];
+    server.enter_next_second();
     let before = server.log().len();
     assert!(matches!(connection.send(&reserve), Reply::Error(_)));
     let log = server.log().split_off(before);
