@@ -4,8 +4,10 @@
 
 pub mod abilities;
 pub mod c_modules;
+pub mod cpu;
 pub mod damage;
 pub mod expiry;
+pub mod page;
 pub mod resp;
 pub mod server;
 pub mod set_on_drop;

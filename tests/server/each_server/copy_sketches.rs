@@ -6,7 +6,7 @@ use crate::each_server::cluster::nodes::{Nodes, slot};
 use crate::families::{FAMILIES, Family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Reply, Text};
-use crate::support::server::{Options, Server, free_port};
+use crate::support::server::{Options, Server, UNUSED_PORT};
 use crate::support::state::{State, select};
 use crate::support::time;
 use recorded_source::RecordedSource;
@@ -679,7 +679,7 @@ fn errors_name_the_server_that_cannot_be_used() {
     let server = Server::start();
     FAMILIES[0].build(&mut server.resp2(), "key");
     let good = url(&server);
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let nobody = format!("127.0.0.1:{UNUSED_PORT}");
     copy(&[&good, &nobody]).assert_error(2, "cannot connect to the destination");
     copy(&[&nobody, &good]).assert_error(2, "cannot connect to the source");
     copy(&[&good, &good]).assert_error(2, "the same server");

@@ -4,6 +4,7 @@
 
 use crate::families::valkey_bloom::load_payload;
 use crate::families::{FAMILIES, Family, Row};
+use crate::support::cpu;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use crate::workload::Random;
@@ -177,31 +178,19 @@ fn complexity(connection: &mut Connection, name: &str) -> String {
     String::from_utf8(text).expect("UTF-8")
 }
 
-/// Processor time of the server's main thread in microseconds.
-fn processor_time(connection: &mut Connection) -> u64 {
-    let reply = connection.call("INFO cpu");
-    let text = String::from_utf8_lossy(reply.text().expect("a text")).into_owned();
-    let seconds = ["used_cpu_sys_main_thread:", "used_cpu_user_main_thread:"].map(|field| {
-        let seconds = text.lines().find_map(|line| line.strip_prefix(field));
-        seconds.and_then(|seconds| seconds.trim().parse::<f64>().ok())
-    });
-    let seconds = seconds[0].zip(seconds[1]).expect("two numbers");
-    ((seconds.0 + seconds.1) * 1e6) as u64
-}
-
 /// Execution time of a command: the time that the server counts for it, which includes other work of a busy machine, or
 /// the processor time of its main thread if that is less. The processor time includes an INFO command.
 fn microseconds(server: &Server, connection: &mut Connection, command: &[Vec<u8>]) -> u64 {
     connection.call("CONFIG RESETSTAT");
-    let before = processor_time(connection);
-    send(connection, command);
-    let processor_time = processor_time(connection) - before;
+    let (processor_time, _) = cpu::of_main_thread_during(connection, |connection| {
+        send(connection, command);
+    });
     let name = String::from_utf8_lossy(&command[0]).to_lowercase();
     let stats = server.info(&format!("cmdstat_{name}")).expect("stats");
     let mut fields = stats.split(',');
     let usec = fields.find_map(|field| field.strip_prefix("usec="));
     let usec: u64 = usec.and_then(|usec| usec.parse().ok()).expect("a number");
-    usec.min(processor_time)
+    usec.min(processor_time.as_micros() as u64)
 }
 
 /// Runs every command in its worst case within a maximum time, and compares the table with the rows.
