@@ -1,7 +1,7 @@
 # Each target calls the script of the same name in scripts/, or cargo.
 
 .PHONY: help run test test-matrix test-arm64 test-musl test-clients test-defrag test-kills test-math test-sizing worst-cases abilities plots cluster fuzz soak \
-	valgrind asan tour bench lint docs test-docs command-pages \
+	valgrind asan tour bench lint docs test-docs command-pages check-release \
 	build install uninstall dist deb release test-packages test-image test-release test-reproducible fmt
 .DEFAULT_GOAL := help
 export PORT KILLS SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
@@ -106,6 +106,9 @@ dist: ## build the release tarballs for all platforms, target/dist/*.tar.gz
 
 deb: ## build the Debian packages, target/dist/*.deb
 	@scripts/deb.sh
+
+check-release: ## run the checks that .ci/run leaves out: all servers, other platforms, packages, browsers; takes hours
+	@scripts/check-release.sh
 
 release: ## prepare a release: run all checks (not with CHECKS=no), build all packages, print what to upload
 	@scripts/release.sh $(if $(filter no,$(CHECKS)),--no-checks)

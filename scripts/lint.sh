@@ -12,14 +12,14 @@ step() {
 step cargo fmt --check --all
 step cargo clippy --workspace --all-targets -- -D warnings
 # --all-targets leaves out the tests that cargo test skips.
-step cargo clippy --test sizing --test defrag -- -D warnings
+step cargo clippy --workspace --test sizing --test defrag -- -D warnings
 step cargo fmt --check --manifest-path tests/clients/rust/Cargo.toml
 step cargo clippy --manifest-path tests/clients/rust/Cargo.toml --target-dir target/clients/rust -- \
     -D warnings
 step cargo fmt --check --manifest-path examples/rust/Cargo.toml
 step cargo clippy --manifest-path examples/rust/Cargo.toml --target-dir target/clients/rust -- \
     -D warnings
-RUSTDOCFLAGS="-D warnings" step cargo doc --no-deps
+RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 step target/lint/bin/cargo-deny --locked check licenses bans sources
 # The advisory database is on a Git host, which a build machine may be unable to reach.
 if timeout 60 target/lint/bin/cargo-deny fetch db > /dev/null 2>&1; then
@@ -34,7 +34,7 @@ import sys, yaml
 for name in sys.argv[1:]:
     with open(name) as file:
         assert all(yaml.safe_load_all(file)), f"{name} has an empty document"
-' packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
+' .github/workflows/*.yml packaging/compose.yaml packaging/kubernetes/*.yaml packaging/monitoring/*.yml
 step scripts/test-rules.sh
 step target/lint/bin/hadolint packaging/Dockerfile
 for script in scripts/*.sh scripts/*/*.sh packaging/*.sh .ci/run; do

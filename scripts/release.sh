@@ -2,7 +2,7 @@
 # Prepares the release of the current commit: checks that it can be released, runs all checks, builds all packages, and
 # prints what to upload and how. Does not create a tag, upload or publish anything.
 #
-#   scripts/release.sh               runs .ci/run and all tests of which it runs a part, builds the packages, prints the steps
+#   scripts/release.sh               runs .ci/run and scripts/check-release.sh, builds the packages, prints the steps
 #   scripts/release.sh --no-checks   leaves out the checks
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
@@ -74,9 +74,7 @@ echo "release: version $version, commit $revision" >&2
 
 if [ "$checks" = yes ]; then
     .ci/run
-    # .ci/run runs a part of these.
-    make test-arm64 test-musl
-    scripts/test-reproducible.sh
+    scripts/check-release.sh
     check_clean
 fi
 
@@ -119,7 +117,7 @@ while read -r file; do
 done <<< "$uploads"
 cat << LINES
 
-The checks in .ci/run: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
+The checks in .ci/run and scripts/check-release.sh: $([ "$checks" = yes ] && echo passed || echo "not run (--no-checks)")
 LINES
 [ "$date" = "$(date -u +%F)" ] || echo "Note: CHANGELOG.md has the date $date, and today is $(date -u +%F)."
 cat << LINES

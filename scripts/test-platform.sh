@@ -5,8 +5,6 @@
 #   scripts/test-platform.sh TARGET                        all of these
 #   scripts/test-platform.sh TARGET server [ARGUMENT...]   only the server tests; the arguments are those of the test
 #                                                          program, for example a part of a name, or --skip NAME
-#   scripts/test-platform.sh TARGET processor              all of these without the server tests whose result does not
-#                                                          depend on the processor
 #
 # The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/build-server.sh builds. If this machine has
 # another processor, servers and tests run in an emulator (scripts/fetch-emulator.sh). The test program of the server
@@ -19,14 +17,9 @@ cd "$(dirname "$0")/.."
 target=${1:?the first argument is a target}
 part=${2:-all}
 shift $(($# < 2 ? $# : 2))
-# Server tests of persistence, replication, statistics and memory limits. They depend on the server and on the C library. The
-# stored bytes of each type, which could depend on the processor, are tested by other modules. --skip also applies to parts of
-# a name: valkey::replication is skipped too.
-processor_independent=(crash_recovery info integration key_limit lazy_free maxmemory memory_usage persistence replication soak)
 skip=(--skip once:: --skip each_server::)
 case $part in
     all | server) ;;
-    processor) for module in "${processor_independent[@]}"; do skip+=(--skip "$module::"); done ;;
     *)
         echo "test-platform: unknown part: $part" >&2
         exit 2

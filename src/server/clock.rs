@@ -24,10 +24,10 @@ impl Call<'_> {
 /// The clock of tests. Not in release builds.
 ///
 /// The tests write a time in milliseconds to the file `roughly-clock` in the server's working directory. With a sign in
-/// front, it is added to the time of the server; without a sign, it replaces it.
-mod test_clock {
+/// front, it is added to the time of the server; without a sign, it replaces it. The rate limits of the log use the same clock.
+pub(super) mod test_clock {
     #[cfg(debug_assertions)]
-    pub(super) fn adjusted(ms: u64) -> u64 {
+    pub(in crate::server) fn adjusted(ms: u64) -> u64 {
         let Ok(text) = std::fs::read_to_string("roughly-clock") else {
             return ms;
         };
@@ -41,7 +41,7 @@ mod test_clock {
     }
 
     #[cfg(not(debug_assertions))]
-    pub(super) fn adjusted(ms: u64) -> u64 {
+    pub(in crate::server) fn adjusted(ms: u64) -> u64 {
         ms
     }
 }

@@ -1,5 +1,6 @@
 //! The server's log.
 
+use super::clock::test_clock;
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -134,7 +135,8 @@ impl RateLimit {
     /// A line with the number of lines that were suppressed before it; `None` if this one is suppressed.
     fn line(&self, text: impl FnOnce() -> String) -> Option<String> {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        let suppressed = self.passes(START.elapsed().as_secs())?;
+        let ms = u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let suppressed = self.passes(test_clock::adjusted(ms) / 1000)?;
         Some(match suppressed {
             0 => text(),
             lines => format!("{} ({lines} similar lines were suppressed)", text()),

@@ -163,7 +163,6 @@ pub fn t_digest() -> String {
             info.capacity.to_string(),
             centroids.to_string(),
             size(max_bytes as u64),
-            info.memory_usage.to_string(),
         ]
     });
     let head = [
@@ -171,7 +170,6 @@ pub fn t_digest() -> String {
         "nodes at most",
         "centroids after a million samples",
         "blocks at most",
-        "`Memory usage` of TDIGEST.INFO",
     ];
     table(&head, &rows)
 }

@@ -228,6 +228,13 @@ fn show(write: &Write) -> String {
     sent.iter().map(show).collect::<Vec<_>>().join("; ")
 }
 
+/// Waits until the clients have sent about this many further commands.
+fn wait_for_writes(server: &mut Server, more: u64) {
+    let commands = |server: &Server| server.info_number("total_commands_processed");
+    let last = commands(server) + more as i64;
+    server.wait_until("the writers", |server| commands(server) >= last);
+}
+
 fn is_busy(server: &Server, field: &str) -> bool {
     server.info(field).as_deref() == Some("1")
 }
@@ -280,13 +287,13 @@ fn acknowledged_writes_survive_a_kill() {
             for (writer, connection) in writers.iter_mut().zip(connections) {
                 scope.spawn(|| writer.run(connection, &stop));
             }
-            thread::sleep(Duration::from_millis(random.below(150)));
+            wait_for_writes(&mut server, random.below(300));
             match random.below(3) {
                 0 => drop(server.call("BGREWRITEAOF")),
                 1 => drop(server.call("BGSAVE")),
                 _ => {}
             }
-            thread::sleep(Duration::from_micros(random.below(150_000)));
+            wait_for_writes(&mut server, random.below(300));
             counts.during_rewrite += u64::from(is_busy(&server, "aof_rewrite_in_progress"));
             counts.during_save += u64::from(is_busy(&server, "rdb_bgsave_in_progress"));
             server.kill();

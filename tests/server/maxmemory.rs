@@ -4,7 +4,6 @@ use crate::families::FAMILIES;
 use crate::support::abilities::record;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
-use std::time::Duration;
 
 fn limit(connection: &mut Connection, bytes: i64) {
     let reply = connection.send(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]);
@@ -257,9 +256,11 @@ fn buffers_of_a_replica_leave_memory_for_a_filter() {
 /// Each refusal logs the key, the requested bytes, the allowed bytes and the limit.
 #[test]
 fn the_log_names_the_limit_that_refused_memory() {
-    let server = Server::start();
+    let options = || Options::new().debug_module();
+    let server = options().start();
     let mut connection = server.resp2();
     let logged = |server: &Server, connection: &mut Connection, commands: &[&str]| {
+        server.enter_next_second();
         let lines = |server: &Server| server.log().lines().count();
         let before = lines(server);
         for command in commands {
@@ -271,8 +272,6 @@ fn the_log_names_the_limit_that_refused_memory() {
         let [line] = &new[..] else {
             panic!("{commands:?}: {new:?}");
         };
-        // At most one line per second.
-        std::thread::sleep(Duration::from_millis(1100));
         line.split_once("<bf> ")
             .expect("a line of the module")
             .1
@@ -324,7 +323,7 @@ fn the_log_names_the_limit_that_refused_memory() {
         "{line}"
     );
 
-    let server = Options::new()
+    let server = options()
         .module_arguments(&["sketch-max-key-bytes", "500"])
         .start();
     let mut connection = server.resp2();
@@ -349,6 +348,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     // The name of a key cannot begin another line, and is cut.
     let key = [b"a\r\n\x1b\"\xff".as_slice(), &[b'x'; 1000]].concat();
     let reserve = [b"BF.RESERVE".as_slice(), &key, b"0.01", b"10000"];
+    server.enter_next_second();
     let before = server.log().len();
     assert!(matches!(connection.send(&reserve), Reply::Error(_)));
     let log = server.log().split_off(before);
@@ -358,7 +358,7 @@ fn the_log_names_the_limit_that_refused_memory() {
     );
     assert!(log.contains(&shown), "{log}");
 
-    let server = Options::new().address_space(1 << 30).start();
+    let server = options().address_space(1 << 30).start();
     let mut connection = server.resp2();
     let line = logged(&server, &mut connection, &["CMS.INITBYDIM c 500000000 1"]);
     // On a machine with less than 2 GB, the limit of the machine refuses the command, not the allocator.

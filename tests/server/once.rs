@@ -1,5 +1,4 @@
 //! Tests whose result depends on neither the server nor the platform. They run on one server.
 
-mod abilities;
 mod formats;
 mod worst_cases;

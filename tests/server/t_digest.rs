@@ -148,6 +148,36 @@ fn reads_on_a_replica_do_not_change_its_state() {
     assert!(info.contains("+Compression :33 "), "{info}");
 }
 
+/// MEMORY USAGE adds the memory of the key: its name and entries of the server.
+#[test]
+fn info_reports_the_memory_that_the_digest_takes() {
+    const MAX_KEY_BYTES: i64 = 200;
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for create in [
+        "TDIGEST.CREATE KEY",
+        "TDIGEST.CREATE KEY COMPRESSION 1000",
+        "TDIGEST.CREATE KEY WINDOW 315360000000 PANES 4",
+    ] {
+        ok(&mut connection, "FLUSHALL SYNC");
+        ok(&mut connection, &create.replace("KEY", "k"));
+        for samples in [0, 10, 1_000, 10_000] {
+            for seed in 0..samples / 100 {
+                add(&mut connection, "k", Uniform(seed).take(100));
+            }
+            let usage = connection.call("MEMORY USAGE k").integer().unwrap();
+            let info = connection.call("TDIGEST.INFO k");
+            let reported = info.field("Memory usage").and_then(Reply::integer).unwrap();
+            let others = usage - reported;
+            assert!(
+                (0..MAX_KEY_BYTES).contains(&others),
+                "{create}: {usage}, {reported}"
+            );
+            connection.call("TDIGEST.QUANTILE k 0.5");
+        }
+    }
+}
+
 /// The compressed form that a read creates counts as memory of the key as long as it is kept.
 #[test]
 fn memory_usage_includes_the_cached_results_of_reads() {

@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -40,6 +41,7 @@ pub struct Options {
     address_space: Option<u64>,
     environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
+    cluster: bool,
 }
 
 impl Options {
@@ -107,6 +109,13 @@ impl Options {
         self
     }
 
+    /// Starts the server as a node of a cluster, with a free port for the cluster bus ([`Server::bus_port`]).
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn cluster(mut self) -> Self {
+        self.cluster = true;
+        self
+    }
+
     /// Starts the server and waits until it replies to PING.
     ///
     /// # Panics
@@ -129,10 +138,12 @@ impl Options {
             options: self,
             dir,
             port: 0,
+            bus_port: 0,
             process: None,
         };
         for _ in 0..PORT_ATTEMPTS {
             server.port = free_port();
+            server.bus_port = free_port();
             match server.launch() {
                 Err(log) if log.contains("Address already in use") => {}
                 done => return done.map(|()| server),
@@ -148,6 +159,7 @@ pub struct Server {
     options: Options,
     dir: TempDir,
     port: u16,
+    bus_port: u16,
     process: Option<Child>,
 }
 
@@ -160,6 +172,12 @@ impl Server {
     /// The port it listens on.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of the cluster bus of a server with [`Options::cluster`].
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn bus_port(&self) -> u16 {
+        self.bus_port
     }
 
     /// The process id.
@@ -183,6 +201,16 @@ impl Server {
         );
         std::fs::write(&new, clock).expect("a written file");
         std::fs::rename(new, file).expect("a renamed file");
+    }
+
+    /// Moves the clock of a server with [`Options::debug_module`] to another second and stops it there. Rate limits of the log
+    /// allow one line in each second.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn enter_next_second(&self) {
+        // Later than the clocks of all servers that were started before.
+        static SECOND: AtomicU64 = AtomicU64::new(1 << 30);
+        let second = SECOND.fetch_add(1, Ordering::Relaxed);
+        self.set_clock(&(second * 1000).to_string());
     }
 
     /// Opens a connection that does not convert replies.
@@ -507,6 +535,10 @@ impl Server {
             .arg("--dir")
             .arg(self.dir.path())
             .args(&self.options.arguments);
+        if self.options.cluster {
+            let bus_port = self.bus_port.to_string();
+            command.args(["--cluster-enabled", "yes", "--cluster-port", &bus_port]);
+        }
         if !self.options.without_module {
             let module = match &self.options.module {
                 Some(module) => module.clone(),
@@ -613,8 +645,11 @@ fn has_memory_checker() -> bool {
     std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
 }
 
+/// A port to which no test connects successfully: only root can use it, and the system never assigns it.
+pub const UNUSED_PORT: u16 = 1;
+
 /// A port that was free during the call, and that this function has not returned before in this process.
-pub fn free_port() -> u16 {
+fn free_port() -> u16 {
     static RETURNED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let port = TcpListener::bind(("127.0.0.1", 0))

@@ -10,7 +10,7 @@ use std::ffi::CStr;
 /// A field of TDIGEST.INFO: its name in the reply, and its value.
 type Field = (&'static CStr, fn(&Info) -> i64);
 
-const FIELDS: [Field; 9] = [
+const FIELDS: [Field; 8] = [
     (c"Compression", |figures| i64::from(figures.compression)),
     (c"Capacity", |figures| i64::from(figures.capacity)),
     (c"Merged nodes", |figures| figures.merged_nodes as i64),
@@ -19,24 +19,32 @@ const FIELDS: [Field; 9] = [
     (c"Unmerged weight", |figures| figures.unmerged_weight),
     (c"Observations", |figures| figures.observations),
     (c"Total compressions", |figures| figures.total_compressions),
-    (c"Memory usage", |figures| figures.memory_usage as i64),
 ];
+
+const MEMORY_USAGE: &CStr = c"Memory usage";
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let figures = for_either!(
+    let (figures, bytes) = for_either!(
         call.read_either::<TDigest, TDigestWindow>(1),
         key => figures(call, &key)?
     );
-    call.reply_map(FIELDS.len());
+    call.reply_map(FIELDS.len() + 1);
     for (name, value) in FIELDS {
         call.reply_simple(name);
         call.reply_integer(value(&figures));
     }
+    call.reply_simple(MEMORY_USAGE);
+    call.reply_integer(i64::try_from(bytes).unwrap_or(i64::MAX));
     Ok(())
 }
 
-fn figures<T: QuantileSketch + DataType>(call: &Call<'_>, key: &ReadKey<T>) -> Result<Info, Error> {
+/// The fields, and the bytes that the value takes.
+fn figures<T: QuantileSketch + DataType>(
+    call: &Call<'_>,
+    key: &ReadKey<T>,
+) -> Result<(Info, usize), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
-    Ok(digest.info_at(call.current_pane(digest)))
+    let figures = digest.info_at(call.current_pane(digest));
+    Ok((figures, key.memory_usage()))
 }

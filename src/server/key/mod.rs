@@ -130,6 +130,17 @@ impl<T: DataType> ReadKey<T> {
         self.0.has_type(registration.handle())
     }
 
+    /// Bytes of all blocks of the value, as MEMORY USAGE counts them; 0 if there is no value. Cost: one call into the server
+    /// per block.
+    #[must_use]
+    pub fn memory_usage(&self) -> usize {
+        match self.0.value() {
+            // SAFETY: as in `get`.
+            Slot::Found(counted) => unsafe { (*counted).memory_usage().bytes },
+            Slot::Missing | Slot::WrongType => 0,
+        }
+    }
+
     /// Measures the value's memory again, for INFO. Must be called after a read changed what the value caches. Cost: as
     /// [`Entry::recount`].
     pub fn recount(&self) {

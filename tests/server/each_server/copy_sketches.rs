@@ -6,7 +6,7 @@ use crate::each_server::cluster::nodes::{Nodes, slot};
 use crate::families::{FAMILIES, Family};
 use crate::golden_dumps::{Golden, Key, recorded_families};
 use crate::support::resp::{Connection, Reply, Text};
-use crate::support::server::{Options, Server, free_port};
+use crate::support::server::{Options, Server, UNUSED_PORT};
 use crate::support::state::{State, select};
 use crate::support::time;
 use recorded_source::RecordedSource;
@@ -26,14 +26,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// What a run of the script reported.
 #[derive(Debug)]
 pub struct Run {
-    status: ExitStatus,
-    output: String,
-    errors: String,
+    pub status: ExitStatus,
+    pub output: String,
+    pub errors: String,
 }
 
 impl Run {
     /// A count in the summary.
-    fn count(&self, name: &str) -> u64 {
+    pub fn count(&self, name: &str) -> u64 {
         let mut lines = self.output.lines();
         lines
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
@@ -274,6 +274,77 @@ fn databases_patterns_and_types_select_keys() {
             "topk:b"
         ]
     );
+}
+
+#[test]
+fn compare_writes_nothing_and_reports_differences() {
+    let mut source = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&source);
+    let mut old = source.resp2();
+    build_all(&mut old, "");
+    old.call("PEXPIRE cf 5000000");
+    source.wait_for_replica(&replica);
+    let count = FAMILIES.len() as u64;
+    for mode in ["64", "0"] {
+        let arguments = ["--compare", "--chunks", mode];
+        // The replica refuses writes.
+        let run = copy(&[&arguments[..], &[&url(&source), &url(&replica)]].concat());
+        assert_eq!(run.status.code(), Some(0), "{run:?}");
+        assert_eq!((run.count("found"), run.count("equal")), (count, count));
+
+        let other = Server::start();
+        let mut new = other.resp2();
+        let ends = [url(&source), url(&other)];
+        let arguments = [&arguments[..], &["--rounds", "0", &ends[0], &ends[1]]].concat();
+        let run = copy(&arguments);
+        assert_eq!(run.status.code(), Some(1), "{run:?}");
+        assert_eq!((run.count("missing"), run.count("equal")), (count, 0));
+        build_all(&mut new, "");
+        for family in FAMILIES {
+            family.change(&mut new, family.name, "77");
+        }
+        let before = State::of(&mut new);
+        let run = copy(&arguments);
+        assert_eq!(
+            (run.count("different"), run.count("missing")),
+            (count, 0),
+            "{run:?}"
+        );
+        for family in FAMILIES {
+            let line = format!(
+                "different: {} key \"{}\"",
+                family.prefix.to_uppercase(),
+                family.name
+            );
+            assert!(run.errors.contains(&line), "{line}: {run:?}");
+        }
+        State::of(&mut new).assert_same(&before, "--compare");
+    }
+    // A different time to live.
+    let other = Server::start();
+    build_all(&mut other.resp2(), "");
+    let run = copy(&["--compare", "--rounds", "0", &url(&source), &url(&other)]);
+    assert_eq!(run.count("different"), 1, "{run:?}");
+}
+
+#[test]
+fn the_progress_has_phase_total_percent_rate_and_remaining_time() {
+    let (source, destination) = (Server::start(), Server::start());
+    build_many(&mut source.resp2(), 100);
+    let run = copy(&["--progress", "0", &url(&source), &url(&destination)]);
+    run.assert(0, &[("copied", 100), ("verified", 100)]);
+    let lines: Vec<_> = run.errors.lines().collect();
+    for phase in ["listing: ", "copying: ", "comparing: "] {
+        assert!(
+            lines.iter().any(|line| line.starts_with(phase)),
+            "{phase}{run:?}"
+        );
+    }
+    let last = lines.iter().rfind(|line| line.starts_with("copying: "));
+    let last = last.expect("a line");
+    assert!(last.contains("100 of 100 keys, 100 %, "), "{last}");
+    assert!(last.contains(" keys/s, 0 s left; "), "{last}");
 }
 
 #[test]
@@ -608,7 +679,7 @@ fn errors_name_the_server_that_cannot_be_used() {
     let server = Server::start();
     FAMILIES[0].build(&mut server.resp2(), "key");
     let good = url(&server);
-    let nobody = format!("127.0.0.1:{}", free_port());
+    let nobody = format!("127.0.0.1:{UNUSED_PORT}");
     copy(&[&good, &nobody]).assert_error(2, "cannot connect to the destination");
     copy(&[&nobody, &good]).assert_error(2, "cannot connect to the source");
     copy(&[&good, &good]).assert_error(2, "the same server");
@@ -699,6 +770,8 @@ fn wrong_arguments_are_refused() {
         "--types",
         "--rounds",
         "--dry-run",
+        "--compare",
+        "--progress",
     ] {
         assert!(run.output.contains(name), "{name}");
     }

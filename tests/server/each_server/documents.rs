@@ -7,16 +7,16 @@
 //! do not run, but their lines with `make` must name targets of the Makefile. `javascript`, `go`, `java` and `rust`
 //! blocks must be part of a file in examples/, which scripts/test-clients.sh runs. The blocks of a page share one
 //! server and run in order.
+//!
+//! tests/documents has the tests of documents that need no server.
 
 mod commands;
 pub mod environment;
-mod messages;
-pub mod page;
 mod reference;
 mod versions;
 
+use crate::support::page::{self, Page};
 use environment::Environment;
-use page::Page;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -93,27 +93,4 @@ fn a_wrong_example_is_found() {
         let found = faults(&Page::parse("example.md".into(), text));
         assert_eq!(!found.is_empty(), wrong, "{text}: {found:?}");
     }
-}
-
-/// Links to files and headings of this repository have targets.
-#[test]
-fn links_have_targets() {
-    let mut links = 0;
-    for page in page::all() {
-        for target in page.links() {
-            links += 1;
-            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let path = if file.is_empty() {
-                page.path.clone()
-            } else {
-                page.path.parent().expect("a directory").join(file)
-            };
-            assert!(path.exists(), "{} links to {target}", page.path.display());
-            if !heading.is_empty() && path.extension().is_some_and(|kind| kind == "md") {
-                let there = Page::read(&path).headings().any(|known| known == heading);
-                assert!(there, "{} links to {target}", page.path.display());
-            }
-        }
-    }
-    assert!(links > 30, "{links} links");
 }

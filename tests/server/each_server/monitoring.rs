@@ -1,9 +1,9 @@
 //! packaging/monitoring: the exporter delivers every field of INFO, and the rules and the dashboard use no other
 //! metrics.
 
-use crate::each_server::documents::page::Page;
 use crate::families::{FAMILIES, Family};
-use crate::support::server::{Server, free_port};
+use crate::support::page::Page;
+use crate::support::server::{Server, UNUSED_PORT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -166,7 +166,7 @@ fn the_exporter_delivers_every_field_as_documented() {
 
 #[test]
 fn the_exporter_reports_an_unreachable_server() {
-    let exporter = Exporter::start(free_port());
+    let exporter = Exporter::start(UNUSED_PORT);
     let metrics = exporter.metrics();
     let values: Vec<_> = metrics.values.into_iter().collect();
     assert_eq!(values, [("bf_up".to_owned(), "0".to_owned())]);

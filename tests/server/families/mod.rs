@@ -92,6 +92,7 @@ pub struct Family {
     /// Page of the documentation.
     pub page: &'static str,
     /// Source files and directories whose errors the page must explain.
+    #[allow(dead_code)] // Only tests/documents uses it.
     pub sources: &'static [&'static str],
 
     /// Names of the read commands, without the prefix.

@@ -1,7 +1,7 @@
 //! docs/formats.md: the commands of each section create a key whose DUMP payload has the annotated bytes.
 
-use crate::each_server::documents::page::Page;
 use crate::families::FAMILIES;
+use crate::support::page::Page;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::collections::BTreeSet;

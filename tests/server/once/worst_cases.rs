@@ -20,7 +20,7 @@ mod top_k;
 mod types;
 
 use crate::families::{FAMILIES, Family};
-use crate::support::cpu::MainThread;
+use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use arguments::{Call, calls, is_accepted};

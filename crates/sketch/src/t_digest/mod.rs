@@ -73,7 +73,12 @@ const fn capacity(compression: u32) -> u32 {
     6 * compression + 10
 }
 
-/// The fields of TDIGEST.INFO.
+/// Bytes of a digest with the maximum number of nodes.
+const fn full_bytes(compression: u32) -> u64 {
+    80 + 16 * capacity(compression) as u64
+}
+
+/// The fields of TDIGEST.INFO, except for the memory usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// The compression parameter.
@@ -92,8 +97,6 @@ pub struct Info {
     pub observations: i64,
     /// Compressions since the creation or the last reset.
     pub total_compressions: i64,
-    /// 80 + 16 · capacity bytes: the size of a digest that allocates all nodes at its creation.
-    pub memory_usage: u64,
 }
 
 /// The nodes added since the last compression. Only INFO reports them.
@@ -145,7 +148,7 @@ impl TDigest {
             .filter(|&compression| compression <= MAX_COMPRESSION)
             .ok_or(DigestError::CompressionTooLarge)?;
         let digest = Self::empty(compression);
-        budget.request(digest.info().memory_usage)?;
+        budget.request(full_bytes(compression))?;
         Ok(digest)
     }
 
@@ -391,7 +394,6 @@ impl TDigest {
             unmerged_weight: self.unmerged.weight,
             observations,
             total_compressions: self.compressions,
-            memory_usage: 80 + 16 * u64::from(capacity),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The command reference: docs/commands has one page per command. Its header and the tables of commands are generated
 //! from the command table. `make command-pages` writes them, and this test compares them.
 
-use super::page::Page;
 use crate::families::one_per_family;
+use crate::support::page::Page;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use roughly::server::command::{Command, Since};

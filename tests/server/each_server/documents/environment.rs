@@ -1,9 +1,9 @@
 //! The environment in which the blocks of a page run: a server, a second server and a cluster if needed, and a client
 //! program that maps the ports on the page to the real ports.
 
-use super::page::Block;
 use crate::each_server::cluster::nodes::Nodes;
-use crate::support::server::{Options, Server, client_program, free_port, module_path};
+use crate::support::page::Block;
+use crate::support::server::{Options, Server, client_program, module_path};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -240,7 +240,7 @@ fn starts_with(text: &str) -> Result<(), String> {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("extra.conf");
     let text = text.replace(MODULE, &module_path().display().to_string());
-    fs::write(&file, text.replace("6379", &free_port().to_string())).expect("a file");
+    fs::write(&file, text).expect("a file");
     let file = file.display().to_string();
     Options::new()
         .without_module()

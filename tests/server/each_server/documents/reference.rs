@@ -1,7 +1,7 @@
 //! The fields of INFO and their explanation.
 
-use super::page::Page;
 use crate::families::Family;
+use crate::support::page::Page;
 use crate::support::resp::Reply;
 use crate::support::server::Server;
 use std::path::Path;

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 pub enum Transfer {
     /// As stored values: the values are equal, except for rounding and unused bytes.
     Values,
+    /// As stored values, by `scripts/copy-sketches`, which compresses t-digests for RedisBloom.
+    Copies,
     /// As commands: the values of a top-k may differ if its decay is below 1, because RedisBloom decays counts randomly, and
     /// those of a t-digest, because RedisBloom also compresses it when it is read.
     Commands,
@@ -72,7 +74,7 @@ fn compare(
         return Err(format!("{found}"));
     }
     match (family.recorded, transfer) {
-        (Some(Comparison::Close), Transfer::Commands) => {
+        (Some(Comparison::Close), Transfer::Commands | Transfer::Copies) => {
             compare_replies(one, other, key, summary_of_t_digest)
         }
         (comparison, _) => {

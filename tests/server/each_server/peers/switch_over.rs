@@ -2,8 +2,8 @@
 
 use super::{Pair, assert_no_refused_command, each};
 use crate::each_server::documents::environment::Environment;
-use crate::each_server::documents::page::{Block, Page};
 use crate::families::{Family, NumberSet};
+use crate::support::page::{Block, Page};
 use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::Server;
 use crate::support::set_on_drop::SetOnDrop;

@@ -2,7 +2,7 @@
 //! the bound.
 
 use super::bounds::{Work, bound_ns};
-use crate::support::cpu::MainThread;
+use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 

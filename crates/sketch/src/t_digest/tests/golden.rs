@@ -67,7 +67,6 @@ fn info(digest: &TDigest) -> Vec<f64> {
         unmerged_weight,
         observations,
         total_compressions,
-        memory_usage: _,
     } = digest.info();
     vec![
         f64::from(compression),

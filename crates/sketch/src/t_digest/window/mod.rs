@@ -379,8 +379,7 @@ impl QuantileSketch for TDigestWindow {
         }
     }
 
-    /// The sums over the live panes. The capacity is that of one pane. The memory usage is that of as many digests as
-    /// there are live panes with samples; the newest pane always counts. Cost: linear in the number of panes.
+    /// The sums over the live panes. The capacity is that of one pane. Cost: linear in the number of panes.
     fn info_at(&self, current: u64) -> Info {
         let live = self.live_at(current);
         let empty;
@@ -392,13 +391,11 @@ impl QuantileSketch for TDigestWindow {
             }
         };
         let mut info = newest.info();
-        let memory_of_one = info.memory_usage;
         for pane in live.closed {
             info.merged_nodes += pane.centroids.len();
             info.merged_weight += pane.extent.weight;
             info.observations += pane.extent.weight;
             info.total_compressions = info.total_compressions.saturating_add(pane.compressions);
-            info.memory_usage += memory_of_one;
         }
         info
     }

@@ -1,0 +1,40 @@
+//! Documents and scripts that must agree with the sources and with each other, without a server: links, versions, error texts and the
+//! table of abilities. tests/server/each_server/documents.rs runs the examples of the documents.
+
+#[allow(dead_code)] // These tests use only the lists.
+#[path = "../server/families/mod.rs"]
+mod families;
+#[path = "../support/mod.rs"]
+mod support;
+#[allow(dead_code)]
+#[path = "../server/workload.rs"]
+mod workload;
+
+mod abilities;
+mod messages;
+mod versions;
+
+use support::page::{self, Page};
+
+/// Links to files and headings of this repository have targets.
+#[test]
+fn links_have_targets() {
+    let mut links = 0;
+    for page in page::all() {
+        for target in page.links() {
+            links += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() {
+                page.path.clone()
+            } else {
+                page.path.parent().expect("a directory").join(file)
+            };
+            assert!(path.exists(), "{} links to {target}", page.path.display());
+            if !heading.is_empty() && path.extension().is_some_and(|kind| kind == "md") {
+                let there = Page::read(&path).headings().any(|known| known == heading);
+                assert!(there, "{} links to {target}", page.path.display());
+            }
+        }
+    }
+    assert!(links > 30, "{links} links");
+}
