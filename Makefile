@@ -1,6 +1,6 @@
 # Each target calls the script of the same name in scripts/, or cargo.
 
-.PHONY: help run test test-matrix test-arm64 test-musl test-clients test-defrag test-kills test-math test-sizing abilities plots cluster fuzz soak \
+.PHONY: help run test test-matrix test-arm64 test-musl test-clients test-defrag test-kills test-math test-sizing worst-cases abilities plots cluster fuzz soak \
 	valgrind asan tour bench lint docs test-docs command-pages check-release \
 	build install uninstall dist deb release test-packages test-image test-release test-reproducible fmt
 .DEFAULT_GOAL := help
@@ -57,6 +57,11 @@ command-pages: ## write the headers and tables of docs/commands from the command
 	@scripts/install.sh build server
 	cargo build --release --lib
 	ROUGHLY_WRITE=1 cargo test --quiet --test server -- documents::commands
+
+worst-cases: ## measure the slowest call of each command; write the tables of docs/worst-cases.md
+	@scripts/install.sh build server
+	cargo build --release --lib
+	ROUGHLY_WRITE=1 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 
 abilities: ## write docs/abilities.md from the records of test-matrix and test-defrag
 	@scripts/abilities.sh

@@ -3,4 +3,3 @@
 
 mod format_stability;
 mod hostile;
-mod worst_cases;

@@ -1,4 +1,4 @@
 //! Tests whose result depends on neither the server nor the platform. They run on one server.
 
 mod formats;
-mod worst_case_table;
+mod worst_cases;

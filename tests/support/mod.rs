@@ -7,6 +7,7 @@ pub mod c_modules;
 pub mod cpu;
 pub mod damage;
 pub mod expiry;
+pub mod main_thread;
 pub mod page;
 pub mod resp;
 pub mod server;

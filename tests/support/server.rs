@@ -333,6 +333,14 @@ impl Server {
     /// Like [`Server::restart`], with other options.
     pub fn restart_with(&mut self, options: Options) {
         self.shut_down();
+        self.relaunch_with(options);
+    }
+
+    /// Starts a server that was killed, with other options: it loads the files in its directory.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn relaunch_with(&mut self, options: Options) {
         self.options = options;
         self.relaunch();
     }

@@ -2,8 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
-    windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -171,44 +170,6 @@ pub const FAMILY: Family = Family {
         "BF.LOADCHUNK K * abcdefgh",
     ],
     handler: ("BF.ADD SOURCE a", ":0"),
-    worst_cases: WorstCases {
-        keys: &[
-            ("chain", "a chain of 100 filters"),
-            ("bf:a", "a filter of 128 MiB"),
-        ],
-        setup: &[
-            "BF.RESERVE chain 0.0001 1000 EXPANSION 1",
-            "BF.MADD chain 0..100000",
-            "repeat:8 BF.RESERVE bf:# 0.001 74000000 NONSCALING",
-            // The sources are empty: a first merge maps their pages, so that the measured one reads memory.
-            "BF.MERGE union 8 bf:*8",
-            "DEL union",
-        ],
-        filled: &["BF.RESERVE bf:a 0.001 75000000"],
-        rows: &[
-            row("BF.RESERVE new 0.001 600000000", "1 GiB"),
-            row("BF.ADD chain new", ""),
-            row("BF.MADD chain 90000000..90001000", "1,000 items"),
-            row("BF.INSERT chain ITEMS 90000000..90001000", "1,000 items"),
-            // In the oldest filter, which is tested last.
-            row("BF.EXISTS chain 1", ""),
-            row("BF.MEXISTS chain 0..1000", "1,000 items"),
-            row("BF.CARD chain", ""),
-            row("BF.INFO chain", ""),
-            row("BF.DEBUG chain", ""),
-            row("BF.SCANDUMP bf:a 1", "16 MiB"),
-            row(
-                "BF.LOADCHUNK new chunk:bf:a",
-                "16 MiB, the first write to its pages",
-            )
-            .before(&["BF.RESERVE new 0.001 75000000"])
-            .key("bf:a"),
-            row(
-                "BF.MERGE new 8 bf:*8",
-                "8 sources of 127 MiB, a quarter of the limit",
-            ),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![
@@ -221,31 +182,6 @@ pub const FAMILY: Family = Family {
 };
 
 const FIXED_WINDOW: &[&str] = &[window!("BF.RESERVE KEY 0.01 100 EXPANSION 1")];
-
-/// Creates a filter of 20 sub-filters.
-const SUB_FILTERS: &[&str] = &[
-    window!("BF.RESERVE new 0.0001 1000 EXPANSION 1"),
-    "BF.MADD new 0..20000",
-];
-
-/// Creates a filter of 128 MiB with panes of a second, and adds items to two of them.
-const SHORT_WINDOW: &[&str] = &[
-    "BF.RESERVE new 0.001 48000000 WINDOW 12000 PANES 12",
-    "BF.MADD new 0..200000",
-    "SKETCH.ADVANCE new pane:new+6",
-    "BF.MADD new 200000..400000",
-];
-/// The same, when all items have expired.
-const EXPIRED: &[&str] = &[
-    SHORT_WINDOW[0],
-    SHORT_WINDOW[1],
-    "SKETCH.ADVANCE new pane:new+20",
-];
-
-/// A row for a copy of the large filter with a window.
-const fn on_window(command: &'static str, note: &'static str) -> Row {
-    row(command, note).before(&["COPY bf:w new"]).key("bf:w")
-}
 
 pub const WINDOW: Family = Family {
     name: "bf-window",
@@ -367,55 +303,6 @@ pub const WINDOW: Family = Family {
         "BF.LOADCHUNK K * abcdefgh",
         "SKETCH.ADVANCE K *",
     ],
-    worst_cases: WorstCases {
-        keys: &[
-            (
-                "bf:w",
-                "a window of 96 panes, 128 MiB, 10 million live items",
-            ),
-            ("bf:many", "20 sub-filters with a window"),
-            ("bf:short", "a window of 12 panes, 128 MiB"),
-        ],
-        setup: &[
-            "BF.RESERVE bf:w 0.001 48000000 WINDOW 315360000000 PANES 96",
-            "BF.MADD bf:w 0..10000000",
-        ],
-        filled: &[],
-        rows: &[
-            row(
-                "BF.RESERVE new 0.001 400000000 WINDOW 315360000000",
-                "a window, 1 GiB",
-            ),
-            on_window("BF.ADD new new", ""),
-            on_window("BF.MADD new 90000000..90001000", "1,000 items"),
-            row(
-                "BF.MADD new 90000000..90001000",
-                "1,000 items, which add a sub-filter",
-            )
-            .before(SUB_FILTERS)
-            .key("bf:many"),
-            row("BF.MEXISTS new 0..1000", "1,000 items")
-                .before(SUB_FILTERS)
-                .key("bf:many"),
-            row("BF.DEBUG new", "").before(SUB_FILTERS).key("bf:many"),
-            row("BF.MEXISTS bf:w 90000000..90001000", "1,000 items"),
-            row("BF.INFO bf:w", ""),
-            row("BF.SCANDUMP bf:w 1", "16 MiB"),
-            row("SKETCH.WINDOW bf:w", ""),
-            row("SKETCH.ADVANCE new pane:new+6", "half of the panes expire")
-                .before(SHORT_WINDOW)
-                .key("bf:short"),
-            row("SKETCH.ADVANCE new pane:new+20", "all panes expire")
-                .before(SHORT_WINDOW)
-                .key("bf:short"),
-            row(
-                "BF.MADD new 0..1000",
-                "1,000 items, after all panes have expired",
-            )
-            .before(EXPIRED)
-            .key("bf:short"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

@@ -2,8 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, at_most, equal, growth, row, windowed,
-    write,
+    RandomCommands, Refusal, UPDATE, Usage, at_most, equal, growth, windowed, write,
 };
 use crate::workload::{with_items, words};
 
@@ -133,47 +132,6 @@ pub const FAMILY: Family = Family {
         "CMS.LOADCHUNK K * abcdefgh",
     ],
     handler: ("CMS.INCRBY SOURCE nothing 0", "*1 :0"),
-    worst_cases: WorstCases {
-        keys: &[
-            ("cms", "a sketch of 128 MiB, 10 rows"),
-            ("cms:a", "a sketch of 128 MiB, 10 rows"),
-        ],
-        setup: &[
-            "CMS.INITBYDIM cms 3355443 10",
-            "repeat:8 CMS.INITBYDIM cms:# 3355443 10",
-            // The sources are empty: a first merge maps their pages, so that the measured one reads memory.
-            "CMS.INITBYDIM sum 3355443 10",
-            "CMS.MERGE sum 8 cms:*8",
-            "DEL sum",
-        ],
-        filled: &["CMS.INITBYDIM cms:a 3355443 10"],
-        rows: &[
-            row("CMS.INITBYDIM new 268435456 1", "1 GiB"),
-            row("CMS.INITBYPROB new 0.000001 0.001", "80 MB"),
-            row(
-                "CMS.QUERY cms 0..1000",
-                "1,000 items, the first read of its pages",
-            ),
-            row(
-                "CMS.INCRBY cms 0..1000=1",
-                "1,000 items, the first write to its pages",
-            ),
-            row(
-                "CMS.MERGE new 8 cms:*8",
-                "8 sources, a quarter of the limit",
-            )
-            .before(&["CMS.INITBYDIM new 3355443 10"])
-            .key("cms"),
-            row("CMS.INFO cms", ""),
-            row("CMS.SCANDUMP cms:a 1", "16 MiB"),
-            row(
-                "CMS.LOADCHUNK new chunk:cms:a",
-                "16 MiB, the first write to its pages",
-            )
-            .before(&["CMS.INITBYDIM new 3355443 10"])
-            .key("cms"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![
@@ -187,28 +145,6 @@ pub const FAMILY: Family = Family {
 
 /// The creation of the key in the growth tests: its first increment takes more than their limit.
 const CREATE_WINDOW: &[&str] = &[window!("CMS.INITBYDIM KEY 1300 1")];
-
-/// A sketch with 12 full panes of one second: 14 arrays of 9.6 MB. Its newest pane is 13 s ahead of the clock, so that no
-/// pane expires during the measured command.
-const FULL_WINDOW: &[&str] = &[
-    "CMS.INITBYDIM new 239674 10 WINDOW 12000 PANES 12",
-    "repeat:13 SKETCH.ADVANCE new pane:new+1; CMS.INCRBY new 0..10000=1",
-];
-/// The same, when half of its panes have expired and the first increment has not removed their counts yet.
-const HALF_EXPIRED: &[&str] = &[
-    FULL_WINDOW[0],
-    FULL_WINDOW[1],
-    "SKETCH.ADVANCE new pane:new+6",
-];
-
-/// A row for a key with a window.
-const fn on_window(
-    command: &'static str,
-    note: &'static str,
-    before: &'static [&'static str],
-) -> Row {
-    row(command, note).before(before).key("cms:w")
-}
 
 pub const WINDOW: Family = Family {
     name: "cms-window",
@@ -309,44 +245,6 @@ pub const WINDOW: Family = Family {
         "CMS.LOADCHUNK K * abcdefgh",
         "SKETCH.ADVANCE K *",
     ],
-    worst_cases: WorstCases {
-        keys: &[("cms:w", "a window of 12 panes, 128 MiB")],
-        setup: &[],
-        filled: &[],
-        rows: &[
-            on_window(
-                "CMS.QUERY new 0..1000",
-                "1,000 items, when half of the panes have expired",
-                HALF_EXPIRED,
-            ),
-            on_window(
-                "CMS.INCRBY new a 1",
-                "the first increment after half of the panes expired",
-                HALF_EXPIRED,
-            ),
-            on_window(
-                "CMS.INCRBY new 0..1000=1",
-                "1,000 items, the first increments after half of the panes expired",
-                HALF_EXPIRED,
-            ),
-            on_window(
-                "CMS.MERGE new 1 new WEIGHTS 2",
-                "all counts doubled",
-                FULL_WINDOW,
-            ),
-            on_window("SKETCH.WINDOW new", "", FULL_WINDOW),
-            on_window(
-                "SKETCH.ADVANCE new pane:new+6",
-                "half of the panes expire",
-                FULL_WINDOW,
-            ),
-            on_window(
-                "SKETCH.ADVANCE new pane:new+20",
-                "all panes expire",
-                FULL_WINDOW,
-            ),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

@@ -2,16 +2,11 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, Row, UPDATE, Usage, WorstCases, equal, growth, numbers, row, setting,
-    windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
 };
 use crate::workload::{with_item, with_items, words};
 
 const CREATE: &[&str] = &["CF.RESERVE KEY 1024 EXPANSION 1"];
-const COPY_OF_FULL: &[&str] = &["COPY full copy"];
-/// The next insertion into `full`, which has eleven sub-filters, adds one.
-const ONE_MORE: &[(&str, i64)] = &[("Number of filters", 12)];
-
 pub const FAMILY: Family = Family {
     name: "cf",
     has_window: false,
@@ -173,64 +168,6 @@ pub const FAMILY: Family = Family {
         "CF.LOADCHUNK K * abcdefgh",
     ],
     handler: ("CF.INSERT SOURCE ITEMS b", "*1 :1"),
-    worst_cases: WorstCases {
-        keys: &[
-            ("cf", "9.5 million items, sub-filters of 1 MiB"),
-            ("full", "9 million items, sub-filters of 1 MiB"),
-        ],
-        setup: &[
-            "CF.RESERVE cf 1048576 EXPANSION 1",
-            // The next item adds a sub-filter.
-            "CF.INSERT cf ITEMS 0..8995061",
-            "COPY cf full",
-            "CF.INSERT cf ITEMS 8995061..9500000",
-        ],
-        filled: &[],
-        rows: &[
-            row("CF.RESERVE new 1073741824", "1 GiB"),
-            row("CF.ADD copy 8995061", "the item that adds a sub-filter")
-                .before(COPY_OF_FULL)
-                .key("full")
-                .leaves(ONE_MORE),
-            row("CF.ADDNX copy 8995061", "the item that adds a sub-filter")
-                .before(COPY_OF_FULL)
-                .key("full")
-                .leaves(ONE_MORE),
-            row(
-                "CF.INSERT copy ITEMS equal*1000",
-                "1,000 equal items, which add 248 sub-filters",
-            )
-            .before(COPY_OF_FULL)
-            .key("full")
-            .leaves(&[("Number of filters", 11 + 248)]),
-            row(
-                "CF.INSERTNX copy ITEMS 8995061..8996061",
-                "1,000 items, of which one adds a sub-filter",
-            )
-            .before(COPY_OF_FULL)
-            .key("full")
-            .leaves(ONE_MORE),
-            row("CF.EXISTS cf 1", ""),
-            row("CF.MEXISTS cf 0..1000", "1,000 items"),
-            row("CF.COUNT cf 1", ""),
-            // Deletions from the middle of the range up to the second compaction: the slowest of 1,000 tested states.
-            row(
-                "CF.DEL copy 6398760",
-                "the deletion that starts a compaction",
-            )
-            .before(&["COPY cf copy", "each:CF.DEL copy 4750000..6398760"])
-            .key("cf")
-            .leaves(&[("Number of filters", 10), ("Number of items deleted", 0)]),
-            row("CF.INFO cf", ""),
-            row("CF.DEBUG cf", ""),
-            row("CF.SCANDUMP cf 1", "a sub-filter"),
-            row("CF.LOADCHUNK cf chunk:cf", "a sub-filter"),
-            // The slowest of the same 1,000 states.
-            row("CF.COMPACT copy", "of which 17 % were deleted")
-                .before(&["COPY cf copy", "each:CF.DEL copy 3325000..4973760"])
-                .key("cf"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![
@@ -244,35 +181,6 @@ pub const FAMILY: Family = Family {
 
 /// A key in the growth tests.
 const CREATE_WINDOW: &[&str] = &[window!("CF.RESERVE KEY 1024 EXPANSION 1")];
-
-/// A filter of 128 MiB with 12 full panes of one second, in each of which 10,000 items are added. Its newest pane is 13 s
-/// ahead of the clock, so that no pane expires during the measured command.
-const FULL_WINDOW: &[&str] = &[
-    "CF.RESERVE new 66100000 WINDOW 12000 PANES 12",
-    "repeat:13 SKETCH.ADVANCE new pane:new+1; CF.INSERT new ITEMS 0..10000",
-];
-/// The same, when half of its panes have expired.
-const HALF_EXPIRED: &[&str] = &[
-    FULL_WINDOW[0],
-    FULL_WINDOW[1],
-    "SKETCH.ADVANCE new pane:new+6",
-];
-const SMALL_WINDOW: &[&str] = &["CF.RESERVE copy 4096 WINDOW 12000 PANES 12"];
-/// A filter with many sub-filters, which all expire at once.
-const MANY_SUB_FILTERS: &[&str] = &[
-    SMALL_WINDOW[0],
-    "SKETCH.ADVANCE copy pane:copy+1",
-    "CF.INSERT copy ITEMS equal*8000",
-];
-
-/// A row for a key with a window.
-const fn on_window(
-    command: &'static str,
-    note: &'static str,
-    before: &'static [&'static str],
-) -> Row {
-    row(command, note).before(before).key("cf:w")
-}
 
 pub const WINDOW: Family = Family {
     name: "cf-window",
@@ -388,49 +296,6 @@ pub const WINDOW: Family = Family {
         "CF.LOADCHUNK K * abcdefgh",
         "SKETCH.ADVANCE K *",
     ],
-    worst_cases: WorstCases {
-        keys: &[("cf:w", "a window of 12 panes, 128 MiB")],
-        setup: &[],
-        filled: &[],
-        rows: &[
-            row("CF.RESERVE new 500000000 WINDOW 12000", "a window, 1 GB"),
-            on_window("CF.MEXISTS new 0..1000", "1,000 items", HALF_EXPIRED),
-            on_window(
-                "CF.ADD new a",
-                "the first addition after half of the panes expired",
-                HALF_EXPIRED,
-            ),
-            on_window(
-                "CF.INSERT new ITEMS 0..1000",
-                "1,000 items, the first additions after half of the panes expired",
-                HALF_EXPIRED,
-            ),
-            row(
-                "CF.INSERT copy ITEMS equal*1000",
-                "a window, 1,000 equal items, which add 249 sub-filters",
-            )
-            .before(SMALL_WINDOW)
-            .leaves(&[("Number of filters", 250)]),
-            on_window("CF.DEL new 1", "", HALF_EXPIRED),
-            on_window(
-                "CF.COMPACT new",
-                "after half of the panes expired",
-                HALF_EXPIRED,
-            ),
-            on_window("CF.INFO new", "", HALF_EXPIRED),
-            on_window("SKETCH.WINDOW new", "", FULL_WINDOW),
-            on_window(
-                "SKETCH.ADVANCE new pane:new+20",
-                "all panes expire",
-                FULL_WINDOW,
-            ),
-            row(
-                "SKETCH.ADVANCE copy pane:copy+20",
-                "a window of 2,000 sub-filters, all of which expire",
-            )
-            .before(MANY_SUB_FILTERS),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

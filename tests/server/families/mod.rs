@@ -153,8 +153,6 @@ pub struct Family {
     pub sizes: &'static [&'static str],
     /// A command on SOURCE for a handler of another module, and its reply in RESP2.
     pub handler: (&'static str, &'static str),
-    /// Keys and commands of the table of worst cases.
-    pub worst_cases: WorstCases,
     /// Keys for the test of active defragmentation.
     #[allow(dead_code)] // Only tests/defrag.rs reads it.
     pub defrag: Defrag,
@@ -378,59 +376,6 @@ impl NumberSet {
         let number = reply.integer().or_else(|| reply.field(field)?.integer());
         let number = number.unwrap_or_else(|| panic!("{command}: {reply}"));
         u64::try_from(number).expect("a count")
-    }
-}
-
-/// The part of a family in the table of worst cases; `once/worst_case_table.rs` describes the arguments of commands.
-pub struct WorstCases {
-    /// Description of the keys in the table.
-    pub keys: &'static [(&'static str, &'static str)],
-    /// Creates and fills the keys.
-    pub setup: &'static [&'static str],
-    /// Creates keys that [`Fill`] then fills.
-    pub filled: &'static [&'static str],
-    /// The rows.
-    pub rows: &'static [Row],
-}
-
-/// A row of the table of worst cases.
-pub struct Row {
-    /// Commands that run before the measurement.
-    pub before: &'static [&'static str],
-    /// The measured command.
-    pub command: &'static str,
-    /// Text after the description of the key.
-    pub note: &'static str,
-    /// The key in the table, if it is not the key of the command.
-    pub key: Option<&'static str>,
-    /// After the command, the INFO command of the family must report these fields for the key `copy`.
-    pub leaves: &'static [(&'static str, i64)],
-}
-
-const fn row(command: &'static str, note: &'static str) -> Row {
-    Row {
-        before: &[],
-        command,
-        note,
-        key: None,
-        leaves: &[],
-    }
-}
-
-impl Row {
-    const fn before(mut self, commands: &'static [&'static str]) -> Self {
-        self.before = commands;
-        self
-    }
-
-    const fn key(mut self, key: &'static str) -> Self {
-        self.key = Some(key);
-        self
-    }
-
-    const fn leaves(mut self, fields: &'static [(&'static str, i64)]) -> Self {
-        self.leaves = fields;
-        self
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge,
-    NumberSet, RandomCommands, Refusal, Row, Usage, WorstCases, at_most, equal, growth, numbers,
-    row, windowed, write,
+    NumberSet, RandomCommands, Refusal, Usage, at_most, equal, growth, numbers, windowed, write,
 };
 use crate::workload::{Command, Random, words};
 
@@ -14,15 +13,6 @@ const MERGE_64_TIMES: &str = "TDIGEST.MERGE KEY 63 \
      KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY";
 const ADD: &str = "TDIGEST.ADD KEY 3 1 4 1.5 9 2.6 5 3.5 8 -9.7 9 3.2 3 8.4 -6 2.6 4 3.3 8 3 27.9 5 0 -2.8 84 1e-9 71";
 const CREATE: &[&str] = &["TDIGEST.CREATE KEY COMPRESSION 1000"];
-
-/// A row for a read that first sorts the samples.
-const fn first_read(command: &'static str) -> Row {
-    on_copy(row(command, "1,000 items, the first read after a write"))
-}
-
-const fn on_copy(row: Row) -> Row {
-    row.before(&["COPY td copy"]).key("td")
-}
 
 /// The arguments of one command with more samples would count as memory of the client.
 const ADD_10_000: &str = "TDIGEST.ADD KEY 0..10000";
@@ -187,48 +177,6 @@ pub const FAMILY: Family = Family {
         "TDIGEST.LOADCHUNK K * abcdefgh",
     ],
     handler: ("TDIGEST.MERGE SOURCE 1 SOURCE OVERRIDE", "+OK"),
-    worst_cases: WorstCases {
-        keys: &[("td", "600,000 samples, compression 100,000")],
-        setup: &[
-            "TDIGEST.CREATE td COMPRESSION 100000",
-            // The worst state: unordered samples that no read has sorted, nine fewer than trigger a compression.
-            "TDIGEST.ADD td shuffled:0..600000",
-        ],
-        filled: &[],
-        rows: &[
-            row(
-                "TDIGEST.CREATE new COMPRESSION 100000",
-                "compression 100,000",
-            ),
-            on_copy(row(
-                "TDIGEST.ADD copy 0..1000",
-                "1,000 items, which fill the buffer",
-            )),
-            first_read("TDIGEST.QUANTILE copy fractions*1000"),
-            first_read("TDIGEST.CDF copy 0..1000"),
-            first_read("TDIGEST.RANK copy 0..1000"),
-            first_read("TDIGEST.REVRANK copy 0..1000"),
-            first_read("TDIGEST.BYRANK copy 0..1000"),
-            first_read("TDIGEST.BYREVRANK copy 0..1000"),
-            on_copy(row(
-                "TDIGEST.TRIMMED_MEAN copy 0.1 0.9",
-                "the first read after a write",
-            )),
-            row("TDIGEST.MIN td", ""),
-            row("TDIGEST.MAX td", ""),
-            row("TDIGEST.INFO td", ""),
-            on_copy(row(
-                "TDIGEST.SCANDUMP copy 0",
-                "the whole digest, the first read after a write",
-            )),
-            on_copy(row("TDIGEST.LOADCHUNK new chunk:copy", "the whole digest")),
-            on_copy(row(
-                "TDIGEST.MERGE merged 383 copy*49",
-                "as source 49 times, the limit",
-            )),
-            row("TDIGEST.RESET td", ""),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![
@@ -253,18 +201,6 @@ fn random_samples(random: &mut Random, key: &str) -> Command {
 }
 
 const CREATE_WINDOW: &[&str] = &[window!("TDIGEST.CREATE KEY COMPRESSION 1000")];
-
-/// A digest with 12 full panes of one second. Its newest pane is 13 s ahead of the clock, so that no pane expires during
-/// the measured command. The newest pane has nine samples fewer than trigger a compression.
-const FULL_WINDOW: &[&str] = &[
-    "TDIGEST.CREATE new COMPRESSION 10000 WINDOW 12000 PANES 12",
-    "repeat:13 SKETCH.ADVANCE new pane:new+1; TDIGEST.ADD new shuffled:0..60000",
-];
-
-/// A row for a key with a window.
-const fn on_window(command: &'static str, note: &'static str) -> Row {
-    row(command, note).before(FULL_WINDOW).key("td:w")
-}
 
 pub const WINDOW: Family = Family {
     name: "tdigest-window",
@@ -412,33 +348,6 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K *",
     ],
     handler: ("TDIGEST.ADD SOURCE 1", "+OK"),
-    worst_cases: WorstCases {
-        keys: &[(
-            "td:w",
-            "a window of 12 panes of 60,000 samples, compression 10,000",
-        )],
-        setup: &[],
-        filled: &[],
-        rows: &[
-            on_window(
-                "TDIGEST.ADD new 0..1000",
-                "1,000 items, which fill the buffer",
-            ),
-            on_window(
-                "TDIGEST.QUANTILE new fractions*1000",
-                "1,000 items, the first read after a write",
-            ),
-            on_window("TDIGEST.MIN new", ""),
-            on_window("TDIGEST.INFO new", ""),
-            on_window(
-                "TDIGEST.MERGE merged 1 new",
-                "as source, the first read after a write",
-            ),
-            on_window("TDIGEST.RESET new", ""),
-            on_window("SKETCH.ADVANCE new pane:new+1", "one pane expires"),
-            on_window("SKETCH.ADVANCE new pane:new+20", "all panes expire"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

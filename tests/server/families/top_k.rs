@@ -2,8 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, RandomCommands,
-    Refusal, Row, UPDATE, Usage, WorstCases, at_most, equal, growth, memory_case, numbers, row,
-    windowed, write,
+    Refusal, UPDATE, Usage, at_most, equal, growth, memory_case, numbers, windowed, write,
 };
 use crate::workload::{with_items, words};
 
@@ -115,31 +114,6 @@ pub const FAMILY: Family = Family {
         "TOPK.LOADCHUNK K * abcdefgh",
     ],
     handler: ("TOPK.QUERY SOURCE nothing", "*1 :0"),
-    worst_cases: WorstCases {
-        keys: &[("topk", "k = 100,000, 10 rows")],
-        setup: &[
-            "TOPK.RESERVE topk 100000 100000 10 0.9",
-            "TOPK.ADD topk 0..200000",
-        ],
-        filled: &[],
-        rows: &[
-            row("TOPK.RESERVE new 100000 13421772 10 0.9", "1 GiB"),
-            // All counts in the list are 1, so each item enters it.
-            row("TOPK.ADD topk 90000000..90001000", "1,000 items"),
-            // Each item takes buckets from others and is sifted to the end of the heap.
-            row(
-                "TOPK.INCRBY topk 91000000..91001000=100000",
-                "1,000 items by 100,000",
-            ),
-            row("TOPK.QUERY topk 91000000..91001000", "1,000 items"),
-            row("TOPK.COUNT topk 0..1000", "1,000 items"),
-            row("TOPK.LIST topk WITHCOUNT", "counts in no order")
-                .before(&["TOPK.INCRBY topk 0..200000=?"]),
-            row("TOPK.INFO topk", ""),
-            row("TOPK.SCANDUMP topk 0", "all items"),
-            row("TOPK.LOADCHUNK topk chunk:topk", "8 MB, all buckets"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![
@@ -152,19 +126,6 @@ pub const FAMILY: Family = Family {
 };
 
 const CREATE_WINDOW: &[&str] = &[window!("TOPK.RESERVE KEY 200 10 5 0.9")];
-
-/// A sketch with 12 full panes of one second: 13 tables of 10 MB. Each pane has other items, so that the number of
-/// candidates is near its maximum, 14,000. The newest pane is 13 s ahead of the clock, so that no pane expires during the
-/// measured command.
-const FULL_WINDOW: &[&str] = &[
-    "TOPK.RESERVE new 1000 129055 10 0.9 WINDOW 12000 PANES 12",
-    "repeat:13 SKETCH.ADVANCE new pane:new+1; TOPK.ADD new #0000..#2000",
-];
-
-/// A row for a key with a window.
-const fn on_window(command: &'static str, note: &'static str) -> Row {
-    row(command, note).before(FULL_WINDOW).key("topk:w")
-}
 
 pub const WINDOW: Family = Family {
     name: "topk-window",
@@ -249,26 +210,6 @@ pub const WINDOW: Family = Family {
         "TOPK.LOADCHUNK K * abcdefgh",
         "SKETCH.ADVANCE K *",
     ],
-    worst_cases: WorstCases {
-        keys: &[(
-            "topk:w",
-            "a window of 12 panes, k = 1,000, 10 rows, 128 MiB",
-        )],
-        setup: &[],
-        filled: &[],
-        rows: &[
-            // Every item is a new candidate, whose counts in all panes are read.
-            on_window(
-                "TOPK.INCRBY new 91000000..91001000=100000",
-                "1,000 items by 100,000",
-            ),
-            on_window("TOPK.QUERY new 91000000..91001000", "1,000 items"),
-            on_window("TOPK.COUNT new 91000000..91001000", "1,000 items"),
-            on_window("TOPK.LIST new WITHCOUNT", ""),
-            on_window("SKETCH.ADVANCE new pane:new+1", "one pane expires"),
-            on_window("SKETCH.ADVANCE new pane:new+20", "all panes expire"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

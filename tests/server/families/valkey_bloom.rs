@@ -1,8 +1,8 @@
 //! Bloom filters of the type of valkey-bloom. The option SEED creates them on every server, whatever its settings.
 
 use super::{
-    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, Refusal, Usage, WorstCases,
-    bloom, equal, growth, numbers, row,
+    Defrag, Family, Memory, MemoryCase, NumberSet, RandomCommands, Refusal, Usage, bloom, equal,
+    growth, numbers,
 };
 use crate::support::resp::Connection;
 use crate::workload::{with_item, with_items, words};
@@ -147,31 +147,6 @@ pub const TYPE: Family = Family {
         "BF.SCANDUMP K *",
         "BF.LOADCHUNK K * abcdefgh",
     ],
-    worst_cases: WorstCases {
-        keys: &[
-            ("bloomfltr:chain", "100 filters of valkey-bloom's type"),
-            ("bloomfltr:a", "valkey-bloom's type, 100 MiB"),
-        ],
-        setup: &[
-            seeded!(
-                "bloomfltr:chain",
-                " ERROR 0.1 TIGHTENING 0.95 CAPACITY 1000 EXPANSION 1"
-            ),
-            "BF.MADD bloomfltr:chain 0..100000",
-        ],
-        filled: &[seeded!("bloomfltr:a", " ERROR 0.001 CAPACITY 58000000")],
-        rows: &[
-            row(
-                seeded!("new", " ERROR 0.001 CAPACITY 74000000"),
-                "valkey-bloom's type, 127 MiB",
-            ),
-            row("BF.MADD bloomfltr:chain 90000000..90001000", "1,000 items"),
-            row("BF.MEXISTS bloomfltr:chain 0..1000", "1,000 items"),
-            row("BF.INFO bloomfltr:chain MAXSCALEDCAPACITY", ""),
-            row("BF.SCANDUMP bloomfltr:a 1", "16 MiB"),
-            row("BF.LOAD new payload:bloomfltr:a", "").key("bloomfltr:a"),
-        ],
-    },
     defrag: Defrag {
         create: |key, n| {
             vec![

@@ -1,0 +1,349 @@
+//! The bounds of docs/worst-cases.md: every command on the largest keys of every type, in every state.
+//!
+//! The parameters of the keys are the largest that creation accepts for keys of 16 MiB, or of `ROUGHLY_WORST_CASE_MIB`. A
+//! window is just written, idle for half a window, or idle for two windows; each command runs on a copy and after RESTORE.
+//! The test measures CPU time of the server's main thread and divides it by the slowness of the machine, so it does not depend
+//! on the speed of the machine. A command that exceeds its bound is repeated, and fails if it exceeds the bound each time.
+//!
+//! `make worst-cases` (ROUGHLY_WRITE=1) writes the tables of the page.
+
+mod adversarial;
+mod arguments;
+mod bloom;
+mod bounds;
+mod count_min;
+mod cuckoo;
+mod keys;
+mod page;
+mod t_digest;
+mod top_k;
+mod types;
+
+use crate::families::{FAMILIES, Family};
+use crate::support::main_thread::MainThread;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::Server;
+use arguments::{Call, calls, is_accepted};
+use bounds::{Work, bound_ns, processes_whole_keys};
+use keys::{Filled, Largest, Sizes, State};
+use page::Row;
+use std::collections::BTreeSet;
+use types::Type;
+
+/// How often a command is measured before it exceeds its bound.
+const ATTEMPTS: u32 = 5;
+/// Bytes of the largest keys in MiB.
+const DEFAULT_MIB: u64 = 16;
+
+/// The bytes of the largest keys.
+fn max_bytes() -> f64 {
+    let mib = std::env::var("ROUGHLY_WORST_CASE_MIB").map_or(DEFAULT_MIB, |text| {
+        text.parse()
+            .expect("a number of MiB in ROUGHLY_WORST_CASE_MIB")
+    });
+    mib as f64 * f64::from(1 << 20)
+}
+
+/// How a command gets its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The key itself, or a copy if the command changes it.
+    Copied,
+    /// RESTORE of its DUMP.
+    Restored,
+    /// A copy on which the same command ran before.
+    WrittenBefore,
+}
+
+/// A server with a key in all states.
+struct Keys<'a> {
+    family: &'static Family,
+    of_type: &'static Type,
+    sizes: &'a Sizes,
+    filled: Filled,
+    _server: Server,
+    thread: MainThread,
+    connection: Connection,
+    writes: BTreeSet<String>,
+    slowness: f64,
+}
+
+/// What the test found: the slowest call of each command, and the calls above their bounds or with errors.
+#[derive(Default)]
+struct Results {
+    rows: page::Rows,
+    failures: Vec<String>,
+}
+
+impl Results {
+    fn add(&mut self, call: &Call, row: Row) {
+        let slowest = self.rows.entry(call.name()).or_insert_with(|| row.clone());
+        if slowest.ns < row.ns {
+            *slowest = row;
+        }
+    }
+}
+
+impl Keys<'_> {
+    fn measure_all(&mut self, states: &[State], results: &mut Results) {
+        for state in states {
+            for template in self.of_type.all_calls(self.family) {
+                let sizes = self.sizes;
+                let connection = &mut self.connection;
+                let calls = calls(connection, self.family, template, state.key, sizes);
+                for (number, call) in calls.iter().enumerate() {
+                    self.measure(state, Origin::Copied, call, results);
+                    // The arguments make no difference to these.
+                    if number == 0 && template.contains("KEY") {
+                        self.measure(state, Origin::Restored, call, results);
+                        if self.is_write(call) && state.is_expired {
+                            self.measure(state, Origin::WrittenBefore, call, results);
+                        }
+                    }
+                }
+            }
+            self.connection.call("DEL restored");
+        }
+    }
+
+    /// The command with the names of its keys. A command that changes its key or keeps results in it gets a new key.
+    fn prepare(&mut self, state: &State, origin: Origin, call: &Call) -> Vec<Vec<u8>> {
+        let needs_new_key = self.is_write(call) || self.of_type.keeps_results;
+        let key = match (origin, needs_new_key) {
+            (Origin::Copied, false) => state.key,
+            (Origin::Copied, true) | (Origin::WrittenBefore, _) => {
+                self.connection
+                    .send(&["COPY", state.key, "copy", "REPLACE"]);
+                "copy"
+            }
+            (Origin::Restored, _) => {
+                let exists = self.connection.call("EXISTS restored") == Reply::Integer(1);
+                if needs_new_key || !exists {
+                    let payload = self.connection.send(&["DUMP", state.key]);
+                    let payload = payload.text().expect("a payload");
+                    let restored = self.connection.send(&[
+                        b"RESTORE",
+                        &b"restored"[..],
+                        b"0",
+                        payload,
+                        b"REPLACE",
+                    ]);
+                    assert!(restored.is_ok(), "{restored}");
+                }
+                "restored"
+            }
+        };
+        self.connection.call("DEL new");
+        let name = |argument: &Vec<u8>| {
+            if argument == b"KEY" {
+                key.as_bytes().to_vec()
+            } else {
+                argument.clone()
+            }
+        };
+        let command: Vec<_> = call.command.iter().map(name).collect();
+        if origin == Origin::WrittenBefore {
+            self.connection.send(&command);
+            self.connection.call("DEL new");
+        }
+        command
+    }
+
+    fn is_write(&self, call: &Call) -> bool {
+        self.writes.contains(&call.name().to_lowercase())
+    }
+
+    fn measure(&mut self, state: &State, origin: Origin, call: &Call, results: &mut Results) {
+        let is_first_write = state.is_expired && origin != Origin::WrittenBefore;
+        let is_first_write = is_first_write && self.is_write(call);
+        let mut best: Option<(f64, f64)> = None;
+        for _ in 0..ATTEMPTS {
+            let command = self.prepare(state, origin, call);
+            if best.is_some() {
+                self.slowness = self.thread.slowness(&mut self.connection);
+            }
+            let (ns, reply) = self.thread.measured(|| self.connection.send(&command));
+            if !is_accepted(self.of_type, call, &reply) {
+                let command = format!("{} {}", call.name(), call.text);
+                let refused = format!("{command} on {}: {reply}", self.describe(state, origin));
+                results.failures.push(refused);
+            }
+            let whole_keys = processes_whole_keys(&call.name(), is_first_write)
+                .then(|| self.bytes(state.key) * call.keys.max(1));
+            let bound = bound_ns(&Work {
+                items: call.items,
+                rows: self.sizes.get("depth").map_or(0, |&depth| depth),
+                sub_filters: self.sub_filters(&String::from_utf8_lossy(&command[1])),
+                whole_keys,
+            });
+            let ns = ns as f64 / self.slowness;
+            if best.is_none_or(|(best, _)| ns < best) {
+                best = Some((ns, bound));
+            }
+            // A repetition cannot change the result if the time is far above the bound.
+            if ns <= bound || ns > 4.0 * bound {
+                break;
+            }
+        }
+        self.connection.call("DEL new copy");
+        let (ns, bound) = best.expect("a time");
+        let row = Row {
+            ns,
+            bound,
+            key: match call.is_creation {
+                true => "a new key".to_owned(),
+                false => self.describe(state, origin),
+            },
+            arguments: call.text.clone(),
+        };
+        if ns > bound {
+            let failure = format!("{} {}", call.name(), row.describe());
+            println!("{} {failure}", self.of_type.name);
+            results.failures.push(failure);
+        }
+        results.add(call, row);
+    }
+
+    fn bytes(&mut self, key: &str) -> u64 {
+        let bytes = self.connection.send(&["MEMORY", "USAGE", key]).integer();
+        bytes
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .expect("a number")
+    }
+
+    /// The number of sub-filters of a key. 0 for other types.
+    fn sub_filters(&mut self, key: &str) -> u64 {
+        if !["bf", "cf"].contains(&self.family.prefix) {
+            return 0;
+        }
+        let info = self.connection.send(&[&self.family.command("INFO"), key]);
+        let number = info.field("Number of filters").and_then(Reply::integer);
+        number.map_or(0, |number| u64::try_from(number).expect("a number"))
+    }
+
+    fn describe(&self, state: &State, origin: Origin) -> String {
+        let mut parts: Vec<_> = self
+            .sizes
+            .iter()
+            .map(|(name, value)| format!("{name} {}", page::grouped(*value)))
+            .collect();
+        if self.filled == Filled::Newest {
+            parts.push("one pane in use".to_owned());
+        }
+        parts.extend((!state.text.is_empty()).then(|| state.text.to_owned()));
+        parts.extend(match origin {
+            Origin::Copied => None,
+            Origin::Restored => Some("after RESTORE".to_owned()),
+            Origin::WrittenBefore => Some("the second write".to_owned()),
+        });
+        parts.join(", ")
+    }
+}
+
+/// The commands that change keys, in lower case.
+fn writes() -> BTreeSet<String> {
+    let commands = roughly::MODULE
+        .families
+        .iter()
+        .flat_map(|family| family.commands);
+    let writes = commands.filter(|command| command.flags.to_bytes().starts_with(b"write"));
+    writes
+        .map(|command| command.name.to_string_lossy().to_lowercase())
+        .collect()
+}
+
+/// Measures all commands on the largest keys of one kind.
+fn measure_keys(
+    family: &'static Family,
+    of_type: &'static Type,
+    largest: &Largest,
+    results: &mut Results,
+) {
+    let all_sizes = {
+        let server = Server::start();
+        largest.all_sizes(&mut server.resp2(), max_bytes())
+    };
+    for sizes in &all_sizes {
+        let (server, states) = largest.build(sizes);
+        let mut connection = server.resp2();
+        let thread = MainThread::of(&mut connection);
+        let slowness = thread.slowness(&mut connection);
+        let mut keys = Keys {
+            family,
+            of_type,
+            sizes,
+            filled: largest.filled,
+            _server: server,
+            thread,
+            connection,
+            writes: writes(),
+            slowness,
+        };
+        keys.measure_all(&states, results);
+    }
+}
+
+/// A test for each type, and the list of the types.
+macro_rules! tests {
+    ($($name:ident: $type:expr,)*) => {
+        static TYPES: &[Type] = &[$($type),*];
+
+        $(
+            #[test]
+            fn $name() {
+                check(&$type);
+            }
+        )*
+    };
+}
+
+tests! {
+    bloom_filters: bloom::CLASSIC,
+    bloom_filters_with_a_window: bloom::WINDOW,
+    bloom_filters_of_valkey_bloom: bloom::VALKEY,
+    cuckoo_filters: cuckoo::CLASSIC,
+    cuckoo_filters_with_a_window: cuckoo::WINDOW,
+    count_min_sketches: count_min::CLASSIC,
+    count_min_sketches_with_a_window: count_min::WINDOW,
+    top_k_sketches: top_k::CLASSIC,
+    top_k_sketches_with_a_window: top_k::WINDOW,
+    t_digests: t_digest::CLASSIC,
+    t_digests_with_a_window: t_digest::WINDOW,
+}
+
+/// Every command of a type is within its bound on its largest keys.
+fn check(of_type: &'static Type) {
+    let mut families = FAMILIES.iter();
+    let family = families
+        .find(|family| family.name == of_type.name)
+        .expect("a type in the list of families");
+    of_type.check_calls(family);
+    let mut results = Results::default();
+    for largest in of_type.keys {
+        measure_keys(family, of_type, largest, &mut results);
+    }
+    for (command, _) in family.commands() {
+        let is_measured = results.rows.contains_key(&command.to_uppercase());
+        let applies = !of_type.not_applicable.contains(&command.as_str());
+        assert_eq!(is_measured, applies, "{command}");
+    }
+    for (command, row) in &results.rows {
+        println!("{command}: {}", row.describe());
+    }
+    page::check_or_write(family, &results.rows);
+    let failures = results.failures;
+    assert!(
+        failures.is_empty(),
+        "{} calls of {} fail:\n{}",
+        failures.len(),
+        of_type.name,
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn every_type_has_a_test() {
+    let tested: BTreeSet<_> = TYPES.iter().map(|tested| tested.name).collect();
+    let all: BTreeSet<_> = FAMILIES.iter().map(|family| family.name).collect();
+    assert_eq!(tested, all);
+}

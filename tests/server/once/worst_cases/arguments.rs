@@ -1,0 +1,176 @@
+//! The arguments that make a command do the most work.
+
+use super::keys::{Sizes, current_pane, item};
+use super::types::Type;
+use crate::families::Family;
+use crate::families::valkey_bloom::load_payload;
+use crate::support::resp::{Connection, Reply};
+use crate::workload::{Command, words};
+
+/// Short items of a command.
+pub const SHORT_ITEMS: u64 = 100;
+/// Bytes of the long item.
+const LONG_BYTES: usize = 1 << 20;
+
+/// Last arguments that are read from the largest key.
+const FROM_KEY: [&str; 3] = ["HEADER", "PAYLOAD", "DUMP"];
+
+/// An item of 1 MiB.
+pub fn long_item() -> Vec<u8> {
+    vec![b'x'; LONG_BYTES]
+}
+
+/// A command with its arguments.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The arguments.
+    pub command: Command,
+    /// The text on the page: the template without the key, or a description of its last argument.
+    pub text: String,
+    /// The number of items.
+    pub items: u64,
+    /// How many of its arguments are keys of this size.
+    pub keys: u64,
+    /// Whether it creates a key, whatever the largest key is.
+    pub is_creation: bool,
+}
+
+impl Call {
+    /// The name of the command.
+    pub fn name(&self) -> String {
+        String::from_utf8_lossy(&self.command[0]).into_owned()
+    }
+}
+
+/// The commands of a template. `base` is the key that `SOURCE` stands for. An item (`ITEM`) is long or short; several items
+/// (`ITEMS`, `PAIRS` with increments, numbers as `VALUES`, `RANKS` or `FRACTIONS`) are one long item, or 100 short ones: items
+/// of the key, others, or equal ones.
+pub fn calls(
+    connection: &mut Connection,
+    family: &Family,
+    template: &str,
+    base: &str,
+    sizes: &Sizes,
+) -> Vec<Call> {
+    let keys = template
+        .split(' ')
+        .filter(|word| ["KEY", "SOURCE"].contains(word))
+        .count();
+    let (head, last) = template.rsplit_once(' ').expect("arguments");
+    let head: Command = words(head)
+        .into_iter()
+        .map(|word| {
+            if word == b"SOURCE" {
+                base.as_bytes().to_vec()
+            } else {
+                word
+            }
+        })
+        .collect();
+    let last_word = last;
+    let call = |last: Vec<Vec<u8>>, text: &str, items: u64| Call {
+        command: [head.clone(), last].concat(),
+        text: text.to_owned(),
+        items,
+        keys: keys as u64,
+        is_creation: keys == 0 && !FROM_KEY.contains(&last_word),
+    };
+    let panes = sizes.get("panes").map_or(1, |panes| panes + 1);
+    let many = |item: &dyn Fn(u64) -> Vec<Vec<u8>>| (0..SHORT_ITEMS).flat_map(item).collect();
+    let number = |number: f64| vec![number.to_string().into_bytes()];
+    let long = |start: &str, digit: u8| vec![[start.as_bytes(), &vec![digit; LONG_BYTES]].concat()];
+    let numbers = |long: Vec<Vec<u8>>, number: &dyn Fn(u64) -> Vec<Vec<u8>>| {
+        vec![
+            call(long, "a number of 1 MiB", 1),
+            call(many(number), "100 numbers", SHORT_ITEMS),
+        ]
+    };
+    let present = |number: u64| item(number * 7 % panes, number);
+    match last {
+        "ITEM" => vec![
+            call(vec![long_item()], "an item of 1 MiB", 1),
+            call(vec![present(1)], "an item of the key", 1),
+            call(vec![b"other".to_vec()], "another item", 1),
+        ],
+        "ITEMS" | "PAIRS" => {
+            let of_item = |item: Vec<u8>| match last {
+                "ITEMS" => vec![item],
+                _ => vec![item, b"100000".to_vec()],
+            };
+            vec![
+                call(of_item(long_item()), "an item of 1 MiB", 1),
+                call(
+                    many(&|number| of_item(present(number))),
+                    "100 items of the key",
+                    SHORT_ITEMS,
+                ),
+                call(
+                    many(&|number| of_item(item(u64::MAX, number))),
+                    "100 other items",
+                    SHORT_ITEMS,
+                ),
+                call(
+                    many(&|_| of_item(item(u64::MAX, 0))),
+                    "100 equal items",
+                    SHORT_ITEMS,
+                ),
+            ]
+        }
+        "VALUES" => numbers(long("0.", b'3'), &|n| number(n as f64 * 42_949_672.95)),
+        "RANKS" => numbers(long("", b'0'), &|n| number((n * n) as f64)),
+        "FRACTIONS" => numbers(long("0.", b'3'), &|n| number(n as f64 / SHORT_ITEMS as f64)),
+        "NOW" => vec![call(vec![current_pane().to_string().into_bytes()], "", 1)],
+        "HEADER" => chunk(connection, family, base, 0)
+            .map(|chunk| call(chunk, "the header", 1))
+            .into_iter()
+            .collect(),
+        "CHUNK" => {
+            let header = chunk(connection, family, base, 0).expect("a header");
+            let iterator = std::str::from_utf8(&header[0])
+                .expect("a number")
+                .parse()
+                .expect("a number");
+            chunk(connection, family, base, iterator)
+                .map(|chunk| call(chunk, "a chunk", 1))
+                .into_iter()
+                .collect()
+        }
+        "PAYLOAD" => vec![call(vec![load_payload(connection, base)], "", 1)],
+        "DUMP" => {
+            let reply = connection.send(&["DUMP", base]);
+            vec![call(vec![reply.text().expect("a payload").to_vec()], "", 1)]
+        }
+        "KEY" | "SOURCE" if template.split(' ').count() == 2 => vec![call(words(last), "", 1)],
+        _ => {
+            let last = if last == "SOURCE" { base } else { last };
+            let text = template.split(' ').skip(1).collect::<Vec<_>>().join(" ");
+            vec![call(
+                words(last),
+                &text.replace("SOURCE", "KEY").replace("KEY", "key"),
+                1,
+            )]
+        }
+    }
+}
+
+/// The arguments of LOADCHUNK for the chunk that SCANDUMP returns at this iterator.
+fn chunk(
+    connection: &mut Connection,
+    family: &Family,
+    key: &str,
+    iterator: i64,
+) -> Option<Vec<Vec<u8>>> {
+    let (next, chunk) = family.scan(connection, key, iterator)?;
+    Some(vec![next.to_string().into_bytes(), chunk])
+}
+
+/// Whether the type may reply with this error to the command: a refusal, or a number or item that is too long.
+pub fn is_accepted(of_type: &Type, call: &Call, reply: &Reply) -> bool {
+    match reply {
+        Reply::Error(text) => {
+            let text = String::from_utf8_lossy(text);
+            of_type.may_refuse(&call.name(), &text) || call.text == "a number of 1 MiB"
+        }
+        _ => true,
+    }
+}

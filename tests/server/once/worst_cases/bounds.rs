@@ -1,0 +1,97 @@
+//! The bounds of docs/worst-cases.md: CPU time on the reference machine.
+
+/// Up to this many rows, a command has no work limit.
+pub const MAX_UNLIMITED_ROWS: u64 = 32;
+
+/// A command with one item.
+const ONE_ITEM_NS: f64 = 0.1e9;
+/// Each further item.
+const FURTHER_ITEM_NS: f64 = 20e6;
+/// Each further item, if the key has at most [`FEW_SUB_FILTERS`].
+const FURTHER_ITEM_OF_FEW_NS: f64 = 0.1e6;
+const FEW_SUB_FILTERS: u64 = 64;
+/// A command that processes whole keys, if that is more than [`ONE_ITEM_NS`].
+const WHOLE_KEY_NS_PER_GIB: f64 = 4e9;
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// What decides the bound of a command.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    /// The items of the command.
+    pub items: u64,
+    /// The rows of the key. 0 for types without rows.
+    pub rows: u64,
+    /// The sub-filters of the key after the command. 0 for types without sub-filters.
+    pub sub_filters: u64,
+    /// The bytes of the keys, if the command processes whole keys.
+    pub whole_keys: Option<u64>,
+}
+
+/// Whether the command processes whole keys.
+pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: bool) -> bool {
+    let command = command.to_lowercase();
+    let (family, name) = command.split_once('.').unwrap_or(("", &command));
+    let always = [
+        "merge",
+        "compact",
+        "load",
+        "loadchunk",
+        "scandump",
+        "copy",
+        "restore",
+    ];
+    is_first_write_after_idle_window
+        || always.contains(&name)
+        || matches!((family, name), ("topk", "list") | ("cf", "del"))
+        // The first read of a t-digest merges and sorts its samples.
+        || family == "tdigest" && !["create", "add", "reset", "min", "max", "info"].contains(&name)
+}
+
+/// The bound in nanoseconds.
+pub fn bound_ns(work: &Work) -> f64 {
+    if let Some(bytes) = work.whole_keys {
+        return ONE_ITEM_NS.max(bytes as f64 / GIB * WHOLE_KEY_NS_PER_GIB);
+    }
+    if work.rows > MAX_UNLIMITED_ROWS {
+        return ONE_ITEM_NS;
+    }
+    let further = if work.sub_filters > FEW_SUB_FILTERS {
+        FURTHER_ITEM_NS
+    } else {
+        FURTHER_ITEM_OF_FEW_NS
+    };
+    ONE_ITEM_NS + (work.items - 1) as f64 * further
+}
+
+#[test]
+fn bounds_are_those_of_the_page() {
+    let one = Work {
+        items: 1,
+        rows: 0,
+        sub_filters: 0,
+        whole_keys: None,
+    };
+    assert_eq!(bound_ns(&one), 0.1e9);
+    assert_eq!(bound_ns(&Work { items: 101, ..one }), 0.11e9);
+    let many = Work {
+        items: 101,
+        sub_filters: 65,
+        ..one
+    };
+    assert_eq!(bound_ns(&many), 2.1e9);
+    assert_eq!(
+        bound_ns(&Work {
+            items: 101,
+            rows: 33,
+            ..one
+        }),
+        0.1e9
+    );
+    let whole = |bytes| {
+        bound_ns(&Work {
+            whole_keys: Some(bytes),
+            ..one
+        })
+    };
+    assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
+}

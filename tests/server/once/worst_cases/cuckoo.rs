@@ -1,0 +1,165 @@
+//! Cuckoo filters.
+
+use super::keys::{Filled, Largest, MAX, additions, axis, item, window};
+use super::types::Type;
+use crate::workload::{Command, words};
+
+/// Up to this many sub-filters, a further item of a command has a lower bound.
+const FEW: u64 = 64;
+
+const CALLS: &[&str] = &[
+    "CF.RESERVE new 1073741824",
+    "CF.ADD KEY ITEM",
+    "CF.ADDNX KEY ITEM",
+    "CF.INSERT KEY ITEMS ITEMS",
+    "CF.INSERTNX KEY ITEMS ITEMS",
+    "CF.EXISTS KEY ITEM",
+    "CF.MEXISTS KEY ITEMS",
+    "CF.COUNT KEY ITEM",
+    "CF.DEL KEY ITEM",
+    "CF.COMPACT KEY",
+    "CF.INFO KEY",
+    "CF.DEBUG KEY",
+    "CF.SCANDUMP KEY 0",
+    "CF.SCANDUMP KEY 1",
+    "CF.LOADCHUNK new HEADER",
+    "CF.LOADCHUNK KEY CHUNK",
+];
+
+/// Equal items, in one command.
+fn equal_items(pane: u64, items: u64) -> Command {
+    let mut command = words("CF.INSERT KEY ITEMS");
+    command.resize(3 + usize::try_from(items).expect("a number"), item(pane, 0));
+    command
+}
+
+pub const CLASSIC: Type = Type {
+    name: "cf",
+    calls: CALLS,
+    not_applicable: &[],
+    refusals: &[
+        ("cf.", "Filter is full"),
+        ("cf.", "Maximum expansions reached"),
+    ],
+    keeps_results: false,
+    keys: &[
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("bucket size", 1, &[1, MAX]),
+                axis("capacity", 1024, &[MAX]),
+            ],
+            bytes: |sizes| sizes["capacity"].next_power_of_two() as f64,
+            create: |sizes| {
+                let (bucket, capacity) = (sizes["bucket size"], sizes["capacity"]);
+                words(&format!(
+                    "CF.RESERVE KEY {capacity} BUCKETSIZE {bucket} EXPANSION 1"
+                ))
+            },
+            fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 200_000, |_| None),
+        },
+        // An insertion evicts fingerprints without success.
+        Largest {
+            filled: Filled::All,
+            axes: &[axis("iterations", 1, &[MAX])],
+            bytes: |_| 0.0,
+            create: |sizes| {
+                let iterations = sizes["iterations"];
+                words(&format!(
+                    "CF.RESERVE KEY 4096 BUCKETSIZE 1 MAXITERATIONS {iterations} EXPANSION 0"
+                ))
+            },
+            fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 2500, |_| None),
+        },
+        // As many sub-filters as equal items add.
+        Largest {
+            filled: Filled::All,
+            axes: &[axis("items", 2, &[2 * FEW, 9000])],
+            bytes: |_| 0.0,
+            create: |_| words("CF.RESERVE KEY 2 BUCKETSIZE 1 EXPANSION 1"),
+            fill: |sizes, pane| vec![equal_items(pane, sizes["items"])],
+        },
+        // As many sub-filters as a header may have.
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("sub-filters", 1, &[FEW, MAX]),
+                axis("bucket size", 1, &[MAX]),
+            ],
+            bytes: |sizes| (sizes["sub-filters"] * (sizes["bucket size"] + 60)) as f64,
+            create: |sizes| {
+                let mut header = [0, 1, 0, sizes["sub-filters"]]
+                    .map(u64::to_le_bytes)
+                    .concat();
+                let bucket = u16::try_from(sizes["bucket size"]).unwrap_or(u16::MAX);
+                header.extend([bucket, 20, 1].map(u16::to_le_bytes).concat());
+                let mut command = words("CF.LOADCHUNK KEY 1");
+                command.push(header);
+                command
+            },
+            fill: |_, pane| additions("CF.INSERT KEY ITEMS", pane, 100, |_| None),
+        },
+        // The next deletion compacts the filter.
+        Largest {
+            filled: Filled::All,
+            axes: &[axis("deleted items", 1, &[50_000])],
+            bytes: |_| 0.0,
+            create: |_| words("CF.RESERVE KEY 65536 EXPANSION 1"),
+            fill: |sizes, pane| {
+                let deleted = sizes["deleted items"];
+                let mut commands = additions("CF.INSERT KEY ITEMS", pane, 11 * deleted, |_| None);
+                let delete = |number| vec![b"CF.DEL".to_vec(), b"KEY".to_vec(), item(pane, number)];
+                commands.extend((1000..1000 + deleted).map(delete));
+                commands
+            },
+        },
+    ],
+};
+
+pub const WINDOW: Type = Type {
+    name: "cf-window",
+    keys: &[
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("panes", 1, &[MAX]),
+                axis("bucket size", 1, &[MAX, 4]),
+                axis("iterations", 1, &[MAX]),
+                axis("capacity", 1024, &[MAX]),
+            ],
+            bytes: |sizes| sizes["capacity"] as f64 * 4.0,
+            create: |sizes| {
+                let [bucket, iterations, capacity] =
+                    ["bucket size", "iterations", "capacity"].map(|name| sizes[name]);
+                let options = format!("BUCKETSIZE {bucket} MAXITERATIONS {iterations} EXPANSION 1");
+                words(&format!(
+                    "CF.RESERVE KEY {capacity} {options}{}",
+                    window(sizes)
+                ))
+            },
+            fill: |sizes, pane| {
+                let items = sizes["capacity"].min(200_000) / sizes["panes"];
+                additions("CF.INSERT KEY ITEMS", pane, items.max(1), |_| None)
+            },
+        },
+        Largest {
+            filled: Filled::All,
+            axes: &[
+                axis("panes", 1, &[MAX]),
+                axis("items", 2, &[2 * FEW, 20_000]),
+            ],
+            bytes: |_| 0.0,
+            create: |sizes| {
+                words(&format!(
+                    "CF.RESERVE KEY 4 BUCKETSIZE 1 EXPANSION 1{}",
+                    window(sizes)
+                ))
+            },
+            fill: |sizes, pane| {
+                let items = sizes["items"] / sizes["panes"];
+                vec![equal_items(pane, items.max(1))]
+            },
+        },
+    ],
+    ..CLASSIC
+};

@@ -1,0 +1,276 @@
+//! The largest keys that creation accepts, in states of different age.
+
+use super::arguments::long_item;
+use crate::support::resp::{Connection, Reply, request};
+use crate::support::server::{Options, Server};
+use crate::workload::{Command, words};
+use roughly_sketch::rows::LANES;
+use roughly_sketch::work_limit::{hash_work, within_work_limit};
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The length of a pane in milliseconds: one day, so that the current pane does not change during a test.
+pub const PANE_MS: u64 = 86_400_000;
+/// No limit except that of the creation.
+pub const MAX: u64 = u64::MAX;
+/// The most rows for which the work limit allows an item of 1 MiB.
+pub const MAX_ROWS_OF_LONG_ITEM: u64 = u64::MAX - 1;
+
+/// The parameters of a key, by name.
+pub type Sizes = BTreeMap<&'static str, u64>;
+
+/// A parameter that decides how large a key is.
+pub struct Axis {
+    /// Its name, as the page shows it.
+    pub name: &'static str,
+    /// Its smallest value.
+    pub min: u64,
+    /// The test uses the largest values that creation accepts up to these limits. The bounds of commands change at the limits
+    /// other than [`MAX`].
+    pub limits: &'static [u64],
+}
+
+/// Shorthand for an [`Axis`].
+pub const fn axis(name: &'static str, min: u64, limits: &'static [u64]) -> Axis {
+    Axis { name, min, limits }
+}
+
+/// Keys of a type whose parameters are as large as creation accepts. The parameter `panes` is that of a window.
+pub struct Largest {
+    /// Which panes have items.
+    pub filled: Filled,
+    /// The parameters. One at a time is made as large as possible, then the others in this order.
+    pub axes: &'static [Axis],
+    /// The bytes of a key with these parameters and items.
+    pub bytes: fn(&Sizes) -> f64,
+    /// The command that creates the key `KEY`, its first argument.
+    pub create: fn(&Sizes) -> Command,
+    /// The commands that fill a pane, from 0 to the number of panes. A type without a window has pane 0. None if the creation
+    /// fills the key.
+    pub fill: fn(&Sizes, u64) -> Vec<Command>,
+}
+
+/// An item of a pane.
+pub fn item(pane: u64, number: u64) -> Vec<u8> {
+    format!("{pane}:{number}").into_bytes()
+}
+
+/// Commands that add items to a pane, each followed by `after(item)`, in commands of at most 1,000 items.
+pub fn additions(
+    head: &str,
+    pane: u64,
+    items: u64,
+    after: impl Fn(u64) -> Option<u64>,
+) -> Vec<Command> {
+    let numbers: Vec<_> = (0..items).collect();
+    let command = |numbers: &[u64]| {
+        let mut command = words(head);
+        for &number in numbers {
+            command.push(item(pane, number));
+            command.extend(after(number).map(|after| after.to_string().into_bytes()));
+        }
+        command
+    };
+    numbers.chunks(1000).map(command).collect()
+}
+
+/// The option `WINDOW` for these sizes.
+pub fn window(sizes: &Sizes) -> String {
+    let panes = sizes["panes"];
+    format!(" WINDOW {} PANES {panes}", panes * PANE_MS)
+}
+
+/// See [`MAX_ROWS_OF_LONG_ITEM`].
+fn max_rows_of_long_item() -> u64 {
+    let item = long_item();
+    let is_allowed = |rows: &u64| within_work_limit([hash_work(&item, *rows)].into_iter());
+    let rows = (1..).map(|passes| passes * LANES as u64);
+    rows.take_while(is_allowed)
+        .last()
+        .expect("a number of rows")
+}
+
+/// The command for another key.
+fn for_key(mut command: Command, key: &str) -> Command {
+    command[1] = key.as_bytes().to_vec();
+    command
+}
+
+impl Largest {
+    /// The parameters of the largest keys of at most `max_bytes` bytes.
+    pub fn all_sizes(&self, connection: &mut Connection, max_bytes: f64) -> Vec<Sizes> {
+        let mut found = Vec::new();
+        let smallest: Sizes = self.axes.iter().map(|axis| (axis.name, axis.min)).collect();
+        assert!(
+            self.accepts(connection, &smallest, max_bytes),
+            "{smallest:?}"
+        );
+        for first in self.axes {
+            for &limit in first.limits {
+                let mut sizes = smallest.clone();
+                self.maximize(connection, &mut sizes, first, limit, max_bytes);
+                for axis in self.axes.iter().filter(|axis| axis.name != first.name) {
+                    self.maximize(connection, &mut sizes, axis, axis.limits[0], max_bytes);
+                }
+                if !found.contains(&sizes) {
+                    found.push(sizes);
+                }
+            }
+        }
+        found
+    }
+
+    /// Makes a parameter as large as creation accepts.
+    fn maximize(
+        &self,
+        connection: &mut Connection,
+        sizes: &mut Sizes,
+        axis: &Axis,
+        limit: u64,
+        max_bytes: f64,
+    ) {
+        let limit = match limit {
+            MAX_ROWS_OF_LONG_ITEM => max_rows_of_long_item(),
+            limit => limit,
+        };
+        let mut accepts = |value| {
+            let mut sizes = sizes.clone();
+            sizes.insert(axis.name, value);
+            value <= limit && self.accepts(connection, &sizes, max_bytes)
+        };
+        let (mut accepted, mut step) = (axis.min, 1u64);
+        while accepts(accepted.saturating_add(step)) {
+            accepted += step;
+            step = step.saturating_mul(2);
+        }
+        while step > 0 {
+            if accepts(accepted.saturating_add(step)) {
+                accepted += step;
+            }
+            step /= 2;
+        }
+        sizes.insert(axis.name, accepted);
+    }
+
+    fn accepts(&self, connection: &mut Connection, sizes: &Sizes, max_bytes: f64) -> bool {
+        if (self.bytes)(sizes) > max_bytes {
+            return false;
+        }
+        let reply = connection.send(&for_key((self.create)(sizes), "probe"));
+        connection.call("DEL probe");
+        !matches!(reply, Reply::Error(_))
+    }
+
+    /// Appends the commands that create a key and fill its panes up to `newest`.
+    fn append_commands(&self, log: &mut Vec<u8>, sizes: &Sizes, key: &str, newest: Option<u64>) {
+        let mut append = |command| log.extend(request(&for_key(command, key)));
+        append((self.create)(sizes));
+        let last = newest.map_or(0, |_| sizes["panes"]);
+        for pane in 0..=last {
+            if let Some(newest) = newest {
+                append(words(&format!(
+                    "SKETCH.ADVANCE KEY {}",
+                    newest - (last - pane)
+                )));
+            }
+            if self.filled == Filled::All || pane == last {
+                (self.fill)(sizes, pane).into_iter().for_each(&mut append);
+            }
+        }
+    }
+
+    /// Starts a server with a key of these parameters in each state, under the name of the state. It loads an append-only
+    /// file, since a client cannot choose the pane of a write.
+    pub fn build(&self, sizes: &Sizes) -> (Server, Vec<State>) {
+        let mut log = Vec::new();
+        let states = match sizes.get("panes") {
+            None => vec![State::WITHOUT_WINDOW],
+            Some(&panes) => State::of_window(panes),
+        };
+        for state in &states {
+            let newest = state.idle_panes.map(|idle| current_pane() - idle);
+            self.append_commands(&mut log, sizes, state.key, newest);
+        }
+        let mut server = Server::start();
+        server.kill();
+        fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
+        let options = ["--appendonly", "yes", "--appendfsync", "no"];
+        server.relaunch_with(Options::new().arguments(&options));
+        let mut connection = server.resp2();
+        // RESTORE would also measure the decompression of strings by the server.
+        for setting in ["appendonly", "rdbcompression"] {
+            assert!(connection.call(&format!("CONFIG SET {setting} no")).is_ok());
+        }
+        for state in &states {
+            // The log has no replies, so this shows that its commands were accepted.
+            if (self.fill)(sizes, 0).is_empty() {
+                assert_eq!(connection.send(&["EXISTS", state.key]), Reply::Integer(1));
+            } else {
+                connection.send(&for_key((self.create)(sizes), "empty"));
+                let digests = ["empty", state.key]
+                    .map(|key| connection.send(&["DEBUG", "DIGEST-VALUE", key]));
+                assert_ne!(digests[0], digests[1], "{sizes:?}");
+                connection.call("DEL empty");
+            }
+            if let Some(idle) = state.idle_panes {
+                let window = connection.send(&["SKETCH.WINDOW", state.key]);
+                let newest = window.field("newest pane").and_then(Reply::integer);
+                let expected = (current_pane() - idle) * PANE_MS;
+                assert_eq!(newest, i64::try_from(expected).ok(), "{sizes:?}");
+            }
+        }
+        (server, states)
+    }
+}
+
+/// Which panes of a window have items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    /// All of them, or the key has no window.
+    All,
+    /// Only the newest.
+    Newest,
+}
+
+/// How long ago a key was written.
+#[derive(Debug, Clone, Copy)]
+pub struct State {
+    /// The name of the key.
+    pub key: &'static str,
+    /// How many panes before the current one the newest pane of the key is. `None` for a key without a window.
+    pub idle_panes: Option<u64>,
+    /// The text on the page.
+    pub text: &'static str,
+    /// Whether all panes have expired.
+    pub is_expired: bool,
+}
+
+impl State {
+    const WITHOUT_WINDOW: Self = Self {
+        key: "written",
+        idle_panes: None,
+        text: "",
+        is_expired: false,
+    };
+
+    fn of_window(panes: u64) -> Vec<Self> {
+        let state = |key, idle_panes, text| Self {
+            key,
+            idle_panes: Some(idle_panes),
+            text,
+            is_expired: idle_panes > panes,
+        };
+        vec![
+            state("written", 0, ""),
+            state("half", panes.div_ceil(2), "idle for half a window"),
+            state("expired", 2 * panes, "idle for two windows"),
+        ]
+    }
+}
+
+/// The current pane of keys with panes of [`PANE_MS`].
+pub fn current_pane() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
+    u64::try_from(now.as_millis()).expect("a time") / PANE_MS
+}

@@ -1,0 +1,64 @@
+//! What the test needs of each type.
+
+use super::keys::Largest;
+use crate::families::{Family, SKETCH_COMMANDS};
+
+/// A type: its largest keys, and the commands on them.
+pub struct Type {
+    /// The name of its [`Family`].
+    pub name: &'static str,
+    /// Every command of the family. `KEY` is a copy of a largest key, `SOURCE` the key itself, `new` a missing key.
+    /// [`super::arguments`] expands the last argument.
+    pub calls: &'static [&'static str],
+    /// Commands that create keys of another type.
+    pub not_applicable: &'static [&'static str],
+    /// Parts of names of commands, and the errors that these may reply with.
+    pub refusals: &'static [(&'static str, &'static str)],
+    /// Whether a read keeps results for later reads. Each measured read then gets its own copy of the key.
+    pub keeps_results: bool,
+    /// The largest keys.
+    pub keys: &'static [Largest],
+}
+
+/// The commands for sketches of any family, on a key with a window.
+const SKETCH_CALLS: &[&str] = &["SKETCH.WINDOW KEY", "SKETCH.ADVANCE KEY NOW"];
+
+/// The commands of the server that process whole keys, except for DUMP, which compresses them as it does strings.
+const SERVER_CALLS: &[&str] = &["COPY KEY new", "RESTORE new 0 DUMP"];
+
+impl Type {
+    /// All commands to measure.
+    pub fn all_calls(&self, family: &Family) -> impl Iterator<Item = &'static str> {
+        let sketch = if family.has_window { SKETCH_CALLS } else { &[] };
+        let calls = self.calls.iter().chain(sketch).chain(SERVER_CALLS);
+        calls.copied()
+    }
+
+    /// Asserts that the calls contain every command that applies to the type.
+    pub fn check_calls(&self, family: &Family) {
+        let name = |call: &str| call.split(' ').next().expect("a name").to_lowercase();
+        let sketch = SKETCH_COMMANDS.map(|(name, _)| name.to_owned());
+        let sketch = sketch.into_iter().filter(|_| family.has_window);
+        for (command, _) in family.commands() {
+            let has_call = self.calls.iter().any(|call| name(call) == command);
+            assert!(
+                has_call || self.not_applicable.contains(&command.as_str()),
+                "{}: no call of {command}",
+                self.name
+            );
+        }
+        for command in sketch {
+            assert!(
+                SKETCH_CALLS.iter().any(|call| name(call) == command),
+                "no call of {command}"
+            );
+        }
+    }
+
+    /// Whether a command of this name may reply with this error.
+    pub fn may_refuse(&self, command: &str, error: &str) -> bool {
+        let command = command.to_lowercase();
+        let mut refusals = self.refusals.iter();
+        refusals.any(|(part, text)| command.starts_with(part) && error.starts_with(text))
+    }
+}
