@@ -35,7 +35,7 @@ impl Subject for CountMinWindow {
             (5, 2, 1, 1),
             (40, 3, 8, 3),
             (100, 3, 2, 4),
-            (60, 4, 1, 300),
+            (60, 4, 1, 100),
         ] {
             let window = Window::new(1 << 20, panes).expect("a valid window");
             let cell_size = CellSize::from_bytes(cell_bytes).expect("a valid cell size");
