@@ -38,7 +38,7 @@ impl Subject for TopKWindow {
             (3, 3, 2, 0.9, 3),
             (1, 1, 1, 1.0, 1),
             (10, 8, 4, 0.9, 4),
-            (2, 2, 9, 0.5, 200),
+            (2, 2, 9, 0.5, 100),
             (20, 30, 1, 0.9, 2),
         ] {
             let window = Window::new(1 << 20, panes).expect("a valid window");
