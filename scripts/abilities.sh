@@ -70,7 +70,7 @@ fi
     cat << 'HEAD'
 # What each type can do
 
-`make abilities` generates this page from the test results of each server; do not edit it. "All eleven" are the types
+`scripts/pages.sh abilities` generates this page from the test results of each server; do not edit it. "All eleven" are the types
 `MBbloom--`, `MBbloomCF`, `CMSk-TYPE`, `TopK-TYPE` and `TDIS-TYPE` of RedisBloom, `bf-window`, `cf-window`, `cmswindow`, `tk-window` and
 `td-window` with a sliding window, and `bloomfltr` of valkey-bloom.
 The tests are in `tests/server`. A test records an ability for a type only if all checks passed. The server `redis-sid` is the Redis of
@@ -84,7 +84,7 @@ Redis 7.0 puts module commands into the category `@all` only. Redis 7.2 and olde
 define. On these servers, the tests of `ACL, categories` check only the categories that the server supports.
 
 Active defragmentation requires a server that is linked with the version of jemalloc in the server's sources. Debian's servers are
-linked with the system's jemalloc. `make test-defrag` builds a suitable server (Redis 7.0):
+linked with the system's jemalloc. `scripts/test-defrag.sh` builds a suitable server (Redis 7.0):
 
 DEFRAG
     table tests/support/abilities-defrag.tsv redis-defrag

@@ -7,15 +7,15 @@ exec < /dev/null
 . scripts/steps.sh
 
 steps 12
-step "release script" "1 minute" make test-release
-step "server tests on all servers" "25 minutes" make test-matrix
-step "clients on all servers" "6 minutes" make test-clients
-step "200 kills" "5 minutes" make test-kills
-step "active defragmentation" "5 minutes" make test-defrag
-step "sizing page in a browser" "3 minutes" make test-sizing
-step "documentation site in a browser" "3 minutes" make test-docs
-step "unit tests and server tests for arm64 in an emulator" "25 minutes" make test-arm64
-step "unit tests and server tests for musl" "15 minutes" make test-musl
-step "packages" "10 minutes" make test-packages
-step "reproducible packages" "25 minutes" make test-reproducible
-step "container image" "6 minutes" make test-image
+step "release script" "1 minute" scripts/test-release.sh
+step "server tests on all servers" "25 minutes" scripts/test-matrix.sh
+step "clients on all servers" "6 minutes" scripts/test-clients.sh
+step "200 kills" "5 minutes" scripts/test-kills.sh
+step "active defragmentation" "5 minutes" scripts/test-defrag.sh
+step "sizing page in a browser" "3 minutes" scripts/test-sizing.sh
+step "documentation site in a browser" "3 minutes" scripts/test-docs.sh
+step "unit tests and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu
+step "unit tests and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl
+step "packages" "10 minutes" scripts/test-packages.sh
+step "reproducible packages" "25 minutes" scripts/test-reproducible.sh
+step "container image" "6 minutes" scripts/test-image.sh

@@ -9,7 +9,6 @@
 #   server   redis-server or valkey-server with its command-line client
 #   source   the tools that unpack and build a Debian source package
 #   musl     a C compiler for musl's C library
-#   words    a word list for the tour
 #   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
 #   promtool promtool of Prometheus, which tests the alert rules, under target/promtool
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
@@ -142,10 +141,6 @@ need_musl() {
     on_path musl-gcc || install "the C compiler for musl is missing" musl-tools
 }
 
-need_words() {
-    [ -e /usr/share/dict/american-english ] || install "a word list is missing" wamerican
-}
-
 need_lint() {
     local component
     for component in rustfmt clippy; do
@@ -275,7 +270,7 @@ need_image() {
 
 for need in "$@"; do
     case $need in
-        build | server | source | musl | words | lint | promtool | fuzz | valgrind | browser | site | examples | clients | zig \
+        build | server | source | musl | lint | promtool | fuzz | valgrind | browser | site | examples | clients | zig \
             | sbom | chroot | lintian | image)
             "need_$need"
             ;;

@@ -1,6 +1,6 @@
 //! Measures the accuracy of each family, and compares the tables and plots in docs/families/ with the results.
 //!
-//! Streams and seeds are fixed, so every run gives the same results. `make plots` (ROUGHLY_WRITE=1) writes the tables
+//! Streams and seeds are fixed, so every run gives the same results. `make pages` (ROUGHLY_WRITE=1) writes the tables
 //! and plots. Without ROUGHLY_WRITE, a difference fails the test.
 
 #[path = "../../benches/figure.rs"]
@@ -15,9 +15,9 @@ use std::fs;
 use std::path::Path;
 
 /// The markers before the tables on a page.
-const SIZES: &str = "<!-- sizes: computed by tests/accuracy, written by `make plots` -->\n";
-const ACCURACY: &str = "<!-- accuracy: measured by tests/accuracy, written by `make plots` -->\n";
-const GROWTH: &str = "<!-- growth: measured by tests/accuracy, written by `make plots` -->\n";
+const SIZES: &str = "<!-- sizes: computed by tests/accuracy, written by `make pages` -->\n";
+const ACCURACY: &str = "<!-- accuracy: measured by tests/accuracy, written by `make pages` -->\n";
+const GROWTH: &str = "<!-- growth: measured by tests/accuracy, written by `make pages` -->\n";
 const END: &str = "<!-- end -->";
 
 /// The results for a family.
@@ -65,7 +65,7 @@ fn check_or_write(path: &Path, expected: &str) {
     }
     assert!(
         std::env::var_os("ROUGHLY_WRITE").is_some(),
-        "{} differs from the results; `make plots` updates it",
+        "{} differs from the results; `make pages` updates it",
         path.display()
     );
     fs::write(path, expected).expect("a file that can be written");

@@ -83,7 +83,7 @@ fn ln_near_1(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Environment variable with the number of inputs of the checksum; `make test-math` sets it to 100 million.
+    /// Environment variable with the number of inputs of the checksum; `ROUGHLY_MATH_INPUTS=100000000 cargo test -p roughly-sketch --lib math::` sets it to 100 million.
     const INPUTS: &str = "ROUGHLY_MATH_INPUTS";
 
     /// Inputs of all kinds: error rates, decimal and tightened error rates, all doubles between 0 and 1, all positive

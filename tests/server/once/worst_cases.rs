@@ -5,7 +5,7 @@
 //! The test measures CPU time of the server's main thread and divides it by the slowness of the machine, so it does not depend
 //! on the speed of the machine. A command that exceeds its bound is repeated, and fails if it exceeds the bound each time.
 //!
-//! `make worst-cases` (ROUGHLY_WRITE=1) writes the tables of the page.
+//! `scripts/pages.sh worst-cases` (ROUGHLY_WRITE=1) writes the tables of the page.
 
 mod adversarial;
 mod arguments;

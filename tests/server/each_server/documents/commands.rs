@@ -1,5 +1,5 @@
 //! The command reference: docs/commands has one page per command. Its header and the tables of commands are generated
-//! from the command table. `make command-pages` writes them, and this test compares them.
+//! from the command table. `make pages` writes them, and this test compares them.
 
 use crate::families::one_per_family;
 use crate::support::page::Page;
@@ -17,7 +17,7 @@ const SKETCH_GUIDE: &str = "docs/sliding-windows.md";
 /// With this variable, the test writes the generated parts instead of comparing them.
 const WRITE: &str = "ROUGHLY_WRITE";
 /// The lines around a generated part.
-const START: &str = "<!-- commands: generated from the command table by `make command-pages` -->";
+const START: &str = "<!-- commands: generated from the command table by `make pages` -->";
 const END: &str = "<!-- end -->";
 /// The sections of a page, in this order. A page may omit the notes.
 const SECTIONS: [&str; 6] = [
@@ -299,7 +299,7 @@ fn check_generated(page: &mut Page, place: usize, generated: &str, faults: &mut 
     } else {
         let path = page.path.display();
         faults.push(format!(
-            "{path} is not up to date: run `make command-pages`"
+            "{path} is not up to date: run `make pages`"
         ));
     }
 }

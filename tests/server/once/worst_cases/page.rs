@@ -93,7 +93,7 @@ pub fn check_or_write(family: &Family, rows: &Rows) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
     let page = fs::read_to_string(&path).expect("the page");
     let begin = format!(
-        "<!-- begin: {}, measured by `make worst-cases` -->",
+        "<!-- begin: {}, measured by `scripts/pages.sh worst-cases` -->",
         family.type_name
     );
     let (before, rest) = page.split_once(&begin).expect("a marker before the table");
@@ -107,7 +107,7 @@ pub fn check_or_write(family: &Family, rows: &Rows) {
     assert_eq!(
         commands(found),
         commands(&measured),
-        "`make worst-cases` writes the table of {}",
+        "`scripts/pages.sh worst-cases` writes the table of {}",
         family.type_name
     );
 }
