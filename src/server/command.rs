@@ -1,7 +1,8 @@
 //! The command table: name, flags, ACL categories, keys and documentation of each command, and their registration.
 
 pub use super::handler::{Handler, handler, merge_handler};
-use super::module::Family;
+pub use super::key_spec::KeySpec;
+use super::key_spec::NO_KEY_SPEC;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -140,101 +141,6 @@ impl Arg {
         self
     }
 }
-
-/// The position of a command's keys and what it does with them.
-///
-/// The flags decide which ACL key permissions a command needs: ACCESS needs `%R`; INSERT, UPDATE and DELETE need
-/// `%W`. A command whose reply contains stored data has ACCESS, so that a user with `%W` only cannot read through
-/// it. The flags are those of the server's comparable command, which each constant names.
-#[derive(Debug, Clone, Copy)]
-pub struct KeySpec {
-    pub(super) flags: u32,
-    first: c_int,
-    counted: bool,
-}
-
-impl KeySpec {
-    const fn first(flags: u32) -> Self {
-        Self {
-            flags,
-            first: 1,
-            counted: false,
-        }
-    }
-
-    /// Argument 1 is read, as by GET.
-    pub const READ: Self =
-        Self::first(raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS);
-    /// Argument 1 is created, or something is added to it, as by SADD and PFADD. A reply that reports whether an
-    /// item existed does not need ACCESS, because SADD has none.
-    pub const INSERT: Self =
-        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_INSERT);
-    /// Part of argument 1 is replaced, as by SETRANGE.
-    pub const UPDATE: Self =
-        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_UPDATE);
-    /// Argument 1 is changed, and stored data is returned, as by INCR, or combined, as by PFMERGE.
-    pub const ACCESS_UPDATE: Self = Self::first(
-        raw::REDISMODULE_CMD_KEY_RW
-            | raw::REDISMODULE_CMD_KEY_ACCESS
-            | raw::REDISMODULE_CMD_KEY_UPDATE,
-    );
-    /// Something is removed from argument 1, as by SREM. A reply that reports whether it existed does not need
-    /// ACCESS, because SREM has none.
-    pub const DELETE: Self =
-        Self::first(raw::REDISMODULE_CMD_KEY_RW | raw::REDISMODULE_CMD_KEY_DELETE);
-    /// The keys of a merge: argument 1 is the destination. Argument 2 is the number of sources that follow,
-    /// which are read.
-    pub const MERGE: &'static [Self; 2] = &[Self::ACCESS_UPDATE, Self::COUNTED_SOURCES];
-    const COUNTED_SOURCES: Self = Self {
-        flags: raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
-        first: 2,
-        counted: true,
-    };
-
-    fn to_raw(self) -> raw::RedisModuleCommandKeySpec {
-        let mut spec = NO_KEY_SPEC;
-        spec.flags = u64::from(self.flags);
-        spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-        spec.bs.index =
-            raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: self.first };
-        if self.counted {
-            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
-            spec.fk.keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
-                keynumidx: 0,
-                firstkey: 1,
-                keystep: 1,
-            };
-        } else {
-            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-            spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: 0,
-                keystep: 1,
-                limit: 0,
-            };
-        }
-        spec
-    }
-}
-
-const NO_KEY_SPEC: raw::RedisModuleCommandKeySpec = raw::RedisModuleCommandKeySpec {
-    notes: ptr::null(),
-    flags: 0,
-    begin_search_type: raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INVALID,
-    bs: raw::RedisModuleCommandKeySpec__bindgen_ty_1 {
-        keyword: raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_2 {
-            keyword: ptr::null(),
-            startfrom: 0,
-        },
-    },
-    find_keys_type: raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_OMITTED,
-    fk: raw::RedisModuleCommandKeySpec__bindgen_ty_2 {
-        range: raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-            lastkey: 0,
-            keystep: 0,
-            limit: 0,
-        },
-    },
-};
 
 const NO_ARG: raw::RedisModuleCommandArg = raw::RedisModuleCommandArg {
     name: ptr::null(),
@@ -415,15 +321,16 @@ fn raw_args(
     start
 }
 
-/// Registers a command of a family. Returns false if the server supports ACL categories but refuses those of the
-/// command. An error names what the server refused.
+/// Registers a command in the ACL category of its family, which exists since a version. Returns false if the server supports
+/// ACL categories but refuses those of the command. An error names what the server refused.
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
 pub(super) unsafe fn register(
     ctx: *mut raw::RedisModuleCtx,
     command: &Command,
-    family: &Family,
+    category: &CStr,
+    since: Since,
 ) -> Result<bool, String> {
     let name = command.name.as_ptr();
     let ok = raw::REDISMODULE_OK as c_int;
@@ -450,9 +357,9 @@ pub(super) unsafe fn register(
                 command.name.to_string_lossy()
             ));
         }
-        set_info(proxy, command, family.since)?;
+        set_info(proxy, command, since)?;
         if let Some(set_categories) = optional_api!(RedisModule_SetCommandACLCategories) {
-            let category = family.category.to_bytes_with_nul();
+            let category = category.to_bytes_with_nul();
             let categories = [command.acl.to_bytes(), b" ", category].concat();
             // A server that refuses the family's category refuses the whole list.
             let taken = set_categories(proxy, categories.as_ptr().cast()) == ok;

@@ -2,9 +2,9 @@
 
 use super::allocator;
 use super::call::{Call, Error};
-use super::command::KeySpec;
 use super::guard::guarded;
 use super::key_limit;
+use super::key_spec::KeySpec;
 use super::log_text::size;
 use super::reply::WRONG_TYPE;
 use super::stats::MemoryRefusal;

@@ -1,6 +1,6 @@
 //! The server's log.
 
-use super::clock::test_clock;
+use super::test_clock;
 use redis_module::raw;
 use std::ffi::{CStr, CString};
 use std::ptr;

@@ -54,6 +54,7 @@ mod handler;
 pub mod info;
 pub mod key;
 mod key_limit;
+mod key_spec;
 pub mod log;
 pub mod log_text;
 mod memory_limit;
@@ -67,6 +68,7 @@ mod replicate;
 pub mod reply;
 mod save;
 pub mod stats;
+mod test_clock;
 pub mod window;
 
 #[cold]

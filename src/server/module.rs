@@ -202,7 +202,8 @@ impl Module {
             }
             for command in family.commands {
                 // SAFETY: see above.
-                all_categories &= unsafe { command::register(ctx, command, family)? };
+                all_categories &=
+                    unsafe { command::register(ctx, command, family.category, family.since)? };
             }
         }
         if !all_categories {

@@ -61,7 +61,11 @@ fn the_table_of_abilities_is_complete() {
             table[0],
             head.chain(["what was checked"]).collect::<Vec<_>>()
         );
-        assert_eq!(table[2..], wanted, "scripts/pages.sh abilities writes the table");
+        assert_eq!(
+            table[2..],
+            wanted,
+            "scripts/pages.sh abilities writes the table"
+        );
     }
 }
 

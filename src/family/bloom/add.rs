@@ -1,11 +1,12 @@
 //! BF.ADD, BF.MADD and BF.INSERT.
 
-use super::NOT_FOUND;
-use super::create::{self, Request};
+use super::create;
 use super::dialect::reply_flag;
 use super::key::{self, for_each_type};
 use super::options::{self, InsertOptions};
+use super::request::Request;
 use super::sketch::{AddError, Additions, Sketch};
+use super::texts::NOT_FOUND;
 use super::valkey;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};

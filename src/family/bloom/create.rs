@@ -1,11 +1,11 @@
 //! BF.RESERVE, and the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT.
 
-use super::NOT_FOUND;
-use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
-use super::dialect;
+use super::config::DEFAULT_EXPANSION;
 use super::key::{self, FilterWriteKey, OneOf, for_each_type};
 use super::options;
+use super::request::Request;
 use super::sketch::Sketch;
+use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::valkey;
 use crate::family::window::{WindowArguments, check_allowed};
 use crate::server::call::{Call, Error};
@@ -16,109 +16,9 @@ use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
 use std::ffi::CStr;
-use std::ops::RangeInclusive;
-
-/// Not enough memory for a filter.
-pub const NO_MEMORY: &CStr = c"ERR Insufficient memory to create filter";
 
 /// The entry of a filter.
 pub type FilterEntry = OneOf<Entry<Chain>, Entry<WindowSet>, Entry<ValkeyChain>>;
-
-/// The parameters of a new filter that a command specifies. The settings supply the others.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Request {
-    /// Items before the filter grows; at least 1.
-    pub capacity: Option<u64>,
-    /// The error rate, between 0 and 1.
-    pub error_rate: Option<f64>,
-    /// The growth factor; 0 stands for a non-scaling filter.
-    pub expansion: Option<u32>,
-    /// Whether the filter does not grow.
-    pub nonscaling: bool,
-    /// The window, if the filter has one.
-    pub window: Option<Window>,
-    /// The ratio of a sub-filter's error rate to that of the previous sub-filter. Only valkey-bloom has it.
-    pub tightening: Option<f64>,
-    /// The seed of the hashes. Only valkey-bloom has it.
-    pub seed: Option<[u8; 32]>,
-    /// Whether another option requires valkey-bloom's type.
-    pub is_valkey: bool,
-}
-
-impl Request {
-    /// Whether the new filter has valkey-bloom's type: an option or, for a client, the setting `bf-new-keys` decides.
-    fn creates_valkey(&self, call: &Call<'_>) -> bool {
-        self.is_valkey
-            || self.seed.is_some()
-            || self.tightening.is_some()
-            || dialect::new_keys_are_valkey() && !call.must_obey()
-    }
-
-    /// The parameters of a filter of RedisBloom's type, or with a window.
-    ///
-    /// # Errors
-    /// If one is out of range. The syntax of RedisBloom has checked the ranges already, that of valkey-bloom has wider
-    /// ones.
-    fn parameters(&self, call: &Call<'_>) -> Result<Parameters, Error> {
-        let defaults = config::defaults();
-        let capacity = self.capacity.unwrap_or(defaults.capacity);
-        if !is_in(&CAPACITIES, capacity) {
-            return Err(BAD_CAPACITY.into());
-        }
-        let expansion = self
-            .expansion
-            .unwrap_or_else(|| default_expansion(call, self.nonscaling));
-        if !is_in(&EXPANSIONS, expansion.into()) {
-            return Err(BAD_EXPANSION.into());
-        }
-        Ok(Parameters {
-            capacity,
-            error_rate: self.error_rate.map_or(defaults.error_rate, config::capped),
-            expansion,
-            scaling: !self.nonscaling && expansion != 0,
-        })
-    }
-
-    /// The parameters of a filter of valkey-bloom's type.
-    pub fn valkey_parameters(&self, call: &Call<'_>) -> valkey_bloom::Parameters {
-        let seed = self
-            .seed
-            .unwrap_or_else(|| match valkey::config::uses_random_seed() {
-                true => call.random_bytes(),
-                false => valkey_bloom::FIXED_SEED,
-            });
-        valkey_bloom::Parameters {
-            capacity: self.capacity.unwrap_or_else(valkey::config::capacity),
-            error_rate: self.error_rate.unwrap_or_else(valkey::config::error_rate),
-            tightening: self.tightening.unwrap_or_else(valkey::config::tightening),
-            expansion: match self.nonscaling {
-                true => 0,
-                false => self.expansion.unwrap_or_else(valkey::config::expansion),
-            },
-            seed,
-            seed_is_random: seed != valkey_bloom::FIXED_SEED,
-        }
-    }
-}
-
-/// RedisBloom's error for a capacity.
-pub const BAD_CAPACITY: &CStr = c"ERR capacity must be in the range [1, 1073741824]";
-/// RedisBloom's error for a growth factor.
-pub const BAD_EXPANSION: &CStr = c"ERR expansion must be in the range [0, 32768]";
-
-fn is_in(range: &RangeInclusive<i64>, number: u64) -> bool {
-    i64::try_from(number).is_ok_and(|number| range.contains(&number))
-}
-
-/// The growth factor that a filter stores if none is specified: the configured one. For a non-scaling filter that a
-/// primary or the AOF creates it is 2, whatever is configured here: see [`replicate`].
-fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
-    if nonscaling && call.must_obey() {
-        DEFAULT_EXPANSION
-    } else {
-        config::expansion()
-    }
-}
 
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {

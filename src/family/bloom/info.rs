@@ -1,9 +1,9 @@
 //! BF.CARD, BF.INFO and BF.DEBUG.
 
-use super::NOT_FOUND;
 use super::dialect::{replies_are_valkey, wrong_arity};
 use super::key::{self, for_each_type};
 use super::sketch::Sketch;
+use super::texts::NOT_FOUND;
 use super::valkey;
 use crate::server::call::{Call, Error};
 use crate::server::key::ReadKey;

@@ -1,7 +1,8 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
 use super::key::{self, OneOf};
-use super::{NOT_FOUND, create, stats};
+use super::stats;
+use super::texts::{NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
@@ -61,9 +62,9 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 
 /// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
-    let mut others = with_capacity(sources.len()).map_err(|_| create::NO_MEMORY)?;
+    let mut others = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
     let keys = call.merge::<Chain>(1, sources);
-    let mut keys = keys.map_err(|_| create::NO_MEMORY)?;
+    let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let (has_window, is_valkey) = (keys.first_of::<WindowSet>(), keys.first_of::<ValkeyChain>());
     let (destination, sources) = keys.get();
     let destination = destination.or_missing(NOT_FOUND)?;
@@ -93,8 +94,8 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let keys = call.read_all::<Chain, WindowSet>(sources);
-    let keys = keys.map_err(|_| create::NO_MEMORY)?;
-    let mut chains = with_capacity(keys.len()).map_err(|_| create::NO_MEMORY)?;
+    let keys = keys.map_err(|_| NO_MEMORY)?;
+    let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {
         chains.push(match key {
             Either::Plain(key) if key.holds(ValkeyChain::registration()) => {
@@ -108,9 +109,9 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
         return Err(Error::WrongArity);
     };
     if !call.allows_bytes(first.bit_bytes()) {
-        return Err(create::NO_MEMORY.into());
+        return Err(NO_MEMORY.into());
     }
-    let mut union = first.try_clone().map_err(|_| create::NO_MEMORY)?;
+    let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
     let allows = |bytes| call.allows_bytes(bytes);
     union
         .merge_within(others, Budget::new(&allows), max_bytes(call))
@@ -122,10 +123,10 @@ fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
         MergeError::OutOfMemory(_) => {
             stats().count_refusals(1);
-            call.memory_error(create::NO_MEMORY)
+            call.memory_error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),
         MergeError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))
-            .map_or_else(|_| create::NO_MEMORY.into(), Error::Formatted),
+            .map_or_else(|_| NO_MEMORY.into(), Error::Formatted),
     }
 }

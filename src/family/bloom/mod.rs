@@ -12,7 +12,9 @@ mod key;
 mod merge;
 mod options;
 mod query;
+mod request;
 mod sketch;
+mod texts;
 mod valkey;
 
 use crate::family::chunks::Chunked;
@@ -78,16 +80,14 @@ pub fn stats() -> &'static Stats {
     &Chain::registration().stats
 }
 
-const NOT_FOUND: &CStr = c"ERR not found";
-
 impl Chunked for Chain {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = create::NO_MEMORY;
+    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
 }
 
 impl Chunked for WindowSet {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
+    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = create::NO_MEMORY;
+    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
 }

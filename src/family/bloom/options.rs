@@ -1,9 +1,10 @@
 //! RedisBloom's syntax of BF.RESERVE and BF.INSERT, with the option `WINDOW`.
 
 use super::config::{CAPACITIES, EXPANSIONS};
-use super::create::{BAD_CAPACITY, BAD_EXPANSION, Request};
 use super::dialect;
 use super::key::OneOf;
+use super::request::Request;
+use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use super::valkey;
 use crate::family::window::{WindowOption, check_others};
 use crate::server::argument::Argument;

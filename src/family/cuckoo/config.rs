@@ -1,7 +1,7 @@
 //! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (spec: server.md,
 //! "Configuration").
 
-use super::create::ReserveOptions;
+use super::request::ReserveOptions;
 use crate::server::config::{Setting, integer_in, store_integer};
 use roughly_sketch::cuckoo::{MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;

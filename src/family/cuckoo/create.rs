@@ -1,6 +1,7 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
+use super::request::ReserveOptions;
 use super::{CuckooSketch, EXISTS, NOT_FOUND};
 use crate::family::window::{
     WindowArguments, WindowOption, check_allowed, check_others, store_new,
@@ -10,21 +11,12 @@ use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
 use crate::server::key::{Either, Entry, Slot, WriteKey};
 use crate::server::options::Options;
-use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
-
-/// The options of CF.RESERVE.
-#[derive(Debug, Clone, Copy)]
-pub struct ReserveOptions {
-    /// The approximate capacity in items.
-    pub capacity: u64,
-    /// The other parameters.
-    pub parameters: Parameters,
-}
 
 /// The range of an option, and the errors for a value that is not an integer or out of range.
 struct Range {

@@ -7,6 +7,7 @@ mod config;
 mod create;
 mod info;
 mod query;
+mod request;
 mod sketch;
 
 use crate::server::command::Since;

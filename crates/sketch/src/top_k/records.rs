@@ -1,11 +1,14 @@
 //! Memory for the heap elements in the RDB format, so that saving a sketch allocates nothing.
 
-use super::stored::RECORD_BYTES;
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a heap element in the RDB format: fingerprint, length of the item, eight bytes that RedisBloom ignores,
+/// count, four bytes that it ignores.
+pub(super) const RECORD_BYTES: usize = 24;
 
 /// One heap element in the RDB format.
 pub(super) type Record = [u8; RECORD_BYTES];

@@ -1,7 +1,7 @@
 //! The parameters of a sketch and their ranges.
 
 use super::pairs::PAIR_BYTES;
-use super::stored::RECORD_BYTES;
+use super::records::RECORD_BYTES;
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::rows::Rows;

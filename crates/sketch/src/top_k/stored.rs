@@ -6,7 +6,7 @@
 use super::heap::{Heap, MAX_ELEMENT_BYTES, terminated_copy_of};
 use super::item_hash::fingerprint_of;
 use super::random::Random;
-use super::records::Record;
+use super::records::{RECORD_BYTES, Record};
 use super::table::Table;
 use super::{Shape, TopK, TopKError, seed_from};
 use crate::buffer::Buffer;
@@ -14,10 +14,6 @@ use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
-
-/// Bytes of a heap element in the RDB format: fingerprint, length of the item, eight bytes that RedisBloom ignores,
-/// count, four bytes that it ignores.
-pub(super) const RECORD_BYTES: usize = 24;
 
 /// First bytes of a header: the type and the version of the format.
 const HEADER_MARK: [u8; 8] = *b"TOPK\x01\0\0\0";

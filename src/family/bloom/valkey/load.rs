@@ -1,8 +1,8 @@
 //! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (docs/formats.md, "Bloom filters of valkey-bloom").
 
 use super::{CREATION_EVENT, TOO_LARGE, max_size};
-use crate::family::bloom::create::NO_MEMORY;
 use crate::family::bloom::key::{self, OneOf, for_each_type};
+use crate::family::bloom::texts::NO_MEMORY;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
 use roughly_sketch::memory::Budget;

@@ -4,7 +4,7 @@ pub mod config;
 pub mod load;
 pub mod options;
 
-use super::{NOT_FOUND, create};
+use super::texts::{NO_MEMORY, NOT_FOUND};
 use crate::family::chunks::Chunked;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::{DataType, PayloadCommand, Registration};
@@ -60,7 +60,7 @@ impl DataType for ValkeyChain {
 impl Chunked for ValkeyChain {
     const NOT_FOUND: &'static CStr = NOT_FOUND;
     const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = create::NO_MEMORY;
+    const NO_MEMORY: &'static CStr = NO_MEMORY;
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
         match self.size() > max_size(call) {

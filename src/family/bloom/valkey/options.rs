@@ -1,9 +1,9 @@
 //! valkey-bloom's syntax of BF.RESERVE and BF.INSERT (spec: valkey-bloom.md, "Commands").
 
 use super::config;
-use crate::family::bloom::create::Request;
 use crate::family::bloom::dialect;
 use crate::family::bloom::options::InsertOptions;
+use crate::family::bloom::request::Request;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::valkey_bloom::{self, Parameters, check_scales_to};

@@ -298,9 +298,7 @@ fn check_generated(page: &mut Page, place: usize, generated: &str, faults: &mut 
         fs::write(&page.path, &page.text).expect("a page");
     } else {
         let path = page.path.display();
-        faults.push(format!(
-            "{path} is not up to date: run `make pages`"
-        ));
+        faults.push(format!("{path} is not up to date: run `make pages`"));
     }
 }
 

@@ -4,7 +4,7 @@
 //! fits in the second-level cache. Lookups have no unpredictable branch: trailing zeros give the sub-filter, and
 //! fingerprints without an empty slot are skipped without a branch.
 
-use super::free_slots::BLOCK_SLOTS;
+use super::BLOCK_SLOTS;
 use crate::cuckoo::bucket;
 use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;

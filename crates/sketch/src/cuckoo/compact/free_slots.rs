@@ -18,10 +18,6 @@ use super::probe;
 use crate::cuckoo::sub_filter::SubFilter;
 use crate::memory::Budget;
 
-/// Slots that are processed together: at least one bucket of the largest size (255), and few enough that they and
-/// their candidates stay in the first-level cache.
-pub(super) const BLOCK_SLOTS: usize = 256;
-
 /// No index is built before this many probes.
 const MIN_PROBES: u64 = 4096;
 /// No index is built for this many older sub-filters or fewer: probing them is faster.

@@ -14,7 +14,10 @@ pub(super) use free_slots::FreeSlots;
 use super::sub_filter::SubFilter;
 use super::{CuckooFilter, MAX_SUB_FILTERS};
 use crate::memory::shrink;
-use free_slots::BLOCK_SLOTS;
+
+/// Slots that are processed together: at least one bucket of the largest size (255), and few enough that they and
+/// their candidates stay in the first-level cache.
+const BLOCK_SLOTS: usize = 256;
 
 /// Which sub-filters a compaction processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

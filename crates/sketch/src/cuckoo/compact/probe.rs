@@ -6,7 +6,7 @@
 //! sub-filter after another with the same result. Within a block the memory accesses are then independent of each
 //! other.
 
-use super::free_slots::BLOCK_SLOTS;
+use super::BLOCK_SLOTS;
 use crate::cuckoo::bucket;
 use crate::cuckoo::item::other_bucket;
 use crate::cuckoo::sub_filter::SubFilter;

@@ -1,13 +1,11 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
-use super::members::{Members, Place};
+use super::place::{NONE, Place};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
 use std::hash::{BuildHasher, RandomState};
 
-/// The position of a candidate that is not in a heap.
-pub(super) const NONE: u32 = u32::MAX;
 /// The slot of the ring for a candidate that was among the most frequent items of no closed pane.
 pub(super) const NO_PANE: u8 = u8::MAX;
 /// The largest sum of a candidate; above that of 101 panes.
@@ -282,8 +280,9 @@ impl Candidates {
         number
     }
 
-    /// Removes a candidate that is in no heap and returns its item. The last candidate gets its number.
-    pub fn remove(&mut self, number: u32, heap: &mut Members, list: &mut Members) -> Vec<u8> {
+    /// Removes a candidate that is in no heap and returns its item. The last candidate gets its number: `renumber` receives its
+    /// positions in the heaps and this number.
+    pub fn remove(&mut self, number: u32, renumber: impl FnOnce([u32; 2], u32)) -> Vec<u8> {
         let last = self.len() - 1;
         let removed = self.slots.swap_remove(number as usize);
         self.apart.swap_remove(number as usize);
@@ -291,9 +290,7 @@ impl Candidates {
         if number != last {
             let moved = &self.slots[number as usize];
             self.index.renumber(moved.tag, last, number);
-            for members in [heap, list] {
-                members.renumber(moved.positions[members.place as usize], number);
-            }
+            renumber(moved.positions, number);
         }
         removed.item
     }

@@ -3,15 +3,32 @@
 //! The candidates are processed in batches. The items of a batch are hashed once. Then the tables of the panes are read
 //! one after another, so that a table stays in the caches while the counts of all items of the batch are read from it.
 
-use super::expiry::Step;
 use super::{ItemHash, MAX_DEPTH, TopKWindow};
 use crate::prefetch::prefetch;
+use std::ops::RangeInclusive;
 
 /// Bytes of the largest batch.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Items and buckets are prefetched this many candidates ahead.
 const AHEAD: usize = 8;
+
+/// The panes whose counts change the sums of the candidates when a later pane becomes the current one.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// The panes that are dropped.
+    pub dropped: RangeInclusive<u64>,
+    /// The panes that are kept, without `newest`.
+    pub kept: RangeInclusive<u64>,
+    /// The newest pane if the known sums do not include it.
+    pub newest: Option<u64>,
+    /// Whether to subtract the dropped panes from the known sums, instead of adding up the kept ones.
+    pub subtract: bool,
+    /// Whether the counts stay the same: neither a pane that is dropped nor `newest` has a table.
+    pub is_idle: bool,
+    /// Whether all panes are dropped.
+    pub drops_all: bool,
+}
 
 /// The counts of a candidate after a step.
 #[derive(Debug, Clone, Copy, Default)]

@@ -2,29 +2,12 @@
 
 use super::TopKWindow;
 use super::candidates::{NO_PANE, saturated};
-use super::counts::Batch;
-use super::members::Place;
+use super::counts::{Batch, Step};
+use super::place::Place;
 use super::ranking::select_largest;
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::Timeline;
 use std::ops::RangeInclusive;
-
-/// The panes whose counts change the sums of the candidates when a later pane becomes the current one.
-#[derive(Debug)]
-pub(super) struct Step {
-    /// The panes that are dropped.
-    pub dropped: RangeInclusive<u64>,
-    /// The panes that are kept, without `newest`.
-    pub kept: RangeInclusive<u64>,
-    /// The newest pane if the known sums do not include it.
-    pub newest: Option<u64>,
-    /// Whether to subtract the dropped panes from the known sums, instead of adding up the kept ones.
-    pub subtract: bool,
-    /// Whether the counts stay the same: neither a pane that is dropped nor `newest` has a table.
-    pub is_idle: bool,
-    /// Whether all panes are dropped.
-    pub drops_all: bool,
-}
 
 impl TopKWindow {
     /// The step from the sums of the closed panes to a pane whose oldest live pane is `oldest`.
@@ -128,7 +111,7 @@ impl TopKWindow {
             let known = |number| self.candidates.closed(number);
             for counts in batch.count(self, step, number, known) {
                 let candidate = self.candidates.get(number);
-                let was_in_heap = candidate.positions[Place::Heap as usize] != super::NONE;
+                let was_in_heap = candidate.positions[Place::Heap as usize] != super::place::NONE;
                 let kept_by = self.candidates.kept_by(number);
                 if was_in_heap && counts.newest > 0 {
                     self.candidates.set_kept_by(number, closing as u8);
@@ -157,7 +140,10 @@ impl TopKWindow {
         for number in (0..self.candidates.len()).rev() {
             if self.candidates.is_unused(number) {
                 let (heap, list) = (&mut self.heap, &mut self.list);
-                let item = self.candidates.remove(number, heap, list);
+                let item = self.candidates.remove(number, |positions, number| {
+                    heap.renumber(positions, number);
+                    list.renumber(positions, number);
+                });
                 changes.freed.visit(&item);
             }
         }

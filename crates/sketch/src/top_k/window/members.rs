@@ -1,19 +1,11 @@
 //! A min-heap of candidates by count.
 
-use super::candidates::{Candidates, NONE};
+use super::candidates::Candidates;
+use super::place::{NONE, Place};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::OutOfMemory;
 use crate::top_k::pairs::Pairs;
 use crate::top_k::sift::sift_down;
-
-/// Which of the two heaps of a sketch this is: the index of its position in a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The most frequent items of the newest pane.
-    Heap = 0,
-    /// The most frequent items of the window.
-    List = 1,
-}
 
 /// k elements in the heap order of the sketch without a window (see [`crate::top_k::heap`]). Each candidate in it stores
 /// its position.
@@ -88,8 +80,9 @@ impl Members {
         })
     }
 
-    /// Writes the new number of the candidate at `position`, unless that is [`NONE`].
-    pub fn renumber(&mut self, position: u32, number: u32) {
+    /// Writes the new number of the candidate with these positions, unless it is not in the heap.
+    pub fn renumber(&mut self, positions: [u32; 2], number: u32) {
+        let position = positions[self.place as usize];
         if position != NONE {
             let (count, _) = self.elements.get(position as usize);
             self.elements.set(position as usize, (count, number + 1));

@@ -23,6 +23,7 @@ mod candidates;
 mod counts;
 mod expiry;
 mod members;
+mod place;
 mod ranking;
 mod read;
 mod stored;
@@ -37,8 +38,9 @@ use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
-use candidates::{Candidates, NONE, saturated};
-use members::{Members, Place};
+use candidates::{Candidates, saturated};
+use members::Members;
+use place::{NONE, Place};
 use read::Ranking;
 use std::cell::RefCell;
 
@@ -328,7 +330,10 @@ impl TopKWindow {
             && left_list != left_heap
             && candidates.is_unused(number)
         {
-            let item = candidates.remove(number, heap, list);
+            let item = candidates.remove(number, |positions, number| {
+                heap.renumber(positions, number);
+                list.renumber(positions, number);
+            });
             candidates.recycle(item, changes);
             // The last candidate has got the number of the removed one.
             if left_list == Some(candidates.len()) {
@@ -337,7 +342,10 @@ impl TopKWindow {
         }
         let number = left_list?;
         if candidates.is_unused(number) {
-            let item = candidates.remove(number, heap, list);
+            let item = candidates.remove(number, |positions, number| {
+                heap.renumber(positions, number);
+                list.renumber(positions, number);
+            });
             return Some(candidates.recycle(item, changes));
         }
         Some(candidates.item(number))

@@ -2,10 +2,10 @@
 //! have expired that the next write will drop, the first read computes the list that the write will have, and keeps it
 //! for the reads that follow.
 
-use super::candidates::{NONE, saturated};
+use super::candidates::saturated;
 use super::counts::Batch;
-use super::expiry::Step;
-use super::members::Place;
+use super::counts::Step;
+use super::place::{NONE, Place};
 use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};

@@ -1,8 +1,9 @@
 //! The stored forms of a top-k sketch with a window (spec: window.md): the values of an RDB file or DUMP payload, and the
 //! header of a chunked dump, which holds everything except the tables.
 
-use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE, NONE};
-use super::members::{Members, Place};
+use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE};
+use super::members::Members;
+use super::place::{NONE, Place};
 use super::{TopKWindow, check_limits, request_memory};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::buffer::Buffer;
