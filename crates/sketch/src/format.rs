@@ -53,6 +53,24 @@ pub trait Source {
         Ok(())
     }
 
+    /// The next value, a byte string of exactly these little-endian doubles.
+    ///
+    /// # Errors
+    /// As [`Source::read_unsigned`], and [`FormatError::Invalid`] if the string has another length.
+    fn read_double_string(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
+        let bytes = self.read_bytes()?;
+        let (doubles, rest) = bytes.as_chunks::<8>();
+        if doubles.len() != values.len() || !rest.is_empty() {
+            return Err(FormatError::Invalid(
+                "a string of doubles has another length",
+            ));
+        }
+        for (value, bytes) in values.iter_mut().zip(doubles) {
+            *value = f64::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
     /// The next value, a byte string.
     ///
     /// # Errors

@@ -21,12 +21,52 @@ pub(super) const PACKED_HEADER_BYTES: usize = 8 * Header::VALUES as usize;
 /// The tolerated relative error of the stored sum of the weights: other writers add up doubles.
 const SUM_TOLERANCE: f64 = 1.0 / (1u64 << 50) as f64;
 
-/// Number of doubles that are read together.
-const BLOCK_VALUES: usize = 64;
+/// Number of doubles that are read and written together, and in a string of [`NodeFormat::Strings`].
+pub(super) const BLOCK_VALUES: usize = 512;
 
 /// Maximum number of nodes for which memory is allocated before they are read: more than a
 /// digest of compression 100 has, so that its nodes need one allocation.
 const RESERVED_NODES: usize = 1_024;
+
+/// How the doubles of the nodes are stored: all means, then all weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodeFormat {
+    /// Each as a value: RedisBloom's format.
+    Doubles,
+    /// As strings of [`BLOCK_VALUES`] little-endian doubles, the last of the means and of the weights shorter. Loading one
+    /// value from an RDB file takes as long as loading a string of 4 KiB.
+    Strings,
+}
+
+impl NodeFormat {
+    fn save(self, values: impl Iterator<Item = f64>, sink: &mut dyn Sink) {
+        match self {
+            Self::Doubles => values.for_each(|value| sink.write_double(value)),
+            Self::Strings => {
+                let mut block = [0; 8 * BLOCK_VALUES];
+                let mut len = 0;
+                for value in values {
+                    block[len..len + 8].copy_from_slice(&value.to_le_bytes());
+                    len += 8;
+                    if len == block.len() {
+                        sink.write_bytes(&block);
+                        len = 0;
+                    }
+                }
+                if len > 0 {
+                    sink.write_bytes(&block[..len]);
+                }
+            }
+        }
+    }
+
+    fn load(self, values: &mut [f64], source: &mut dyn Source) -> Result<(), FormatError> {
+        match self {
+            Self::Doubles => source.read_doubles(values),
+            Self::Strings => source.read_double_string(values),
+        }
+    }
+}
 
 /// The values before the nodes.
 pub(super) struct Header {
@@ -73,6 +113,7 @@ impl Header {
     pub(super) fn save<I: Iterator<Item = Centroid>>(
         &self,
         nodes: impl Fn() -> I,
+        format: NodeFormat,
         sink: &mut dyn Sink,
     ) {
         sink.write_double(self.compression);
@@ -84,8 +125,8 @@ impl Header {
         sink.write_signed(self.compressions);
         sink.write_double(self.weight);
         sink.write_double(self.unmerged_weight);
-        nodes().for_each(|node| sink.write_double(node.mean));
-        nodes().for_each(|node| sink.write_double(node.weight as f64));
+        format.save(nodes().map(|node| node.mean), sink);
+        format.save(nodes().map(|node| node.weight as f64), sink);
     }
 
     fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
@@ -141,21 +182,21 @@ pub(super) struct Checked {
 
 impl Parts {
     /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
-    pub(super) fn decode(source: &mut dyn Source) -> Result<Self, FormatError> {
+    pub(super) fn decode(format: NodeFormat, source: &mut dyn Source) -> Result<Self, FormatError> {
         let header = Header::decode(source)?;
         let (_, nodes) = header.validate()?;
         let mut centroids: Vec<Centroid> = with_capacity(nodes.min(RESERVED_NODES))?;
         let mut block = [0.0; BLOCK_VALUES];
         while centroids.len() < nodes {
             let means = &mut block[..BLOCK_VALUES.min(nodes - centroids.len())];
-            source.read_doubles(means)?;
+            format.load(means, source)?;
             for &mean in &*means {
                 try_push(&mut centroids, Centroid { mean, weight: 0 })?;
             }
         }
         for centroids in centroids.chunks_mut(BLOCK_VALUES) {
             let weights = &mut block[..centroids.len()];
-            source.read_doubles(weights)?;
+            format.load(weights, source)?;
             for (centroid, &weight) in centroids.iter_mut().zip(&*weights) {
                 centroid.weight = integer_weight(weight)?;
             }
@@ -266,7 +307,7 @@ impl Stored for TDigest {
         _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let parts = Parts::decode(source)?;
+        let parts = Parts::decode(NodeFormat::Doubles, source)?;
         if parts.header.unmerged_nodes != 0 {
             return Err(FormatError::Invalid("there are unmerged nodes"));
         }
@@ -277,7 +318,7 @@ impl Stored for TDigest {
     fn save(&self, sink: &mut dyn Sink) {
         let samples = self.sorted_samples();
         let nodes = || in_order(&self.centroids, samples.values());
-        self.stored_header().save(nodes, sink);
+        self.stored_header().save(nodes, NodeFormat::Doubles, sink);
     }
 
     /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
@@ -387,7 +428,12 @@ impl Source for PackedFields<'_> {
         self.0.f64()
     }
 
-    /// A digest has no strings.
+    /// The length of a string is not packed.
+    fn read_double_string(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
+        self.read_doubles(values)
+    }
+
+    /// A digest has no other strings.
     fn read_bytes(&mut self) -> Result<crate::buffer::Buffer, FormatError> {
         Err(FormatError::Truncated)
     }

@@ -1,7 +1,7 @@
 //! The stored forms: the values of an RDB file or DUMP payload, and the same fields packed as one header.
 //!
 //! The values are the timeline, the compression, the number of live panes with samples, and for each of them its number
-//! and the values of a digest without a window. Only the newest pane has unmerged nodes; they are samples.
+//! and the values of a digest without a window, with the doubles of the nodes in strings. Only the newest pane has unmerged nodes; they are samples.
 
 use super::{
     ClosedPane, MAX_WINDOW_COMPRESSION, TDigest, TDigestWindow, Timeline, max_closed_nodes,
@@ -11,7 +11,9 @@ use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::stored::Stored;
 use crate::t_digest::Unmerged;
 use crate::t_digest::centroid::in_order;
-use crate::t_digest::stored::{Checked, Header, PACKED_HEADER_BYTES, Packed, Parts, load_packed};
+use crate::t_digest::stored::{
+    BLOCK_VALUES, Checked, Header, NodeFormat, PACKED_HEADER_BYTES, Packed, Parts, load_packed,
+};
 use crate::window::Windowed;
 use std::ffi::CStr;
 
@@ -32,7 +34,7 @@ impl TDigestWindow {
 
     /// Adds a loaded pane; `number` is live and above those of all panes before.
     fn load_pane(&mut self, number: u64, source: &mut dyn Source) -> Result<(), FormatError> {
-        let parts = Parts::decode(source)?;
+        let parts = Parts::decode(NodeFormat::Strings, source)?;
         let unmerged = parts.unmerged();
         let checked = parts.validate()?;
         if checked.compression != self.newest.compression {
@@ -104,7 +106,7 @@ fn checked_unmerged(
 
 impl Stored for TDigestWindow {
     const TYPE_NAME: &'static CStr = c"td-window";
-    const ENCODING_VERSION: u16 = 1;
+    const ENCODING_VERSION: u16 = 2;
     type Defaults = ();
 
     fn load_values(
@@ -112,7 +114,7 @@ impl Stored for TDigestWindow {
         encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        if encoding_version == 0 {
+        if encoding_version != Self::ENCODING_VERSION {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
         let timeline = Timeline::load::<Self>(source)?;
@@ -152,26 +154,31 @@ impl Stored for TDigestWindow {
                 pane.centroids.len(),
                 pane.compressions,
             )
-            .save(|| pane.centroids.iter().copied(), sink);
+            .save(|| pane.centroids.iter().copied(), NodeFormat::Strings, sink);
         }
         if self.newest.observations() > 0 {
             sink.write_unsigned(self.timeline.newest());
             let samples = self.newest.sorted_samples();
             let nodes = || in_order(&self.newest.centroids, samples.values());
             let header = self.newest.stored_header();
-            header.with_unmerged(self.newest.unmerged).save(nodes, sink);
+            let header = header.with_unmerged(self.newest.unmerged);
+            header.save(nodes, NodeFormat::Strings, sink);
         }
     }
 
-    /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
+    /// Each value before the nodes takes at most ten bytes; type, end and footer take 21. A string takes at most 16 bytes more
+    /// than its doubles: the opcode, and two or three lengths. Each pane has at most two strings that are not full.
     fn payload_bytes(&self) -> u64 {
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10;
-        let values = 5 + (1 + Header::VALUES) * self.stored_panes() as u64;
-        FIXED_BYTES + 10 * values + 2 * 9 * self.nodes() as u64
+        const STRING_BYTES: u64 = 16;
+        let (panes, nodes) = (self.stored_panes() as u64, self.nodes() as u64);
+        let values = 5 + (1 + Header::VALUES) * panes;
+        let strings = 2 * (nodes / BLOCK_VALUES as u64 + panes);
+        FIXED_BYTES + 10 * values + STRING_BYTES * strings + 16 * nodes
     }
 
-    /// The mark, and the values of [`Stored::save`] as packed little-endian fields of eight bytes. There are no chunks
-    /// besides the header.
+    /// The mark, and the values of [`Stored::save`] as packed little-endian fields of eight bytes, the strings without their
+    /// lengths. There are no chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let panes = (8 + PACKED_HEADER_BYTES) * self.stored_panes();
         let mut packed = Packed(with_capacity(PACKED_BYTES + panes + 16 * self.nodes())?);

@@ -27,7 +27,15 @@ fn saved(digest: &TDigestWindow) -> Values {
 }
 
 fn load(mut values: Values) -> Result<TDigestWindow, crate::format::FormatError> {
-    TDigestWindow::load(&mut values, 1, &())
+    TDigestWindow::load(&mut values, TDigestWindow::ENCODING_VERSION, &())
+}
+
+/// The stored form of doubles.
+fn string_of(doubles: &[f64]) -> Vec<u8> {
+    doubles
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 fn fed(digest: &TDigestWindow) -> Vec<u8> {

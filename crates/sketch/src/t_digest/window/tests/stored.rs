@@ -1,6 +1,7 @@
 //! The stored forms.
 
 use super::*;
+use crate::format::FormatError;
 use roughly_dump::{Value, Writer, type_id};
 
 /// Two panes: pane 4 with the samples 1 and 2, the newest pane 6 with the sample -7.25.
@@ -16,6 +17,7 @@ fn small() -> TDigestWindow {
 #[test]
 fn the_values_are_the_timeline_and_the_panes() {
     let (double, integer) = (Value::Double, Value::Integer);
+    let string = |doubles: &[f64]| Value::Bytes(string_of(doubles));
     let head = [1_000_000, 4, 6, 100, 2].map(integer);
     let closed = [
         integer(4),
@@ -28,10 +30,8 @@ fn the_values_are_the_timeline_and_the_panes() {
         integer(1),
         double(2.0),
         double(0.0),
-        double(1.0),
-        double(2.0),
-        double(1.0),
-        double(1.0),
+        string(&[1.0, 2.0]),
+        string(&[1.0, 1.0]),
     ];
     let newest = [
         integer(6),
@@ -44,20 +44,36 @@ fn the_values_are_the_timeline_and_the_panes() {
         integer(0),
         double(1.0),
         double(1.0),
-        double(-7.25),
-        double(1.0),
+        string(&[-7.25]),
+        string(&[1.0]),
     ];
     let values = saved(&small()).values;
     assert_eq!(values, [&head[..], &closed, &newest].concat());
-    // The header is the mark and the values, each of eight bytes.
+    // The header is the mark and the values: numbers of eight bytes, and the strings.
     let header = small().header().unwrap();
     assert_eq!(header[..8], *b"TDWINDOW");
     let fields = values.iter().map(|value| match value {
-        Value::Integer(value) => value.to_le_bytes(),
-        Value::Double(value) => value.to_le_bytes(),
-        Value::Bytes(_) => panic!("no strings"),
+        Value::Integer(value) => value.to_le_bytes().to_vec(),
+        Value::Double(value) => value.to_le_bytes().to_vec(),
+        Value::Bytes(value) => value.clone(),
     });
     assert_eq!(header[8..], fields.collect::<Vec<_>>().concat());
+}
+
+/// The server reads each value of an RDB file with a call.
+#[test]
+fn the_doubles_of_the_nodes_are_in_strings_of_512() {
+    let mut digest = window(200, 3);
+    digest.advance(4);
+    add(&mut digest, &(0..1100).map(f64::from).collect::<Vec<_>>());
+    let values = saved(&digest).values;
+    let strings = values.iter().filter_map(|value| match value {
+        Value::Bytes(bytes) => Some(bytes.len() / 8),
+        _ => None,
+    });
+    assert_eq!(strings.collect::<Vec<_>>(), [512, 512, 76, 512, 512, 76]);
+    assert_eq!(values.len(), 5 + 10 + 6);
+    assert!(load(saved(&digest)).unwrap() == digest);
 }
 
 #[test]
@@ -82,7 +98,7 @@ fn payload_bytes_is_an_upper_bound() {
     for pane in 0..20 {
         digest.advance(pane);
         (0..uniform.below(900)).for_each(|_| add(&mut digest, &[uniform.normal()]));
-        let mut dump = Writer::new(type_id(b"td-window", 1));
+        let mut dump = Writer::new(type_id(b"td-window", TDigestWindow::ENCODING_VERSION));
         digest.save(&mut dump);
         let payload = dump.finish().len() as u64;
         let bound = digest.payload_bytes();
@@ -95,8 +111,9 @@ fn payload_bytes_is_an_upper_bound() {
 
 #[test]
 fn other_encoding_versions_are_refused() {
-    for version in [0, 2] {
-        assert!(TDigestWindow::load(&mut saved(&small()), version, &()).is_err());
+    for version in [0, 1, 3] {
+        let refused = TDigestWindow::load(&mut saved(&small()), version, &());
+        assert_eq!(refused.unwrap_err(), FormatError::UnknownVersion(version));
     }
 }
 
