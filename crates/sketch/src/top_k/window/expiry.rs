@@ -6,7 +6,7 @@ use super::counts::Batch;
 use super::members::Place;
 use super::ranking::select_largest;
 use crate::blocks::{BlockChanges, BlockVisitor};
-use crate::window::Timeline;
+use crate::window::{Timeline, Windowed};
 use std::ops::RangeInclusive;
 
 /// The panes whose counts change the sums of the candidates when a later pane becomes the current one.
@@ -117,7 +117,7 @@ impl TopKWindow {
                 .checked_sub(age)
                 .is_some_and(|pane| pane >= after.oldest())
         };
-        let mut live_slots = [false; crate::window::Window::MAX_PANES as usize + 1];
+        let mut live_slots = [false; TopKWindow::MAX_PANES as usize + 1];
         for (slot, live) in live_slots.iter_mut().enumerate().take(self.panes.len()) {
             // There are at most 101 slots.
             *live = is_live(slot as u8);
