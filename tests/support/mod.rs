@@ -9,6 +9,7 @@ pub mod damage;
 pub mod expiry;
 pub mod main_thread;
 pub mod page;
+pub mod peers;
 pub mod resp;
 pub mod server;
 pub mod set_on_drop;

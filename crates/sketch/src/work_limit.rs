@@ -5,7 +5,7 @@
 
 use crate::rows::{LANES, MAX_PASS_GROUPS};
 
-/// Sketches of up to this many rows have no limit: an item needs at most five passes.
+/// Sketches of up to this many rows have no limit: an item needs at most two passes.
 pub const MAX_ROWS_WITHOUT_LIMIT: u64 = 32;
 
 /// The work that one command may do: hashing 512 MiB.

@@ -2,9 +2,9 @@
 
 use crate::families::{FAMILIES, Setting, all_commands};
 use crate::support::c_modules;
+use crate::support::peers;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server, module_path};
-use std::path::Path;
 
 use super::settings::settings;
 
@@ -195,13 +195,13 @@ fn a_load_beside_a_module_with_the_same_name_logs_which_one() {
 /// Every package of Redis 8 loads RedisBloom. Skipped without the file of RedisBloom 8.10, which runs on Redis 8.
 #[test]
 fn a_load_beside_redisbloom_logs_its_file() {
-    let peers = std::env::var_os("ROUGHLY_PEERS").unwrap_or_else(|| "../shared/peers/bin".into());
-    let redisbloom = Path::new(&peers).join("redisbloom-8.10.so");
+    let Some(redisbloom) = peers::find("redisbloom-8.10.so") else {
+        return;
+    };
     let (server, _) = start(false);
-    if !redisbloom.exists() || !server.version().is_redis_at_least(8, 0) {
+    if !server.version().is_redis_at_least(8, 0) {
         return;
     }
-    let redisbloom = redisbloom.canonicalize().expect("a path");
     let redisbloom = redisbloom.to_str().expect("a UTF-8 path");
     let options = Options::new().arguments(&["--loadmodule", redisbloom]);
     let log = options.try_start();

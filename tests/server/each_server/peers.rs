@@ -1,9 +1,8 @@
 //! Roughly beside RedisBloom and valkey-bloom: replication, files, DUMPs, chunks, `scripts/copy-sketches` and failovers, in
 //! both directions.
 //!
-//! The modules are not part of the repository. `ROUGHLY_PEERS` is the directory of their files (default:
-//! `../shared/peers/bin`). The tests run on the server of `ROUGHLY_SERVER`, or without this variable, on every server in
-//! target/servers. A module whose file is missing or that the server cannot load is skipped; the test prints a line.
+//! The tests run on the server of `ROUGHLY_SERVER`, or without this variable, on every server in target/servers. A module
+//! whose file is missing (`support::peers`) or that the server cannot load is skipped; the test prints a line.
 
 mod compare;
 mod copy_sketches;
@@ -13,6 +12,7 @@ mod replication;
 mod switch_over;
 
 use crate::families::{FAMILIES, Family};
+use crate::support::peers;
 use crate::support::resp::Connection;
 use crate::support::server::{Options, Server, Version};
 use crate::workload::{Command, Workload, words};
@@ -25,7 +25,7 @@ const KEYS: u64 = 10;
 
 /// Another module, beside which Roughly is tested.
 struct Peer {
-    /// The file in the directory of `ROUGHLY_PEERS`.
+    /// The name of its file.
     file: &'static str,
     /// Whether the module has a type.
     has_type: fn(&Family) -> bool,
@@ -135,14 +135,8 @@ fn fill(pair: &Pair, connection: &mut Connection, workload: &mut Workload) {
 
 /// Runs a test for every module on every server that can load it.
 fn each(test: impl Fn(&Pair)) {
-    let directory = env::var_os("ROUGHLY_PEERS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/peers/bin"),
-        PathBuf::from,
-    );
     for peer in &PEERS {
-        let module = directory.join(peer.file);
-        let Ok(module) = module.canonicalize() else {
-            println!("skipped: no {}", module.display());
+        let Some(module) = peers::find(peer.file) else {
             continue;
         };
         let mut tested = false;

@@ -1,8 +1,9 @@
 //! Replication between Roughly and valkey-bloom itself, in both directions. Skipped on servers that valkey-bloom does not
-//! support, and where its files are missing: `ROUGHLY_PEERS` is their directory.
+//! support, and where its files are missing (`support::peers`).
 
 use super::{Words, replacement, with_random_seeds, words};
 use crate::families::numbers;
+use crate::support::peers;
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 use crate::support::state::State;
@@ -15,10 +16,7 @@ fn peers() -> Vec<PathBuf> {
     if !Server::start().version().is_valkey_at_least(8, 0) {
         return Vec::new();
     }
-    let directory = std::env::var_os("ROUGHLY_PEERS");
-    let directory = directory.map_or_else(|| "../shared/peers/bin".into(), PathBuf::from);
-    let files = VERSIONS.map(|file| directory.join(file));
-    files.into_iter().filter(|file| file.exists()).collect()
+    VERSIONS.into_iter().filter_map(peers::find).collect()
 }
 
 /// The arguments of a command, in which `SEED` is followed by a seed.

@@ -6,7 +6,7 @@ use super::counts::{Batch, Step};
 use super::place::Place;
 use super::ranking::select_largest;
 use crate::blocks::{BlockChanges, BlockVisitor};
-use crate::window::Timeline;
+use crate::window::{Timeline, Windowed};
 use std::ops::RangeInclusive;
 
 impl TopKWindow {
@@ -100,7 +100,7 @@ impl TopKWindow {
                 .checked_sub(age)
                 .is_some_and(|pane| pane >= after.oldest())
         };
-        let mut live_slots = [false; crate::window::Window::MAX_PANES as usize + 1];
+        let mut live_slots = [false; TopKWindow::MAX_PANES as usize + 1];
         for (slot, live) in live_slots.iter_mut().enumerate().take(self.panes.len()) {
             // There are at most 101 slots.
             *live = is_live(slot as u8);

@@ -47,9 +47,6 @@ use std::cell::RefCell;
 /// The maximum depth: the columns of an item in all rows are computed once for all panes.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 
-/// The maximum number of panes.
-const MAX_PANES: u64 = 100;
-
 /// A step to a later pane reads at most this many buckets, unless the tables have as many, see [`check_limits`].
 const MAX_STEP_BUCKETS: u64 = 40_000_000;
 
@@ -374,9 +371,6 @@ fn sum_of_estimates<'a>(
 fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     if u64::from(shape.depth) > MAX_DEPTH {
         return Err(TopKError::TooDeepForWindow);
-    }
-    if window.panes() > MAX_PANES {
-        return Err(TopKError::TooManyCandidates);
     }
     // A step subtracts or adds at most half of the panes.
     let candidates = u64::from(shape.k) * window.live_panes() as u64;
