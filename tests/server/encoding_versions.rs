@@ -224,7 +224,7 @@ fn windows_that_are_not_those_of_a_creation_are_refused() {
     assert_eq!(checked, 5);
     let log = server.log();
     assert!(
-        log.contains("value refused: the window has more panes than fill it"),
+        log.contains("value of key \"loaded\" refused: the window has more panes than fill it"),
         "{log}"
     );
 }

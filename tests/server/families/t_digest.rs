@@ -206,7 +206,7 @@ pub const WINDOW: Family = Family {
     name: "tdigest-window",
     has_window: true,
     type_name: "td-window",
-    encoding_version: 1,
+    encoding_version: 2,
     info_prefix: "bf_tdigest_window_",
 
     build: &[window!("TDIGEST.CREATE KEY COMPRESSION 20"), ADD],
