@@ -213,7 +213,7 @@ pub struct WindowAccess {
     /// Describes the window at this time, in milliseconds since the Unix epoch. `None` if the key holds no value of
     /// the type.
     pub describe: fn(AnyReadKey, u64) -> Result<Option<Description>, OutOfMemory>,
-    /// [`Call::advance_to_pane`].
+    /// `Call::advance_to_pane`.
     pub advance: fn(&mut Call<'_>, AnyWriteKey, u64) -> Result<bool, Error>,
 }
 

@@ -109,7 +109,7 @@ impl TDigestWindow {
     /// full from `budget`, so that excessive parameters are refused here and not by a later addition.
     ///
     /// # Errors
-    /// As [`TDigest::new`], and [`DigestError::Window`]; the largest compression is [`MAX_WINDOW_COMPRESSION`].
+    /// As [`TDigest::new`], and [`DigestError::Window`]; the largest compression is 400,000.
     pub fn new(compression: i64, window: Window, budget: Budget<'_>) -> Result<Self, DigestError> {
         let allows = |bytes| {
             let compression = u32::try_from(compression).unwrap_or(u32::MAX);
