@@ -1,7 +1,7 @@
 //! Input that maximizes the work of a command, and that the largest keys alone do not cover. Each test states the reason for
 //! the bound.
 
-use super::bounds::{Work, bound_ns};
+use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
@@ -18,6 +18,7 @@ fn items(words: &[impl AsRef<[u8]>]) -> Work {
         rows: 0,
         sub_filters: 0,
         whole_keys: None,
+        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
     }
 }
 
@@ -37,6 +38,7 @@ fn whole_keys(bytes: u64) -> Work {
         rows: 0,
         sub_filters: 0,
         whole_keys: Some(bytes),
+        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
     }
 }
 
@@ -300,7 +302,7 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
         (&["CMS.INCRBY", "K", "I", "5"], "-CMS: "),
         (&["CMS.QUERY", "K", "I"], "-CMS: "),
         (&["TOPK.ADD", "L", "I"], "-TopK: "),
-        (&["TOPK.INCRBY", "L", "I", "3"], "-TopK: "),
+        (&["TOPK.INCRBY", "L", "I", "2"], "-TopK: "),
         (&["TOPK.COUNT", "L", "I"], "-TopK: "),
     ];
     let with = |words: &[&str], item: &str| -> Vec<String> {
