@@ -11,8 +11,12 @@ pub const MAX_ROWS_WITHOUT_LIMIT: u64 = 32;
 /// The work that one command may do: hashing 512 MiB.
 const MAX_WORK: u64 = 1 << 29;
 
-/// The work of a cell of memory that is in no cache, or was never used.
+/// The work of a cell of memory that is in no cache.
 const CELL_WORK: u64 = 384;
+
+/// The work of the first use of a page of memory, which the operating system then provides.
+const PAGE_WORK: u64 = 24 << 10;
+const PAGE_BYTES: u64 = 4096;
 
 /// The work of hashing `item` for this many rows, and of the cells, in bytes. A pass over the item takes as long for eight
 /// rows as for 64, and one more pass is the most that the other steps take.
@@ -23,10 +27,22 @@ pub fn hash_work(item: &[u8], rows: u64) -> u64 {
     hashed.saturating_add(rows.saturating_mul(CELL_WORK))
 }
 
-/// Whether one command may do all of this work: at most 512 MiB in total.
+/// The work of the pages that this number of items can use for the first time, in a table of this many rows and bytes: a
+/// cell of each row and item can be on a page of its own.
+fn page_work(items: u64, rows: u64, table_bytes: u64) -> u64 {
+    let cells = items.saturating_mul(rows);
+    let pages = cells.min(table_bytes.div_ceil(PAGE_BYTES));
+    pages.saturating_mul(PAGE_WORK)
+}
+
+/// Whether one command may do this work, one number per item, in a table of this many rows and bytes: at most 512 MiB
+/// in total. It does not depend on the pages in use, so a primary and its replicas refuse the same commands.
 #[must_use]
-pub fn within_work_limit(work: impl Iterator<Item = u64>) -> bool {
-    work.fold(0u64, u64::saturating_add) <= MAX_WORK
+pub fn within_work_limit(work: impl Iterator<Item = u64>, rows: u64, table_bytes: u64) -> bool {
+    let (items, work) = work.fold((0u64, 0u64), |(items, total), work| {
+        (items + 1, total.saturating_add(work))
+    });
+    work.saturating_add(page_work(items, rows, table_bytes)) <= MAX_WORK
 }
 
 #[cfg(test)]
@@ -45,11 +61,29 @@ mod tests {
         let items = |number, rows| std::iter::repeat_n(hash_work(&item, rows), number);
         // 512 MiB are 500 × 1,073,152 bytes and a rest.
         assert_eq!(hash_work(&item, 64), 1_073_152);
-        assert!(within_work_limit(items(500, 64)));
-        assert!(!within_work_limit(items(501, 64)));
-        assert!(within_work_limit(items(1, 60_000)));
-        assert!(!within_work_limit(items(1, 70_000)));
-        assert!(!within_work_limit(items(3, u64::MAX)));
-        assert!(within_work_limit(items(0, u64::MAX)));
+        assert!(within_work_limit(items(500, 64), 64, 0));
+        assert!(!within_work_limit(items(501, 64), 64, 0));
+        assert!(within_work_limit(items(1, 60_000), 60_000, 0));
+        assert!(!within_work_limit(items(1, 70_000), 70_000, 0));
+        assert!(!within_work_limit(items(3, u64::MAX), u64::MAX, 0));
+        assert!(within_work_limit(items(0, u64::MAX), u64::MAX, 0));
+    }
+    #[test]
+    fn pages_count_once_as_24_kibibytes() {
+        let page = 24 << 10;
+        assert_eq!(page_work(0, 33, 1 << 30), 0);
+        assert_eq!(page_work(2, 33, 1 << 30), 66 * page);
+        // The table has fewer pages than the items have cells.
+        assert_eq!(page_work(2, 33, 65 * 4096), 65 * page);
+        assert_eq!(page_work(2, 33, 65 * 4096 + 1), 66 * page);
+        assert_eq!(page_work(u64::MAX, 33, 4096), page);
+        assert_eq!(page_work(3, u64::MAX, u64::MAX), u64::MAX);
+        // 33 rows of 1,500,000 counters of four bytes: at most 21,509 cells of 384 bytes and 24 KiB.
+        let bytes = 33 * 1_500_000 * 4;
+        let items = |number| std::iter::repeat_n(hash_work(&[], 33), number);
+        assert!(within_work_limit(items(651), 33, bytes));
+        assert!(!within_work_limit(items(652), 33, bytes));
+        // A table in the caches: only its pages.
+        assert!(within_work_limit(items(41_000), 33, 1 << 20));
     }
 }

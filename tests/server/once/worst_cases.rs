@@ -24,7 +24,7 @@ use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
 use arguments::{Call, calls, is_accepted};
-use bounds::{Work, bound_ns, processes_whole_keys};
+use bounds::{Work, bound_ns, is_large_digest, ns_per_gib, processes_whole_keys};
 use keys::{Filled, Largest, Sizes, State};
 use page::Row;
 use std::collections::BTreeSet;
@@ -168,13 +168,16 @@ impl Keys<'_> {
                 let refused = format!("{command} on {}: {reply}", self.describe(state, origin));
                 results.failures.push(refused);
             }
-            let whole_keys = processes_whole_keys(&call.name(), is_first_write)
-                .then(|| self.bytes(state.key) * call.keys.max(1));
+            let is_large = is_large_digest(self.of_type.name, self.sizes.get("compression"));
+            let is_whole = processes_whole_keys(&call.name(), is_first_write)
+                || is_large && call.name() == "TDIGEST.ADD";
+            let whole_keys = is_whole.then(|| self.bytes(state.key) * call.keys.max(1));
             let bound = bound_ns(&Work {
                 items: call.items,
                 rows: self.sizes.get("depth").map_or(0, |&depth| depth),
                 sub_filters: self.sub_filters(&String::from_utf8_lossy(&command[1])),
                 whole_keys,
+                ns_per_gib: ns_per_gib(&call.name(), is_large),
             });
             let ns = ns as f64 / self.slowness;
             if best.is_none_or(|(best, _)| ns < best) {

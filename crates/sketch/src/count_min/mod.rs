@@ -165,12 +165,13 @@ impl CountMin {
         self.shape
     }
 
-    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise all passes together may
-    /// hash at most 512 MiB. Cost: one step per item if there is a limit.
+    /// Whether one command may hash these items. There is no limit for up to 32 rows; otherwise the limit is the work of
+    /// hashing 512 MiB. Cost: one step per item if there is a limit.
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool {
         let rows = self.shape.depth();
-        rows <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(items.map(|item| hash_work(item, rows)))
+        let work = items.map(|item| hash_work(item, rows));
+        rows <= MAX_ROWS_WITHOUT_LIMIT || within_work_limit(work, rows, self.cells.len() as u64)
     }
 
     /// The sum of all increments, at most [`MAX_TOTAL`].

@@ -198,7 +198,11 @@ impl TopK {
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
         let rows = u64::from(self.depth);
         rows <= MAX_ROWS_WITHOUT_LIMIT && self.decay.is_fast
-            || within_work_limit(add_work(items, rows, &self.decay))
+            || within_work_limit(
+                add_work(items, rows, &self.decay),
+                rows,
+                self.table.bytes().len() as u64,
+            )
     }
 
     /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its

@@ -1,7 +1,7 @@
 //! Input that maximizes the work of a command, and that the largest keys alone do not cover. Each test states the reason for
 //! the bound.
 
-use super::bounds::{Work, bound_ns};
+use super::bounds::{WHOLE_KEY_NS_PER_GIB, Work, bound_ns};
 use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
@@ -18,6 +18,7 @@ fn items(words: &[impl AsRef<[u8]>]) -> Work {
         rows: 0,
         sub_filters: 0,
         whole_keys: None,
+        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
     }
 }
 
@@ -37,6 +38,7 @@ fn whole_keys(bytes: u64) -> Work {
         rows: 0,
         sub_filters: 0,
         whole_keys: Some(bytes),
+        ns_per_gib: WHOLE_KEY_NS_PER_GIB,
     }
 }
 
@@ -300,7 +302,7 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
         (&["CMS.INCRBY", "K", "I", "5"], "-CMS: "),
         (&["CMS.QUERY", "K", "I"], "-CMS: "),
         (&["TOPK.ADD", "L", "I"], "-TopK: "),
-        (&["TOPK.INCRBY", "L", "I", "3"], "-TopK: "),
+        (&["TOPK.INCRBY", "L", "I", "2"], "-TopK: "),
         (&["TOPK.COUNT", "L", "I"], "-TopK: "),
     ];
     let with = |words: &[&str], item: &str| -> Vec<String> {
@@ -346,6 +348,48 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
     let longest = "x".repeat(64 << 20);
     let taken = connection.send(&with(&["CMS.INCRBY", "M", "I", "5"], &longest));
     assert_eq!(taken.to_string(), "*[:5]");
+}
+
+/// In a new sketch, each counter can be on a page that the operating system provides at its first use. The limit counts
+/// these pages, at most one per item and row.
+#[test]
+fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    // These keys take only address space until their pages are used.
+    for (create, command, increment) in [
+        ("CMS.INITBYDIM K 15000000 33", "CMS.INCRBY", true),
+        ("TOPK.RESERVE K 1 7500000 33 1", "TOPK.ADD", false),
+    ] {
+        connection.call("DEL K");
+        assert!(connection.call(create).is_ok());
+        let words = |items: u64| {
+            let item = |item: u64| {
+                let item = item.to_string();
+                if increment {
+                    vec![item, "1".to_owned()]
+                } else {
+                    vec![item]
+                }
+            };
+            let mut words = vec![command.to_owned(), "K".to_owned()];
+            words.extend((0..items).flat_map(item));
+            words
+        };
+        let work = Work {
+            rows: 33,
+            ..items(&["command", "K", "item"])
+        };
+        let refused = timed_within(&mut connection, &words(652), work).to_string();
+        assert!(
+            refused.ends_with("too much work for the depth of the sketch"),
+            "{refused}"
+        );
+        // The work of a decrement counts, too, so top-k may accept fewer items.
+        let accepted = if increment { 651 } else { 100 };
+        let accepted = timed_within(&mut connection, &words(accepted), work);
+        assert!(!matches!(accepted, Reply::Error(_)), "{accepted}");
+    }
 }
 
 /// A source that occurs several times is read once: otherwise 4,000 occurrences of a source of 16 MiB would read 64

@@ -11,7 +11,13 @@ const FURTHER_ITEM_NS: f64 = 20e6;
 const FURTHER_ITEM_OF_FEW_NS: f64 = 0.1e6;
 const FEW_SUB_FILTERS: u64 = 64;
 /// A command that processes whole keys, if that is more than [`ONE_ITEM_NS`].
-const WHOLE_KEY_NS_PER_GIB: f64 = 4e9;
+pub const WHOLE_KEY_NS_PER_GIB: f64 = 4e9;
+/// The largest compression of a t-digest without a window for which that is the bound.
+const MAX_COMPRESSION: u64 = 200_000;
+/// A command that processes a whole t-digest of a larger compression.
+const LARGE_DIGEST_NS_PER_GIB: f64 = 6e9;
+/// RESTORE and LOADCHUNK of such a digest.
+const LOADED_DIGEST_NS_PER_GIB: f64 = 30e9;
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// What decides the bound of a command.
@@ -25,6 +31,23 @@ pub struct Work {
     pub sub_filters: u64,
     /// The bytes of the keys, if the command processes whole keys.
     pub whole_keys: Option<u64>,
+    /// Its time per GiB of the keys.
+    pub ns_per_gib: f64,
+}
+
+/// Whether a t-digest without a window of this compression has other bounds than other keys: its limit on the compression and
+/// its format, in which each double is a value, are RedisBloom's.
+pub fn is_large_digest(of_type: &str, compression: Option<&u64>) -> bool {
+    of_type == "tdigest" && compression.is_some_and(|&compression| compression > MAX_COMPRESSION)
+}
+
+/// The time per GiB of a command that processes whole keys.
+pub fn ns_per_gib(command: &str, is_large_digest: bool) -> f64 {
+    match (is_large_digest, command) {
+        (false, _) => WHOLE_KEY_NS_PER_GIB,
+        (true, "RESTORE" | "TDIGEST.LOADCHUNK") => LOADED_DIGEST_NS_PER_GIB,
+        (true, _) => LARGE_DIGEST_NS_PER_GIB,
+    }
 }
 
 /// Whether the command processes whole keys.
@@ -50,7 +73,7 @@ pub fn processes_whole_keys(command: &str, is_first_write_after_idle_window: boo
 /// The bound in nanoseconds.
 pub fn bound_ns(work: &Work) -> f64 {
     if let Some(bytes) = work.whole_keys {
-        return ONE_ITEM_NS.max(bytes as f64 / GIB * WHOLE_KEY_NS_PER_GIB);
+        return ONE_ITEM_NS.max(bytes as f64 / GIB * work.ns_per_gib);
     }
     if work.rows > MAX_UNLIMITED_ROWS {
         return ONE_ITEM_NS;
@@ -70,6 +93,7 @@ fn bounds_are_those_of_the_page() {
         rows: 0,
         sub_filters: 0,
         whole_keys: None,
+        ns_per_gib: ns_per_gib("COPY", false),
     };
     assert_eq!(bound_ns(&one), 0.1e9);
     assert_eq!(bound_ns(&Work { items: 101, ..one }), 0.11e9);
@@ -94,4 +118,10 @@ fn bounds_are_those_of_the_page() {
         })
     };
     assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
+    let compressions = [200_000, 200_001];
+    let is_large = |of_type| compressions.map(|value| is_large_digest(of_type, Some(&value)));
+    assert_eq!(is_large("tdigest"), [false, true]);
+    assert_eq!(is_large("tdigest-window"), [false, false]);
+    let large = ["TDIGEST.ADD", "RESTORE"].map(|command| ns_per_gib(command, true));
+    assert_eq!(large, [6e9, 30e9]);
 }

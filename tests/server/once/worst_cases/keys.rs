@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub const PANE_MS: u64 = 86_400_000;
 /// No limit except that of the creation.
 pub const MAX: u64 = u64::MAX;
-/// The most rows for which the work limit allows an item of 1 MiB.
+/// The most rows for which the work limit allows an item of 1 MiB in a key of the largest size.
 pub const MAX_ROWS_OF_LONG_ITEM: u64 = u64::MAX - 1;
 
 /// The parameters of a key, by name.
@@ -82,9 +82,12 @@ pub fn window(sizes: &Sizes) -> String {
 }
 
 /// See [`MAX_ROWS_OF_LONG_ITEM`].
-fn max_rows_of_long_item() -> u64 {
+fn max_rows_of_long_item(max_bytes: f64) -> u64 {
     let item = long_item();
-    let is_allowed = |rows: &u64| within_work_limit([hash_work(&item, *rows)].into_iter());
+    let is_allowed = |rows: &u64| {
+        let work = [hash_work(&item, *rows)];
+        within_work_limit(work.into_iter(), *rows, max_bytes as u64)
+    };
     let rows = (1..).map(|passes| passes * LANES as u64);
     rows.take_while(is_allowed)
         .last()
@@ -131,7 +134,7 @@ impl Largest {
         max_bytes: f64,
     ) {
         let limit = match limit {
-            MAX_ROWS_OF_LONG_ITEM => max_rows_of_long_item(),
+            MAX_ROWS_OF_LONG_ITEM => max_rows_of_long_item(max_bytes),
             limit => limit,
         };
         let mut accepts = |value| {
@@ -195,7 +198,9 @@ impl Largest {
         let mut server = Server::start();
         server.kill();
         fs::write(server.dir().join("appendonly.aof"), log).expect("a file");
-        let options = ["--appendonly", "yes", "--appendfsync", "no"];
+        // The limits are those of payloads of the largest keys.
+        let options = "--appendonly yes --appendfsync no --proto-max-bulk-len 16gb --client-query-buffer-limit 32gb";
+        let options: Vec<_> = options.split(' ').collect();
         server.relaunch_with(Options::new().arguments(&options));
         let mut connection = server.resp2();
         // RESTORE would also measure the decompression of strings by the server.

@@ -181,7 +181,9 @@ impl TopKWindow {
     #[must_use]
     pub fn within_work_limit<'a>(&self, items: impl Iterator<Item = (&'a [u8], u32)>) -> bool {
         let rows = u64::from(self.depth());
-        self.decay.is_fast || within_work_limit(add_work(items, rows, &self.decay))
+        let table_bytes = 8 * rows * u64::from(self.width());
+        self.decay.is_fast
+            || within_work_limit(add_work(items, rows, &self.decay), rows, table_bytes)
     }
 
     /// Hashes an item that will be added or counted soon. If the sketch is larger than the caches, prefetches its
