@@ -206,6 +206,7 @@ pub const WINDOW: Family = Family {
     name: "tdigest-window",
     has_window: true,
     type_name: "td-window",
+    stored_kinds: &["integer", "double", "bytes"],
     encoding_version: 2,
     info_prefix: "bf_tdigest_window_",
 
