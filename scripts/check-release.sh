@@ -6,10 +6,11 @@ cd "$(dirname "$0")/.."
 exec < /dev/null
 . scripts/steps.sh
 
-steps 12
+steps 13
 step "release script" "1 minute" make test-release
 step "server tests on all servers" "25 minutes" make test-matrix
 step "clients on all servers" "6 minutes" make test-clients
+step "worst cases of keys of 128 MiB" "60 minutes" env ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 step "200 kills" "5 minutes" make test-kills
 step "active defragmentation" "5 minutes" make test-defrag
 step "sizing page in a browser" "3 minutes" make test-sizing
