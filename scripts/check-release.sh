@@ -6,10 +6,11 @@ cd "$(dirname "$0")/.."
 exec < /dev/null
 . scripts/steps.sh
 
-steps 12
+steps 13
 step "release script" "1 minute" scripts/test-release.sh
 step "server tests on all servers" "25 minutes" scripts/test-matrix.sh
 step "clients on all servers" "6 minutes" scripts/test-clients.sh
+step "worst cases of keys of 128 MiB" "60 minutes" env ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 step "200 kills" "5 minutes" scripts/test-kills.sh
 step "active defragmentation" "5 minutes" scripts/test-defrag.sh
 step "sizing page in a browser" "3 minutes" scripts/test-sizing.sh

@@ -18,7 +18,7 @@ const ARGUMENTS: [usize; 2] = [2, 4];
 const BAD_COMPRESSION: &CStr = c"ERR T-Digest: error parsing compression parameter";
 
 const TOO_LARGE_FOR_WINDOW: &CStr =
-    c"ERR T-Digest: the compression of a digest with a window can be at most 400000";
+    c"ERR T-Digest: the compression of a digest with a window can be at most 200000";
 
 /// TDIGEST.CREATE key [COMPRESSION compression] [WINDOW ms [PANES n]]
 pub fn create(call: &mut Call<'_>) -> Result<(), Error> {

@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 use types::Type;
 
 /// How often a command is measured before it exceeds its bound.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS: u32 = 20;
 /// Bytes of the largest keys in MiB.
 const DEFAULT_MIB: u64 = 16;
 

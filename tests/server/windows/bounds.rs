@@ -26,9 +26,9 @@ const LIMITS: [(&str, &str, &str); 5] = [
         "TopK: k is too large for a window with this many rows and panes",
     ),
     (
-        "TDIGEST.CREATE KEY COMPRESSION 400000",
-        "TDIGEST.CREATE KEY COMPRESSION 400001",
-        "ERR T-Digest: the compression of a digest with a window can be at most 400000",
+        "TDIGEST.CREATE KEY COMPRESSION 200000",
+        "TDIGEST.CREATE KEY COMPRESSION 200001",
+        "ERR T-Digest: the compression of a digest with a window can be at most 200000",
     ),
 ];
 

@@ -13,7 +13,7 @@ const FEW_SUB_FILTERS: u64 = 64;
 /// A command that processes whole keys, if that is more than [`ONE_ITEM_NS`].
 pub const WHOLE_KEY_NS_PER_GIB: f64 = 4e9;
 /// The largest compression of a t-digest without a window for which that is the bound.
-const MAX_COMPRESSION: u64 = 200_000;
+pub const MAX_COMPRESSION: u64 = 100_000;
 /// A command that processes a whole t-digest of a larger compression.
 const LARGE_DIGEST_NS_PER_GIB: f64 = 6e9;
 /// RESTORE and LOADCHUNK of such a digest.
@@ -118,7 +118,7 @@ fn bounds_are_those_of_the_page() {
         })
     };
     assert_eq!([whole(1 << 20), whole(1 << 30)], [0.1e9, 4e9]);
-    let compressions = [200_000, 200_001];
+    let compressions = [MAX_COMPRESSION, MAX_COMPRESSION + 1];
     let is_large = |of_type| compressions.map(|value| is_large_digest(of_type, Some(&value)));
     assert_eq!(is_large("tdigest"), [false, true]);
     assert_eq!(is_large("tdigest-window"), [false, false]);

@@ -1,5 +1,6 @@
 //! t-digests.
 
+use super::bounds::MAX_COMPRESSION;
 use super::keys::{Axis, Filled, Largest, MAX, Sizes, axis, window};
 use super::types::Type;
 use crate::workload::{Command, words};
@@ -52,7 +53,7 @@ pub const CLASSIC: Type = Type {
     keeps_results: true,
     keys: &[Largest {
         filled: Filled::All,
-        axes: &[COMPRESSION],
+        axes: &[axis("compression", 1, &[MAX_COMPRESSION, MAX])],
         bytes,
         create: |sizes| {
             words(&format!(

@@ -35,7 +35,7 @@ use std::ops::Deref;
 
 /// The largest compression: an addition of one value may compress six times as many nodes, and so may the step to a later
 /// pane.
-pub const MAX_WINDOW_COMPRESSION: u32 = 400_000;
+pub const MAX_WINDOW_COMPRESSION: u32 = 200_000;
 
 /// A t-digest with a sliding window. See the module documentation (window/mod.rs).
 #[derive(Debug)]
