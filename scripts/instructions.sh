@@ -2,8 +2,8 @@
 # Counts the instructions that the server executes per command, and how many of them are in the module, with
 # valgrind's callgrind. Unlike times, the counts do not depend on the load of the machine.
 #
-#   scripts/instructions.sh              all cases; writes target/bench/instructions.json
-#   scripts/instructions.sh BF CMS       cases whose names contain one of the arguments; writes no file
+#   scripts/instructions.sh              all cases
+#   scripts/instructions.sh BF CMS       cases whose names contain one of the arguments
 #
 # The total includes all work of the server for the command: reading, parsing, replying, and the command's share
 # of the event loop. Only instructions in libroughly.so count as the module's. Server functions that the
@@ -100,7 +100,6 @@ sums='
 /^[0-9+*-]/ { all += $NF; if (is_ours) ours += $NF }
 END { printf "%.0f %.0f %.0f\n", all, ours, called }'
 
-results=()
 # count NAME ITEMS COMMANDS RANGE SETUP PREFILL ARGUMENT...: measures one case. SETUP is a command; PREFILL is
 # the arguments of load. Both are strings whose parts are separated by spaces.
 count() {
@@ -134,23 +133,9 @@ count() {
     printf '%-28s %8d instructions, %7d of them in the module, %7d in functions that it calls' "$name" "$all" "$ours" "$called"
     [ "$items" -eq 1 ] || printf '; per item %d and %d' $((all / items)) $((ours / items))
     printf '\n'
-    results+=("{\"name\": \"$name\", \"items\": $items, \"all\": $all, \"ours\": $ours, \"called\": $called}")
-    # Write after each case, so that an interrupted run keeps its results. A partial selection is not written.
-    [ ${#filters[@]} -gt 0 ] || write
-}
-
-write() {
-    mkdir -p target/bench
-    {
-        echo "{\"server\": \"$version\", \"cases\": ["
-        printf '%s' "${results[0]}"
-        [ ${#results[@]} -eq 1 ] || printf ',\n%s' "${results[@]:1}"
-        echo "]}"
-    } > target/bench/instructions.json
 }
 
 filters=("$@")
-version=$("$server" --version | sed -E 's/ (server )?v=/ /; s/ sha=.*//')
 bf=BF.RESERVE\ k\ 0.001\ 10000000
 # The same parameters for a key of valkey-bloom's type.
 vb="BF.INSERT k CAPACITY 10000000 ERROR 0.001 SEED 0123456789abcdefghijklmnopqrstuv ITEMS a"
