@@ -3,7 +3,7 @@
 use super::{NO_PANE_MEMORY, NOT_FOUND, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Entry, WriteKey, for_either};
 use crate::server::outcome::Outcome;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Sketch};
@@ -95,7 +95,7 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
             });
         ready.recount(&mut entry);
     }
-    outcome.finish(call, entry, c"cms.incrby");
+    outcome.finish(call, entry.into_any(), c"cms.incrby");
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use super::NOT_FOUND;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Either, Slot, WriteKey};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource, Sketch};
 use roughly_sketch::memory::{Budget, with_capacity};
