@@ -185,10 +185,10 @@ impl OpenedKey<()> {
         }
     }
 
-    /// The address of the value, which has a type of a module.
+    /// The address of the value; `None` without a value of a module.
     #[inline(always)]
     pub(super) fn address(&self) -> Option<NonNull<c_void>> {
-        // SAFETY: the key is open.
+        // SAFETY: the key is open, or null; then the function returns null.
         NonNull::new(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) })
     }
 }
