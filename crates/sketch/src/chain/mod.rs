@@ -15,6 +15,7 @@ pub use filter::{Filter, FilterShape};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory};
 use crate::prefetch::with_wide_vectors;
+use crate::window::Timed;
 use bits::BLOCK_ITEMS;
 use std::fmt::Debug;
 
@@ -244,6 +245,8 @@ fn any_contains_block<S: FilterShape>(filters: &[Filter<S>], hashes: &[ItemHash]
         },
     )
 }
+
+impl<L: Layout> Timed for Chain<L> {}
 
 impl<L: Layout> Blocks for Chain<L> {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -22,7 +22,6 @@ use shape::{
 
 pub use load::LoadError;
 pub use scale::check_scales_to;
-pub use stored::HEADER_MARK;
 
 /// The seed of chains that are created without a random one.
 ///
