@@ -14,7 +14,7 @@ use crate::server::key::Entry;
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::Addition;
 use std::ffi::CStr;
 
@@ -47,8 +47,11 @@ fn add_to<T: Sketch>(call: &mut Call<'_>, mut entry: Entry<T>) {
     let filter = entry.value();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
-    let allows = |bytes| call.allows_growth(bytes);
-    let added = filter.add_item(call.arg(2).bytes(), max_size, Budget::new(&allows));
+    let added = filter.add_item(
+        call.arg(2).bytes(),
+        max_size,
+        call.memory().budget(Purpose::Grow),
+    );
     let mut outcome = Outcome::of_one_item().with_creation_event(T::CREATION_EVENT);
     outcome.growths = growths(call, filter, sub_filters);
     match added {
@@ -135,8 +138,7 @@ fn add_all<'a, T: Sketch>(
     let max_size = filter.max_size(call, items as u64);
     let mut additions = filter.additions(call.args_from(first).map(Argument::bytes), max_size);
     for item in first.. {
-        let Some(added) = additions.add_next(Budget::new(&|bytes| call.allows_growth(bytes)))
-        else {
+        let Some(added) = additions.add_next(call.memory().budget(Purpose::Grow)) else {
             break;
         };
         reply_item(call, added);

@@ -11,7 +11,7 @@ use crate::family::window::{WindowArguments, check_allowed};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, Slot, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
@@ -101,7 +101,7 @@ fn create(
 const NOT_CREATED: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
-    let chain = Chain::new(parameters, Budget::new(&|bytes| call.allows_bytes(bytes)));
+    let chain = Chain::new(parameters, call.memory().budget(Purpose::Create));
     chain.map_err(|error| match error {
         bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
         bloom::Error::Shape | bloom::Error::Full => NOT_CREATED.into(),
@@ -117,8 +117,7 @@ fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<W
             false => 0,
         },
     };
-    let allows = |bytes| call.allows_bytes(bytes);
-    let set = WindowSet::new(window, &parameters, Budget::new(&allows));
+    let set = WindowSet::new(window, &parameters, call.memory().budget(Purpose::Create));
     set.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
         window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
@@ -129,8 +128,11 @@ fn new_valkey_filter(
     call: &Call<'_>,
     parameters: &valkey_bloom::Parameters,
 ) -> Result<ValkeyChain, Error> {
-    let allows = |bytes| call.allows_bytes(bytes);
-    let chain = ValkeyChain::new(parameters, valkey::max_size(call), Budget::new(&allows));
+    let chain = ValkeyChain::new(
+        parameters,
+        valkey::max_size(call),
+        call.memory().budget(Purpose::Create),
+    );
     chain.map_err(|error| valkey::error_text(error, NO_MEMORY).into())
 }
 

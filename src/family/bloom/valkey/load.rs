@@ -5,7 +5,7 @@ use crate::family::bloom::key::{self, OneOf, for_each_type};
 use crate::family::bloom::texts::NO_MEMORY;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{LoadError, ValkeyChain};
 
 /// BF.LOAD key payload
@@ -20,8 +20,11 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongType);
     };
     let payload = call.arg(2).bytes();
-    let allows = |bytes| call.allows_bytes(bytes);
-    let value = ValkeyChain::from_load_payload(payload, max_size(call), Budget::new(&allows));
+    let value = ValkeyChain::from_load_payload(
+        payload,
+        max_size(call),
+        call.memory().budget(Purpose::Create),
+    );
     let value = value.map_err(|error| match error {
         LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
         LoadError::Rate => c"ERR (0 < error rate range < 1)",
