@@ -41,7 +41,7 @@ sizing() {
 }
 site() {
     scripts/install.sh browser && make docs \
-        && target/tools/bin/python scripts/site/check.py target/site target/site-screenshots
+        && target/tools/bin/python scripts/site/check.py target/site
 }
 worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
