@@ -20,7 +20,7 @@ target=$1 what=$2
 shift 2
 zig_target=$(zig_target "$target")
 directory=$PWD/target/portable/$target
-scripts/install.sh build zig
+scripts/install.sh build zig >&2
 
 # The filter removes Rust's name of the target, and a workaround for a defect of old processors that this linker lacks.
 mkdir -p "$directory"

@@ -263,7 +263,7 @@ get_chroot() {
     local suite=$1 dir=$root/target/chroots/$1 archive
     shift
     if [ ! -e "$dir/made" ]; then
-        scripts/install.sh chroot
+        scripts/install.sh chroot >&2
         for archive in $(archives); do
             rm -rf "$dir"
             mkdir -p "$dir"
