@@ -2,7 +2,7 @@
 //!
 //! A chain of filters as [`bloom::Chain`](crate::bloom::Chain), but with another layout and other hashes (SipHash with a
 //! seed per chain). The error rate of the first filter is the one that was specified; each further filter multiplies it by
-//! the tightening ratio. Layout, hashing and growth determine the stored bits (spec: valkey-bloom.md).
+//! the tightening ratio. Layout, hashing and growth determine the stored bits (docs/formats.md).
 //!
 //! The memory limit of valkey-bloom is not measured but computed ([`ValkeyChain::size`]), so that chains grow and are
 //! refused at the same sizes.

@@ -1,4 +1,4 @@
-//! Keys of valkey-bloom: the type `bloomfltr` (spec: valkey-bloom.md).
+//! Keys of valkey-bloom: the type `bloomfltr` (docs/families/bloom.md, "valkey-bloom's type").
 
 pub mod config;
 pub mod load;
