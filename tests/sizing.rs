@@ -1,7 +1,7 @@
 //! Opens docs/sizing.html in a headless browser and compares its figures with the sketches and with the memory usage of
 //! filled keys.
 //!
-//! `scripts/test-sizing.sh` installs Chromium and runs these tests; `cargo test` skips them.
+//! `scripts/check-release.sh sizing` installs Chromium and runs these tests; `cargo test` skips them.
 
 mod support;
 
@@ -79,7 +79,7 @@ fn open_page(values: &str) -> Shown {
         .args(["--dump-dom", &format!("file://{}#{values}", page.display())])
         .output()
         .unwrap_or_else(|error| {
-            panic!("cannot run chromium ({error}); `scripts/test-sizing.sh` installs it")
+            panic!("cannot run chromium ({error}); `scripts/check-release.sh sizing` installs it")
         });
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(

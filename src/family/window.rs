@@ -1,4 +1,4 @@
-//! The option `WINDOW ms [PANES n]` of the commands that create a key (spec: window.md, "Creation").
+//! The option `WINDOW ms [PANES n]` of the commands that create a key (docs/sliding-windows.md).
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};

@@ -1,4 +1,4 @@
-//! Sketches with a window: their panes advance before writes (spec: window.md, "Replication, AOF, reads").
+//! Sketches with a window: their panes advance before writes (docs/sliding-windows.md, "Time, clocks and replicas").
 //!
 //! The state of a value is a function of the commands applied to it. So only the server that accepts a write reads its
 //! clock: it advances the value to the current pane, and replicates `SKETCH.ADVANCE key pane` before the write. A

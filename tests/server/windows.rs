@@ -1,4 +1,4 @@
-//! Sketches with a sliding window (spec: window.md).
+//! Sketches with a sliding window (docs/sliding-windows.md).
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 

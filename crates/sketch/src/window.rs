@@ -1,4 +1,4 @@
-//! Sliding windows: the panes of a sketch that forgets what is older than its window (spec: window.md).
+//! Sliding windows: the panes of a sketch that forgets what is older than its window (docs/sliding-windows.md).
 //!
 //! Time is divided into panes of equal length, which are aligned to the Unix epoch. A sketch with a window of `n` panes
 //! keeps the counts of each pane apart. At any time, its live panes are the current one and the `n` full panes before

@@ -1,4 +1,4 @@
-//! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `BF.*` as the server describes them (docs/commands).
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Filter;

@@ -1,5 +1,5 @@
 //! The settings `bf-replies` and `bf-new-keys`: whether BF.* commands behave as those of RedisBloom or of valkey-bloom
-//! (spec: valkey-bloom.md, "Commands" and "Coexistence with valkey-bloom").
+//! (docs/configuration.md, "Replies and types of Bloom filters").
 
 use crate::server::call::{Call, Error};
 use crate::server::config::{Setting, store_choice};

@@ -1,4 +1,4 @@
-//! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `CMS.*` as the server describes them (docs/commands).
 
 use super::texts::NOT_FOUND;
 use super::types::Counts;

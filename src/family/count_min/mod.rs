@@ -1,5 +1,4 @@
-//! Count-min sketches: `CMS.*` and the types `CMSk-TYPE` and, with a window, `cmswindow` (spec: count-min-sketch.md,
-//! window.md).
+//! Count-min sketches: `CMS.*` and the types `CMSk-TYPE` and, with a window, `cmswindow` (docs/families/count-min-sketch.md).
 
 mod add;
 mod commands;

@@ -1,4 +1,4 @@
-//! The commands `TDIGEST.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
 use super::{CHUNKS, add, create, info, merge, query};
 use crate::family::chunks;

@@ -1,4 +1,4 @@
-//! The commands `TOPK.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `TOPK.*` as the server describes them (docs/commands).
 
 use super::{CHUNKS, add, create, info, query};
 use crate::family::chunks;

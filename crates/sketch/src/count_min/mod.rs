@@ -4,8 +4,8 @@
 //! item's cell in every row, and the estimate is the smallest of these counts. If nothing is subtracted that was not
 //! added before, the estimate is never below the true count; it is above the true count if other items share the item's
 //! cell in every row. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its
-//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec:
-//! count-min-sketch.md).
+//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom
+//! (docs/formats.md).
 //!
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters

@@ -1,7 +1,7 @@
 //! t-digest: quantiles of a stream, from a few hundred weighted means.
 //!
-//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"; spec:
-//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
+//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"). New samples
+//! are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
 //! the middle.
 //!

@@ -1,4 +1,4 @@
-//! A t-digest with a sliding window (spec: window.md, "Families").
+//! A t-digest with a sliding window (docs/sliding-windows.md).
 //!
 //! The newest pane is a [`TDigest`], to which samples are added. When the window advances, the nodes of the newest pane
 //! are compressed once and become a [`ClosedPane`], which never changes (pane.rs). Expired panes are freed.

@@ -1,4 +1,4 @@
-//! Comparison with a naive model that is written from the spec: bits as booleans, plain remainders, growth filter by
+//! Comparison with a naive model that follows docs/formats.md: bits as booleans, plain remainders, growth filter by
 //! filter.
 
 use super::*;
