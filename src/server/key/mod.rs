@@ -112,7 +112,7 @@ impl<T: DataType> ReadKey<T> {
     #[inline]
     pub fn get(&self) -> Slot<&T> {
         // SAFETY: the value lives while the key is open, and no key is open for writing meanwhile (see `access`).
-        self.0.value().map(|counted| unsafe { &(*counted).value })
+        self.0.value().map(|counted| unsafe { &(*counted).state })
     }
 
     /// The key, for values of another type, if it holds one. Otherwise the key itself.

@@ -3,7 +3,7 @@
 use super::{Either, Slot};
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, DataType, Registration};
-use crate::server::value::Counted;
+use crate::server::value::Value;
 use redis_module::raw;
 use std::collections::TryReserveError;
 use std::ffi::{c_int, c_void};
@@ -230,7 +230,7 @@ impl<T: DataType> OpenedKey<T> {
 
     /// The address of the value, if it is one of `T`.
     #[inline]
-    pub(super) fn value(&self) -> Slot<*mut Counted<T>> {
+    pub(super) fn value(&self) -> Slot<*mut Value<T>> {
         if self.key.is_null() {
             return Slot::Missing;
         }
@@ -239,7 +239,7 @@ impl<T: DataType> OpenedKey<T> {
             return Slot::Found(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) }.cast());
         }
         // SAFETY: the key is open. A value whose type is that of `T` was set by `OpenedKey::set` or by the callbacks of
-        // `datatype`, which create only `Counted<T>`.
+        // `datatype`, which create only `Value<T>`.
         unsafe {
             let value_type = api!(RedisModule_ModuleTypeGetType)(self.key);
             if !value_type.is_null() && value_type == T::registration().handle() {

@@ -9,7 +9,7 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::AnyValue;
 use crate::server::data_type::DataType;
 use crate::server::memory_usage::MemoryUsage;
-use crate::server::value::Counted;
+use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
 use std::ptr::NonNull;
 
@@ -55,7 +55,7 @@ impl<T: DataType> WriteKey<T> {
     #[inline]
     pub fn get(&self) -> Slot<&T> {
         // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed.
-        let value = |counted: *mut Counted<T>| unsafe { &(*counted).value };
+        let value = |counted: *mut Value<T>| unsafe { &(*counted).state };
         self.opened.value().map(value)
     }
 
@@ -66,7 +66,7 @@ impl<T: DataType> WriteKey<T> {
             // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is borrowed
             // mutably.
             let counted = unsafe { &mut *counted };
-            let result = change(&mut counted.value);
+            let result = change(counted.state_mut());
             counted.recount();
             result
         })
@@ -120,13 +120,13 @@ impl<T: DataType> WriteKey<T> {
     }
 
     /// An entry with a new value for the key. [`Entry::store`] puts the value into the key, in place of any value that
-    /// the key holds by then, and removes the time to live. To keep the time to live, use [`WriteKey::replace`].
+    /// the key holds by then, and removes the time to live.
     ///
     /// # Errors
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
     /// dropped.
     pub fn create(self, value: T) -> Result<Entry<T>, Error> {
-        let counted = Counted::new(value);
+        let counted = Value::new(value);
         self.check(counted.bytes())?;
         Ok(Entry {
             place: Place::New(counted),
@@ -134,32 +134,9 @@ impl<T: DataType> WriteKey<T> {
         })
     }
 
-    /// Replaces the value of the key and keeps its time to live. If the key is missing, [`Entry::store`] puts the value
-    /// into it.
-    ///
-    /// # Errors
-    /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
-    /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
-    pub fn replace(self, value: T) -> Result<Entry<T>, Error> {
-        match self.opened.value() {
-            Slot::WrongType => Err(Error::WrongType),
-            Slot::Missing => self.create(value),
-            Slot::Found(counted) => {
-                let mut new = Counted::new(value);
-                let mut entry = self.existing(counted);
-                if new.bytes() > entry.counted().bytes() {
-                    entry.key.check(new.bytes())?;
-                }
-                std::mem::swap(entry.value(), &mut new.value);
-                entry.recount();
-                Ok(entry)
-            }
-        }
-    }
-
     /// Puts a new value into the key, and closes the key.
     #[cold]
-    fn store(self, counted: Box<Counted<T>>) {
+    fn store(self, counted: Box<Value<T>>) {
         let Self { opened, writer, .. } = self;
         drop(writer);
         counted.count_creation();
@@ -170,19 +147,8 @@ impl<T: DataType> WriteKey<T> {
         );
     }
 
-    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
-    #[must_use]
-    pub fn expires_at(&self) -> Option<i64> {
-        self.opened.expires_at()
-    }
-
-    /// Removes the time to live.
-    pub fn persist(&mut self) {
-        self.opened.persist();
-    }
-
     /// The entry of the key's value, which is at this address.
-    fn existing(self, counted: *mut Counted<T>) -> Entry<T> {
+    fn existing(self, counted: *mut Value<T>) -> Entry<T> {
         let counted = NonNull::new(counted).expect("the server keeps no value at address 0");
         Entry {
             place: Place::InKey(counted),
@@ -222,8 +188,8 @@ pub struct Entry<T: DataType> {
 /// Where the value of an [`Entry`] is.
 #[derive(Debug)]
 enum Place<T: DataType> {
-    InKey(NonNull<Counted<T>>),
-    New(Box<Counted<T>>),
+    InKey(NonNull<Value<T>>),
+    New(Box<Value<T>>),
 }
 
 impl<T: DataType> Entry<T> {
@@ -233,7 +199,7 @@ impl<T: DataType> Entry<T> {
         matches!(self.place, Place::New(_))
     }
 
-    fn counted(&mut self) -> &mut Counted<T> {
+    fn counted(&mut self) -> &mut Value<T> {
         match &mut self.place {
             // SAFETY: the value lives while the key is open, no other key is open (see `access`), and `self` is
             // borrowed mutably.
@@ -245,7 +211,7 @@ impl<T: DataType> Entry<T> {
     /// The value. A command that allocates or frees a block of it calls [`Entry::recount`] or [`Entry::count_changes`]
     /// afterwards.
     pub fn value(&mut self) -> &mut T {
-        &mut self.counted().value
+        self.counted().state_mut()
     }
 
     /// As [`WriteKey::advance`]. The creation of a new value must be replicated before.
