@@ -6,7 +6,7 @@ use super::types::{Digest, DigestMut};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{AnyEntry, OneOf};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::DigestError;
 
 /// The digest in argument 1.
@@ -25,7 +25,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
     entry.advance(call);
     let digest = entry.get::<DigestMut<'_>>();
     let before = digest.block_bytes();
-    let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
+    let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
     if entry.get::<DigestMut<'_>>().block_bytes() != before {
         entry.recount();
     }
@@ -35,7 +35,7 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
         stats.count_refusals(values.len() as u64);
         return Err(match error {
             DigestError::Overflow => OVERFLOW.into(),
-            _ => call.memory_error(NO_MEMORY),
+            _ => call.memory().error(NO_MEMORY),
         });
     }
     stats.count_items(values.len() as u64);

@@ -58,7 +58,7 @@ impl Drop for Owned {
 
 /// Checks that a key with a value of this type may take this many bytes. If not, counts a refusal.
 fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Error> {
-    match call.max_key_bytes() {
+    match call.memory().max_key_bytes() {
         Some(max) if bytes > max => {
             of.stats.count_refusals(1);
             Err(Error::KeyTooLarge { bytes, max })
@@ -89,8 +89,8 @@ impl AnyEntry {
     /// Records the size of the value for the limit of a key, if keys are limited.
     #[inline(always)]
     pub(super) fn set_key_bytes(&mut self, call: &Call<'_>) {
-        if call.is_key_limited() {
-            call.set_key_bytes(self.any().live_bytes());
+        if call.memory().is_key_limited() {
+            call.memory().set_key_bytes(self.any().live_bytes());
         }
     }
 
@@ -103,8 +103,8 @@ impl AnyEntry {
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
         check_size(call, of, bytes)?;
-        if call.is_key_limited() {
-            call.set_key_bytes(bytes);
+        if call.memory().is_key_limited() {
+            call.memory().set_key_bytes(bytes);
         }
         Ok(Self::checked(key, value))
     }
