@@ -105,7 +105,7 @@ pub trait OneOfMut<'a>: Sized {
     fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
 }
 
-impl OpenedKey<()> {
+impl OpenedKey {
     /// What the key holds, for a family.
     #[inline(always)]
     pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
@@ -135,7 +135,7 @@ impl OpenedKey<()> {
 /// An open key that can hold any type.
 #[derive(Debug)]
 pub struct AnyKey<Access> {
-    pub(super) opened: OpenedKey<()>,
+    pub(super) opened: OpenedKey,
     pub(super) access: Access,
 }
 
