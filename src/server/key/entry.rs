@@ -1,36 +1,14 @@
 //! A value that a command changes or creates.
 
 use super::access::Writer;
-use super::any::{AnyKey, AnyMut, OneOfMut};
+use super::one_of::{AnyMut, OneOfMut};
+use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{AnyValue, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-
-/// What [`AnyKey::find`] found.
-#[derive(Debug)]
-pub enum FoundAny {
-    /// A value.
-    Entry(AnyEntry),
-    /// The key is missing.
-    Missing(AnyKey<Writer>),
-}
-
-impl FoundAny {
-    /// The value.
-    ///
-    /// # Errors
-    /// `missing` if the key is missing.
-    #[inline(always)]
-    pub fn or_missing(self, missing: impl Into<Error>) -> Result<AnyEntry, Error> {
-        match self {
-            Self::Entry(entry) => Ok(entry),
-            Self::Missing(_) => Err(missing.into()),
-        }
-    }
-}
 
 /// A value that a command changes: the value of its key, or a new one that [`AnyEntry::store`] puts there when it is
 /// complete.
@@ -41,7 +19,8 @@ pub struct AnyEntry {
     of: &'static Registration,
     /// The owner of a value that is not in its key yet.
     new: Option<Owned>,
-    key: AnyKey<Writer>,
+    opened: OpenedKey<()>,
+    writer: Writer,
 }
 
 /// A value that is not in a key.
@@ -62,7 +41,7 @@ impl AnyEntry {
     /// `key` must hold a value of the type `of` at the address `value`.
     #[inline(always)]
     pub(super) unsafe fn existing(
-        key: AnyKey<Writer>,
+        (opened, writer): (OpenedKey<()>, Writer),
         of: &'static Registration,
         value: NonNull<c_void>,
     ) -> Self {
@@ -70,7 +49,8 @@ impl AnyEntry {
             value,
             of,
             new: None,
-            key,
+            opened,
+            writer,
         }
     }
 
@@ -86,7 +66,7 @@ impl AnyEntry {
     #[cold]
     pub(super) fn new(
         call: &Call<'_>,
-        key: AnyKey<Writer>,
+        key: (OpenedKey<()>, Writer),
         value: NewValue,
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
@@ -101,14 +81,15 @@ impl AnyEntry {
     }
 
     /// The entry of a new value that is not too large for its key.
-    pub(super) fn checked(key: AnyKey<Writer>, value: NewValue) -> Self {
+    pub(super) fn checked((opened, writer): (OpenedKey<()>, Writer), value: NewValue) -> Self {
         let of = value.registration();
         let value = NonNull::from(Box::leak(value));
         Self {
             value: value.cast(),
             of,
             new: Some(Owned(value)),
-            key,
+            opened,
+            writer,
         }
     }
 
@@ -175,19 +156,32 @@ impl AnyEntry {
     /// # Panics
     /// If the server does not take the value.
     #[inline(always)]
-    pub fn store(mut self) {
-        if let Some(new) = self.new.take() {
-            self.store_new(new);
+    pub fn store(self) {
+        let Self {
+            value,
+            of,
+            new,
+            opened,
+            writer,
+        } = self;
+        match new {
+            None => drop((opened, writer)),
+            Some(new) => Self::store_new(new, of, value, opened, writer),
         }
     }
 
     #[cold]
-    fn store_new(self, new: Owned) {
-        let AnyKey { opened, access } = self.key;
-        drop(access);
+    fn store_new(
+        new: Owned,
+        of: &Registration,
+        value: NonNull<c_void>,
+        opened: OpenedKey<()>,
+        writer: Writer,
+    ) {
+        drop(writer);
         // SAFETY: as in `get`.
         unsafe { new.0.as_ref() }.count_creation();
-        if opened.set(self.of, self.value) {
+        if opened.set(of, value) {
             // The value belongs to the server now.
             std::mem::forget(new);
         } else {

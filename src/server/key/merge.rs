@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::access::Writer;
-use super::any::{AnyMut, OneOf, OneOfMut};
+use super::one_of::{AnyMut, OneOf, OneOfMut};
 use super::opened::OpenedKey;
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, Registration};

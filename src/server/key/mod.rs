@@ -9,12 +9,14 @@ mod access;
 mod any;
 mod entry;
 mod merge;
+mod one_of;
 mod opened;
 mod write;
 
-pub use any::{AnyKey, AnyMut, AnyReadKey, AnyRef, AnyWriteKey, OneOf, OneOfMut};
-pub use entry::{AnyEntry, FoundAny};
+pub use any::{AnyKey, AnyReadKey, AnyWriteKey, FoundAny};
+pub use entry::AnyEntry;
 pub use merge::MergeKeys;
+pub use one_of::{AnyMut, AnyRef, OneOf, OneOfMut};
 pub use write::{Entry, Found, WriteKey};
 
 use super::call::{Call, Error};

@@ -17,8 +17,9 @@ pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRI
 #[derive(Debug)]
 pub(super) struct OpenedKey<T> {
     key: *mut raw::RedisModuleKey,
-    /// Whether the key is known to hold a `T`.
-    is_found: bool,
+    /// 1 if the key is known to hold a `T`, otherwise 0. Not a `bool`: the compiler would store the tags of enums in its unused
+    /// values, and copy keys byte by byte.
+    is_found: usize,
     value_type: PhantomData<T>,
 }
 
@@ -30,7 +31,7 @@ impl<T> OpenedKey<T> {
         };
         Self {
             key,
-            is_found: false,
+            is_found: 0,
             value_type: PhantomData,
         }
     }
@@ -39,7 +40,7 @@ impl<T> OpenedKey<T> {
     fn missing() -> Self {
         Self {
             key: ptr::null_mut(),
-            is_found: false,
+            is_found: 0,
             value_type: PhantomData,
         }
     }
@@ -76,7 +77,7 @@ impl<T> OpenedKey<T> {
         std::mem::forget(self);
         OpenedKey {
             key,
-            is_found: false,
+            is_found: 0,
             value_type: PhantomData,
         }
     }
@@ -86,14 +87,14 @@ impl<T> OpenedKey<T> {
     fn found<V>(self) -> OpenedKey<V> {
         // A struct update would drop the key that it copies from, which closes it.
         let mut key = self.typed();
-        key.is_found = true;
+        key.is_found = 1;
         key
     }
 
     /// The same key, for values of `V`, if it holds one. Otherwise the key itself.
     #[inline]
     pub(super) fn typed_if_found<V: DataType>(self) -> Result<OpenedKey<V>, Self> {
-        match !self.is_found && self.has_type(V::registration().handle()) {
+        match self.is_found == 0 && self.has_type(V::registration().handle()) {
             true => Ok(self.found()),
             false => Err(self),
         }
@@ -234,7 +235,7 @@ impl<T: DataType> OpenedKey<T> {
         if self.key.is_null() {
             return Slot::Missing;
         }
-        if self.is_found {
+        if self.is_found != 0 {
             // SAFETY: the key is open and holds a value of this type: no other code runs while it is open (see `access`).
             return Slot::Found(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) }.cast());
         }

@@ -2,7 +2,6 @@
 
 use super::Slot;
 use super::access::Writer;
-use super::any::AnyKey;
 use super::entry::AnyEntry;
 use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
@@ -274,10 +273,7 @@ impl<T: DataType> Entry<T> {
     #[must_use]
     pub fn into_any(self) -> AnyEntry {
         let Self { place, key } = self;
-        let key = AnyKey {
-            opened: key.opened.typed(),
-            access: key.writer,
-        };
+        let key = (key.opened.typed(), key.writer);
         match place {
             // SAFETY: the key holds this value.
             Place::InKey(counted) => unsafe {
