@@ -4,22 +4,23 @@ use super::access::Writer;
 use super::one_of::{AnyMut, OneOfMut};
 use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{AnyValue, NewValue, Registration};
+use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
+use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// A value that a command changes: the value of its key, or a new one that [`AnyEntry::store`] puts there when it is
+/// A value that a command changes: the value of its key, or a new one that [`Entry::store`] puts there when it is
 /// complete.
 #[derive(Debug)]
-pub struct AnyEntry {
+pub struct Entry {
     /// The address of the value, which has the type `of`.
     value: NonNull<c_void>,
     of: &'static Registration,
     /// The owner of a value that is not in its key yet.
     new: Option<Owned>,
-    opened: OpenedKey<()>,
+    opened: OpenedKey,
     writer: Writer,
 }
 
@@ -34,14 +35,25 @@ impl Drop for Owned {
     }
 }
 
-impl AnyEntry {
+/// Checks that a key with a value of this type may take this many bytes. If not, counts a refusal.
+fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Error> {
+    match call.memory().max_key_bytes() {
+        Some(max) if bytes > max => {
+            of.stats.count_refusals(1);
+            Err(Error::KeyTooLarge { bytes, max })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Entry {
     /// The entry of the value of a key.
     ///
     /// # Safety
     /// `key` must hold a value of the type `of` at the address `value`.
     #[inline(always)]
     pub(super) unsafe fn existing(
-        (opened, writer): (OpenedKey<()>, Writer),
+        (opened, writer): (OpenedKey, Writer),
         of: &'static Registration,
         value: NonNull<c_void>,
     ) -> Self {
@@ -66,22 +78,19 @@ impl AnyEntry {
     #[cold]
     pub(super) fn new(
         call: &Call<'_>,
-        key: (OpenedKey<()>, Writer),
+        key: (OpenedKey, Writer),
         value: NewValue,
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
-        if let Some(max) = call.memory().max_key_bytes() {
-            if bytes > max {
-                of.stats.count_refusals(1);
-                return Err(Error::KeyTooLarge { bytes, max });
-            }
+        check_size(call, of, bytes)?;
+        if call.memory().is_key_limited() {
             call.memory().set_key_bytes(bytes);
         }
         Ok(Self::checked(key, value))
     }
 
     /// The entry of a new value that is not too large for its key.
-    pub(super) fn checked((opened, writer): (OpenedKey<()>, Writer), value: NewValue) -> Self {
+    pub(super) fn checked((opened, writer): (OpenedKey, Writer), value: NewValue) -> Self {
         let of = value.registration();
         let value = NonNull::from(Box::leak(value));
         Self {
@@ -91,6 +100,24 @@ impl AnyEntry {
             opened,
             writer,
         }
+    }
+
+    /// Replaces the value, which is a `T`, by a new one; see [`Key::replace`].
+    pub(super) fn replace<T: DataType>(
+        &mut self,
+        call: &Call<'_>,
+        new: &mut Value<T>,
+    ) -> Result<(), Error> {
+        let bytes = new.bytes();
+        if bytes > self.any().bytes() {
+            check_size(call, self.of, bytes)?;
+        }
+        // SAFETY: as in `get`.
+        let value = unsafe { AnyMut::new(self.value, self.of) };
+        let state = value.get().expect("a value of this type");
+        std::mem::swap(state, new.state_mut());
+        self.recount();
+        Ok(())
     }
 
     /// Whether the value is not in its key yet.
@@ -108,7 +135,7 @@ impl AnyEntry {
     }
 
     /// The value, which must have one of the types of a family. A command that allocates or frees a block of it calls
-    /// [`AnyEntry::recount`] or [`AnyEntry::count_changes`] afterwards.
+    /// [`Entry::recount`] or [`Entry::count_changes`] afterwards.
     ///
     /// # Panics
     /// If the value has another type.
@@ -138,7 +165,7 @@ impl AnyEntry {
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
     /// Cost: one call into the server per block. If a value has many blocks that change often, see
-    /// [`AnyEntry::count_changes`].
+    /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         self.any().recount();
     }
@@ -175,7 +202,7 @@ impl AnyEntry {
         new: Owned,
         of: &Registration,
         value: NonNull<c_void>,
-        opened: OpenedKey<()>,
+        opened: OpenedKey,
         writer: Writer,
     ) {
         drop(writer);

@@ -6,7 +6,7 @@
 use super::Slot;
 use super::opened::OpenedKey;
 use crate::server::data_type::{DataType, Registration};
-use crate::server::value::Counted;
+use crate::server::value::Value;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -22,20 +22,27 @@ pub struct AnyRef<'a> {
 }
 
 impl<'a> AnyRef<'a> {
-    /// The value, if its type is `T`.
+    /// The state of the value, if its type is `T`.
     ///
     /// # Errors
     /// This reference, for a value of another type.
     #[inline(always)]
     pub fn get<T: DataType>(self) -> Result<&'a T, Self> {
+        self.value().map(|value| &value.state)
+    }
+
+    /// The value with its cache, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn value<T: DataType>(self) -> Result<&'a Value<T>, Self> {
         if self.handle != T::registration().handle() {
             return Err(self);
         }
         // SAFETY: the key is open for 'a and no key is open for writing beside it (see `access`); a value whose type is that
-        // of `T` is a `Counted<T>` (see `callbacks`).
-        let value: &Counted<T> =
-            unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Counted<T>>() };
-        Ok(&value.value)
+        // of `T` is a `Value<T>` (see `callbacks`).
+        Ok(unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value<T>>() })
     }
 }
 
@@ -49,7 +56,7 @@ pub struct AnyMut<'a> {
 
 impl<'a> AnyMut<'a> {
     /// # Safety
-    /// `value` must be the address of a `Counted<T>`, where `of` is the registration of `T`, without another reference for
+    /// `value` must be the address of a `Value<T>`, where `of` is the registration of `T`, without another reference for
     /// `'a`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<c_void>, of: &'static Registration) -> Self {
@@ -60,7 +67,7 @@ impl<'a> AnyMut<'a> {
         }
     }
 
-    /// The value, if its type is `T`.
+    /// The state of the value, if its type is `T`.
     ///
     /// # Errors
     /// This reference, for a value of another type.
@@ -70,7 +77,7 @@ impl<'a> AnyMut<'a> {
             return Err(self);
         }
         // SAFETY: by the contract of `new`.
-        Ok(unsafe { &mut self.value.cast::<Counted<T>>().as_mut().value })
+        Ok(unsafe { self.value.cast::<Value<T>>().as_mut() }.state_mut())
     }
 }
 
@@ -95,7 +102,7 @@ pub trait OneOfMut<'a>: Sized {
     fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
 }
 
-impl OpenedKey<()> {
+impl OpenedKey {
     /// What the key holds, for a family.
     #[inline(always)]
     pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
