@@ -269,10 +269,3 @@ fn limits_apply_to_loaded_chains_to_the_byte() {
         assert_eq!(refused.err(), Some(LoadError::Size), "{key}");
     }
 }
-
-/// The values of a small recorded chain of several filters, for damage.
-pub fn grown_values() -> Values {
-    let values = values_of(&bytes("fx-tiny-grown.dump"));
-    assert!(matches!(values.values[0], DumpValue::Integer(6)));
-    values
-}

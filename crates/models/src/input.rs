@@ -1,7 +1,10 @@
-//! Decodes the bytes of a fuzzer as values, and encodes seeds.
+//! Decodes bytes as values, and encodes seeds.
 
+use super::allows;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};
+use roughly_sketch::memory::Budget;
+use std::cell::Cell;
 
 /// The first byte of an input with a header and chunks is at least this. A lower first byte is the encoding
 /// version of the values that follow.
@@ -84,6 +87,13 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Up to 63 different or equal items of two bytes.
+    pub fn items(&mut self) -> Vec<[u8; 2]> {
+        let (len, first, step) = (self.byte() % 64, self.u16() % 1024, self.byte() % 8);
+        let item = |n: u8| first + u16::from(n) * u16::from(step) % 61;
+        (0..len).map(|n| item(n).to_le_bytes()).collect()
+    }
+
     /// A double: usually a small number, sometimes an arbitrary bit pattern.
     pub fn double(&mut self) -> f64 {
         match self.byte() {
@@ -99,6 +109,21 @@ impl<'a> Input<'a> {
         let len = self.u16();
         (iterator, self.bytes(usize::from(len)))
     }
+}
+
+/// The bits of an array, the lowest of each byte first.
+pub fn bits(bytes: &[u8]) -> impl Iterator<Item = bool> {
+    (bytes.iter()).flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 != 0))
+}
+
+/// Calls `operation` with a budget that refuses request number `refused`, from 1, and large ones.
+pub fn with_refusal<R>(refused: u8, operation: impl FnOnce(Budget<'_>) -> R) -> R {
+    let requests = Cell::new(0);
+    let allows = |bytes| {
+        requests.set(requests.get() + 1);
+        requests.get() != u32::from(refused) && allows(bytes)
+    };
+    operation(Budget::new(&allows))
 }
 
 /// Untyped values: a number has eight bytes, a string a 32-bit length before its bytes.

@@ -104,12 +104,3 @@ pub fn current(input: &mut Input<'_>, value: &impl Windowed) -> u64 {
         _ => newest.saturating_add(step(input, value.timeline().window())),
     }
 }
-
-/// The value after it was copied, saved and loaded, or loaded from chunks.
-pub fn copied<T: Subject>(input: &mut Input<'_>, value: &T) -> T {
-    match input.byte() % 3 {
-        0 => value.try_clone().expect("enough memory"),
-        1 => reloaded(value),
-        _ => from_chunks(value),
-    }
-}

@@ -10,7 +10,7 @@ use roughly_sketch::stored::Stored;
 /// The lowest ten bits of a type id are the encoding version.
 const VERSION_BITS: u32 = 10;
 
-/// A sketch whose stored forms are fuzzed.
+/// A sketch whose stored forms are checked.
 pub trait Subject: Stored {
     /// Parameters that old encoding versions do not store.
     const DEFAULTS: Self::Defaults;
@@ -23,11 +23,6 @@ pub trait Subject: Stored {
 
     /// Executes all operations of the type and checks their results.
     fn exercise(self);
-
-    /// Values in different states, if there are no golden payloads of the type.
-    fn samples() -> Vec<Self> {
-        Vec::new()
-    }
 
     /// Inputs for [`stored`] in old encoding versions, derived from `latest` (an input in the current version).
     fn old_seeds(&self, _latest: &[u8]) -> Vec<Vec<u8>> {
@@ -76,11 +71,16 @@ pub fn digest<T: Stored>(value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Saves a value and loads it.
-pub fn reloaded<T: Subject>(value: &T) -> T {
+/// The RDB values of a value.
+pub fn values<T: Stored>(value: &T) -> Values {
     let mut values = Values::default();
     value.save(&mut values);
-    T::load(&mut values, T::ENCODING_VERSION, &T::DEFAULTS).expect("a saved value")
+    values
+}
+
+/// Saves a value and loads it.
+pub fn reloaded<T: Subject>(value: &T) -> T {
+    T::load(&mut values(value), T::ENCODING_VERSION, &T::DEFAULTS).expect("a saved value")
 }
 
 /// The value that the header and the chunks of a value describe.
@@ -114,14 +114,13 @@ pub fn reloads<T: Subject>(value: &T) {
     }
 }
 
-/// DUMP payloads of the samples.
-pub fn samples<T: Subject>() -> Vec<Vec<u8>> {
-    let payload = |sample: T| {
-        let mut payload = roughly_dump::Writer::new(id_of::<T>());
-        sample.save(&mut payload);
-        payload.finish()
-    };
-    T::samples().into_iter().map(payload).collect()
+/// The value after it was copied, saved and loaded, or loaded from chunks.
+pub fn copied<T: Subject>(input: &mut Input<'_>, value: &T) -> T {
+    match input.byte() % 3 {
+        0 => value.try_clone().expect("enough memory"),
+        1 => reloaded(value),
+        _ => from_chunks(value),
+    }
 }
 
 /// Inputs for [`stored`] in all encoding versions and in chunks, from the values of a valid payload.
@@ -157,7 +156,7 @@ pub fn is_type<T: Subject>(id: u64) -> bool {
 }
 
 /// The type id of the payloads that the type writes.
-fn id_of<T: Stored>() -> u64 {
+pub fn id_of<T: Stored>() -> u64 {
     let name = T::TYPE_NAME.to_bytes().first_chunk();
     type_id(name.expect("nine characters"), T::ENCODING_VERSION)
 }
