@@ -6,7 +6,6 @@ use crate::server::datatype::DataType;
 use crate::server::key::{AnyWriteKey, Either, ReadKey, Slot, WriteKey, for_either};
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::window::Windowed;
 use std::ffi::CStr;
 
 /// Invalid chunk.
@@ -72,7 +71,7 @@ pub fn reply_chunk<T: Chunked>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<
 
 /// LOADCHUNK key iterator chunk, for a type without windows and its counterpart with windows. The header decides which type
 /// a new key has.
-pub fn loadchunk<P: Chunked, W: Chunked + Windowed>(call: &mut Call<'_>) -> Result<(), Error> {
+pub fn loadchunk<P: Chunked, W: Chunked>(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = load_iterator(call)?;
     let key = open_for_load::<P, W>(call, call.write_any(1), iterator);
     for_either!(key, key => load_chunk(call, key, iterator))
@@ -80,12 +79,12 @@ pub fn loadchunk<P: Chunked, W: Chunked + Windowed>(call: &mut Call<'_>) -> Resu
 
 /// The key of a LOADCHUNK, for a type without windows, or for its counterpart with windows. The header decides which
 /// type a new key has.
-pub fn open_for_load<P: DataType, W: DataType + Windowed>(
+pub fn open_for_load<P: DataType, W: DataType>(
     call: &Call<'_>,
     key: AnyWriteKey,
     iterator: i64,
 ) -> Either<WriteKey<P>, WriteKey<W>> {
-    match is_load_of::<W>(call, &key, iterator, &W::HEADER_MARK) {
+    match is_load_of::<W>(call, &key, iterator, W::HEADER_MARK) {
         true => Either::Windowed(key.typed(call)),
         false => Either::Plain(key.typed(call)),
     }
@@ -126,9 +125,9 @@ pub fn load_chunk<T: Chunked>(
     let new = match key.get() {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Missing if iterator == 1 => {
-            let allows = |bytes| match T::PANES {
-                None => call.allows_bytes(bytes),
-                Some(_) => call.allows_with_copy(bytes),
+            let allows = |bytes| match T::MAX_PANES {
+                0 => call.allows_bytes(bytes),
+                _ => call.allows_with_copy(bytes),
             };
             let value = T::from_header(chunk, Budget::new(&allows)).map_err(|_| BAD_DATA)?;
             value.check_limit(call)?;

@@ -66,8 +66,7 @@ impl<T: DataType> Counted<T> {
 
     /// The counted memory usage without what is freed step by step.
     pub(super) fn live_bytes(&self) -> u64 {
-        let retired = T::PANES.map_or(0, |panes| panes.retired_bytes(&self.value));
-        (self.bytes() as u64).saturating_sub(retired)
+        (self.bytes() as u64).saturating_sub(self.value.retired_bytes())
     }
 
     /// Measures its blocks again. Cost: one call into the server per block.

@@ -9,7 +9,6 @@ use super::log;
 use super::rdb::{RdbReader, RdbWriter};
 use super::save;
 use super::stats::Stats;
-use super::window::Panes;
 use redis_module::raw;
 use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::OutOfMemory;
@@ -54,8 +53,6 @@ pub trait DataType: Stored + Send + 'static {
     /// AOF.
     const MAX_RESTORE_BYTES: u64 = 64 << 20;
 
-    /// Access to the panes of a value; `None` for a type without windows.
-    const PANES: Option<Panes<Self>> = None;
     /// A command that recreates a value, which AOF rewrite emits instead of RESTORE.
     const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = None;
 

@@ -14,7 +14,6 @@ use super::save;
 use super::stats::{self, ExtraCounter};
 use super::window::{self, WindowAccess};
 use redis_module::raw;
-use roughly_sketch::window::Windowed;
 use std::ffi::{CStr, c_int};
 use std::slice;
 
@@ -67,7 +66,7 @@ pub const fn other_type<T: DataType>(suffix: &'static str) -> TypeRegistrar {
 
 /// The registrar of `T`, a type with a window.
 #[must_use]
-pub const fn windowed_type<T: DataType + Windowed>() -> TypeRegistrar {
+pub const fn windowed_type<T: DataType>() -> TypeRegistrar {
     TypeRegistrar {
         info_suffix: "_window",
         window: Some(WindowAccess::of::<T>()),

@@ -5,7 +5,8 @@ use crate::family::chunks::{is_load_of, load_chunk, load_iterator, open_for_load
 use crate::server::call::{Call, Error};
 use crate::server::key::for_either;
 use roughly_sketch::bloom::Chain;
-use roughly_sketch::valkey_bloom::{HEADER_MARK, ValkeyChain};
+use roughly_sketch::stored::Stored;
+use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window_filter::WindowSet;
 
 /// BF.SCANDUMP key iterator
@@ -17,7 +18,7 @@ pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = load_iterator(call)?;
     let key = call.write_any(1);
-    if is_load_of::<ValkeyChain>(call, &key, iterator, &HEADER_MARK) {
+    if is_load_of::<ValkeyChain>(call, &key, iterator, ValkeyChain::HEADER_MARK) {
         return load_chunk(call, key.typed::<ValkeyChain>(call), iterator);
     }
     let key = open_for_load::<Chain, WindowSet>(call, key, iterator);

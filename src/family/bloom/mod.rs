@@ -22,7 +22,6 @@ use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::{ExtraCounter, Stats};
-use crate::server::window::Panes;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::valkey_bloom::ValkeyChain;
@@ -66,7 +65,6 @@ static WINDOW_REGISTRATION: Registration = Registration::new(WindowSet::TYPE_NAM
 impl DataType for WindowSet {
     const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION

@@ -101,7 +101,7 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
 
 /// Refuses a negative increment of a sketch with a window.
 fn check_sign<T: DataType>(by: i64) -> Result<(), Error> {
-    if by < 0 && T::PANES.is_some() {
+    if by < 0 && T::MAX_PANES > 0 {
         return Err(NO_DECREMENTS.into());
     }
     Ok(())

@@ -38,7 +38,7 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
     let keys = call.merge::<T>(1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let other = keys.first_of::<O>();
-    if T::PANES.is_some() {
+    if T::MAX_PANES > 0 {
         // The destination advances only if no argument is wrong.
         let (destination, sources) = keys.get();
         weighted(
@@ -55,7 +55,7 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
     let weighted = weighted(call, end, destination, sources, other)?;
     let allows = |bytes| call.allows_addition(bytes);
     let changed = destination.merge_within(&weighted, max_bytes(call), Budget::new(&allows));
-    if T::PANES.is_some() {
+    if T::MAX_PANES > 0 {
         keys.recount();
     }
     let changed = changed.map_err(|error| match error {
@@ -91,7 +91,9 @@ fn weighted<'a, T: Sketch + DataType>(
         let sketch = source.or_missing(NOT_FOUND)?;
         if let Some(sketch) = sketch {
             destination.check_source(sketch).map_err(error_text)?;
-            call.check_pane(destination, call.newest_pane(sketch))?;
+            if let (Some(timeline), Some(source)) = (destination.timeline(), sketch.timeline()) {
+                call.check_pane(timeline, source.newest())?;
+            }
         }
         weighted.push(MergeSource { sketch, weight });
     }

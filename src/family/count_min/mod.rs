@@ -13,7 +13,6 @@ use crate::server::call::{Call, Error};
 use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::window::Panes;
 use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
@@ -47,7 +46,6 @@ static WINDOW_REGISTRATION: Registration = Registration::new(CountMinWindow::TYP
 
 impl DataType for CountMinWindow {
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION

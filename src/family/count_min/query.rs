@@ -15,8 +15,8 @@ fn query_in<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Resu
     let sketch = key.get().or_missing(NOT_FOUND)?;
     check_work(call, sketch, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
+    let panes = call.panes(sketch.timeline())?;
     call.reply_array(items.len());
-    let current = call.current_pane(sketch);
-    sketch.query_all_at(items, current, |estimate| call.reply_count(estimate));
+    sketch.query_all_in(items, panes, |estimate| call.reply_count(estimate));
     Ok(())
 }

@@ -66,7 +66,7 @@ fn load_chunk<T: CuckooSketch>(
     let new = match (iterator, loaded) {
         (_, Slot::WrongType) => return Err(Error::WrongType),
         (1, Slot::Missing) => {
-            let is_plain = T::PANES.is_none();
+            let is_plain = T::MAX_PANES == 0;
             if is_plain && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }

@@ -14,7 +14,6 @@ use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
 use crate::server::stats::ExtraCounter;
-use crate::server::window::Panes;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window_filter::WindowMultiset;
@@ -59,7 +58,6 @@ static WINDOW_REGISTRATION: Registration = Registration::new(WindowMultiset::TYP
 impl DataType for WindowMultiset {
     const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
     const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION

@@ -45,6 +45,6 @@ fn figures<T: QuantileSketch + DataType>(
     key: &ReadKey<T>,
 ) -> Result<(Info, usize), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let figures = digest.info_at(call.current_pane(digest));
+    let figures = digest.info_at(call.panes(digest.timeline())?);
     Ok((figures, key.memory_usage()))
 }

@@ -143,7 +143,7 @@ impl LiveDigests {
                 Either::Plain(_) => None,
                 Either::Windowed(key) => {
                     let digest = key.get().or_missing(NOT_FOUND)?;
-                    let live = digest.digest_at(call.current_pane(digest), budget);
+                    let live = digest.digest_at(call.panes(Some(digest.timeline()))?, budget);
                     key.recount();
                     Some(live.map_err(|_| NO_MEMORY)?)
                 }

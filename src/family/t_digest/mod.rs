@@ -13,7 +13,6 @@ use crate::server::call::{Call, Error};
 use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::window::Panes;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
@@ -49,7 +48,6 @@ static WINDOW_REGISTRATION: Registration = Registration::new(TDigestWindow::TYPE
 
 impl DataType for TDigestWindow {
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION

@@ -12,7 +12,6 @@ use crate::server::call::{Call, Error};
 use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
-use crate::server::window::Panes;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::{TopK, TopKWindow};
 use sketch::Sketch;
@@ -47,7 +46,6 @@ static WINDOW_REGISTRATION: Registration = Registration::new(TopKWindow::TYPE_NA
 
 impl DataType for TopKWindow {
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION
