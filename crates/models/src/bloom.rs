@@ -5,13 +5,13 @@ use super::input::{Input, bits, with_refusal};
 use super::sequence::Model;
 use super::stored::{Subject, reloads};
 use murmurhash64::murmur_hash64a;
-use roughly_sketch::bloom::batch::Additions;
 use roughly_sketch::bloom::{Chain, Error, Parameters};
+use roughly_sketch::chain::batch::Additions;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 
 fn add(chain: &mut Chain, item: &[u8]) -> Result<bool, Error> {
-    chain.add(chain.hash(item), Budget::new(&allows))
+    chain.add(item, (), Budget::new(&allows))
 }
 
 impl Subject for Chain {
@@ -22,14 +22,13 @@ impl Subject for Chain {
     }
 
     fn exercise(mut self) {
-        let hashes: Vec<_> = (0..16u8).map(|item| self.hash(&[item])).collect();
-        let found = self.contains_block(&hashes);
-        for (number, &hash) in hashes.iter().enumerate() {
-            assert_eq!(self.contains(hash), found >> number & 1 != 0);
-        }
         let items: Vec<_> = (0..40u8).map(|item| [item / 2]).collect();
+        let slices = || items.iter().map(|item| &item[..]);
+        let mut found = Vec::new();
+        self.contains_each(slices(), |is_found| found.push(is_found));
+        assert!(slices().map(|item| self.contains(item)).eq(found));
         if let Ok(mut one_by_one) = self.try_clone() {
-            let mut additions = Additions::new(items.iter().map(|item| &item[..]), &mut self);
+            let mut additions = Additions::new(slices(), (), &mut self);
             for item in &items {
                 assert_eq!(
                     additions.add_next(Budget::new(&allows)),
@@ -40,7 +39,7 @@ impl Subject for Chain {
         }
         for item in 0..40u8 {
             if add(&mut self, &[item]).is_ok() {
-                assert!(self.contains(self.hash(&[item])));
+                assert!(self.contains(&[item]));
             }
         }
         let _ = (self.capacity(), self.bit_bytes(), self.is_scaling());
@@ -171,7 +170,7 @@ impl Model for BloomModel {
                 let (items, refused) = (input.items(), input.byte() % 4);
                 let results = with_refusal(refused, |budget| {
                     let slices = items.iter().map(<[u8; 2]>::as_slice);
-                    let mut additions = Additions::new(slices, chain);
+                    let mut additions = Additions::new(slices, (), chain);
                     std::iter::from_fn(|| additions.add_next(budget)).collect::<Vec<_>>()
                 });
                 let expected = with_refusal(refused, |budget| {
@@ -181,12 +180,14 @@ impl Model for BloomModel {
             }
             _ => {
                 let items = input.items();
-                let hashes: Vec<_> = items.iter().map(|item| chain.hash(item)).collect();
-                let found = chain.contains_block(&hashes);
-                for (n, item) in items.iter().enumerate() {
-                    assert_eq!(found >> n & 1 != 0, self.contains(item));
-                    assert_eq!(chain.contains(hashes[n]), self.contains(item));
-                }
+                let slices = || items.iter().map(<[u8; 2]>::as_slice);
+                let (expected, mut found): (Vec<_>, _) = (
+                    slices().map(|item| self.contains(item)).collect(),
+                    Vec::new(),
+                );
+                chain.contains_each(slices(), |is_found| found.push(is_found));
+                assert_eq!(found, expected);
+                assert!(slices().map(|item| chain.contains(item)).eq(expected));
             }
         }
         let items = self.filters.iter().map(|filter| filter.items).sum::<u64>();

@@ -3,8 +3,8 @@
 use super::valkey;
 use crate::family::chunks::Chunked;
 use crate::server::call::Call;
-use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
-use roughly_sketch::bloom::{self, Chain, batch};
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::chain::{self, batch};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Panes;
@@ -234,31 +234,17 @@ impl Sketch for Chain {
 
     #[inline]
     fn contains_at(&self, item: &[u8], _panes: Panes) -> bool {
-        self.contains(self.hash(item))
+        self.contains(item)
     }
 
     #[inline]
     fn contains_each_at<'a>(
         &self,
-        mut items: impl Iterator<Item = &'a [u8]>,
+        items: impl Iterator<Item = &'a [u8]>,
         _panes: Panes,
-        mut on_result: impl FnMut(bool),
+        on_result: impl FnMut(bool),
     ) {
-        loop {
-            let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
-            let mut len = 0;
-            for (hash, item) in hashes.iter_mut().zip(&mut items) {
-                *hash = self.hash(item);
-                len += 1;
-            }
-            let found = self.contains_block(&hashes[..len]);
-            for n in 0..len {
-                on_result(found >> n & 1 != 0);
-            }
-            if len < BLOCK_ITEMS {
-                return;
-            }
-        }
+        self.contains_each(items, on_result);
     }
 
     #[inline]
@@ -268,7 +254,7 @@ impl Sketch for Chain {
         _max_size: u64,
         budget: Budget<'_>,
     ) -> Result<Addition, AddError> {
-        addition(self.add(self.hash(item), budget))
+        addition(self.add(item, (), budget))
     }
 
     #[inline]
@@ -277,11 +263,15 @@ impl Sketch for Chain {
         items: impl Iterator<Item = &'a [u8]>,
         _max_size: u64,
     ) -> impl Additions {
-        batch::Additions::new(items, self)
+        batch::Additions::new(items, (), self)
     }
 }
 
-impl<'a, I: Iterator<Item = &'a [u8]>> Additions for batch::Additions<'_, I> {
+impl<'a, L, I> Additions for batch::Additions<'_, L, I>
+where
+    L: chain::Layout<Error: Into<AddError>>,
+    I: Iterator<Item = &'a [u8]>,
+{
     #[inline]
     fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
         self.add_next(budget).map(addition)
@@ -477,13 +467,6 @@ impl Sketch for ValkeyChain {
         items: impl Iterator<Item = &'a [u8]>,
         max_size: u64,
     ) -> impl Additions {
-        valkey_bloom::batch::Additions::new(items, max_size, self)
-    }
-}
-
-impl<'a, I: Iterator<Item = &'a [u8]>> Additions for valkey_bloom::batch::Additions<'_, I> {
-    #[inline]
-    fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, AddError>> {
-        self.add_next(budget).map(addition)
+        batch::Additions::new(items, max_size, self)
     }
 }

@@ -106,7 +106,7 @@ fn several_filters_in_a_chain_that_does_not_scale_are_refused() {
     assert_eq!(two.filters().len(), 2);
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_ok());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_ok());
-    two.options |= options::NONSCALING;
+    two.layout.options |= options::NONSCALING;
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_err());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }

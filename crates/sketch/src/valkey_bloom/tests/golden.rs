@@ -3,7 +3,7 @@
 use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roughly_dump::{Value as DumpValue, Writer, type_id};
+use roughly_dump::{Writer, type_id};
 use serde_json::Value;
 use sha1_smol::Sha1;
 use std::path::{Path, PathBuf};
