@@ -23,6 +23,7 @@ pub mod stored;
 pub mod t_digest;
 pub mod top_k;
 pub mod valkey_bloom;
+pub mod window;
 
 use roughly_dump::Values;
 use sequence::Model;
@@ -65,22 +66,27 @@ impl Type {
 }
 
 /// All types.
-pub const TYPES: [Type; 6] = [
+pub const TYPES: [Type; 11] = [
     Type::new::<bloom::BloomModel>("bloom"),
     Type::new::<cuckoo::CuckooModel>("cuckoo"),
     Type::new::<count_min::CountMinModel>("count_min"),
     Type::new::<top_k::TopKModel>("top_k"),
     Type::new::<t_digest::TDigestModel>("t_digest"),
     Type::new::<valkey_bloom::ValkeyModel>("valkey_bloom"),
+    Type::new::<window::set::SetModel>("bloom_window"),
+    Type::new::<window::multiset::MultisetModel>("cuckoo_window"),
+    Type::new::<count_min::window::WindowModel>("count_min_window"),
+    Type::new::<top_k::window::WindowModel>("top_k_window"),
+    Type::new::<t_digest::window::WindowModel>("t_digest_window"),
 ];
 
-/// The fuzz targets with their names: `dump`, `TYPE_stored` and `TYPE_sequence`.
+/// The fuzz targets with their names: `dump`, `TYPE_stored` and `TYPE_commands`.
 pub fn targets() -> impl Iterator<Item = (String, fn(&[u8]))> {
     let dump: fn(&[u8]) = dump::payload;
     let of_types = TYPES.into_iter().flat_map(|of| {
         [
             (format!("{}_stored", of.name), of.stored),
-            (format!("{}_sequence", of.name), of.sequence),
+            (format!("{}_commands", of.name), of.sequence),
         ]
     });
     of_types.chain([("dump".to_owned(), dump)])

@@ -6,6 +6,8 @@ use super::input::{CHUNKED, Input, Output};
 use roughly_dump::{Values, type_id};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
+use roughly_sketch::window::Timed;
+use std::fmt::Debug;
 
 /// The lowest ten bits of a type id are the encoding version.
 const VERSION_BITS: u32 = 10;
@@ -18,11 +20,17 @@ pub trait Subject: Stored {
     /// Whether saving may round the state: only a state that was saved and loaded before must stay equal.
     const ROUNDS: bool = false;
 
+    /// The results of reads.
+    type Results: PartialEq + Debug;
+
     /// Adds an item if the sketch accepts it.
     fn add(&mut self, item: &[u8], number: i64);
 
-    /// Executes all operations of the type and checks their results.
-    fn exercise(self);
+    /// Executes the other writes of the type, and checks their results.
+    fn change(&mut self) {}
+
+    /// Executes all reads at this time, and checks and returns the results.
+    fn read(&self, current: u64) -> Self::Results;
 
     /// Inputs for [`stored`] in old encoding versions, derived from `latest` (an input in the current version).
     fn old_seeds(&self, _latest: &[u8]) -> Vec<Vec<u8>> {
@@ -48,11 +56,17 @@ pub fn stored<T: Subject>(bytes: &[u8]) {
         let (iterator, chunk) = input.chunk();
         let _ = value.load_chunk(iterator, chunk);
         value.add(&chunk[..chunk.len().min(16)], iterator);
+        if let (8, Some(timeline)) = (chunk.len(), value.timeline()) {
+            let pane = timeline.newest() + 1;
+            value.advance(pane);
+        }
     }
     exercise(value);
 }
 
-fn exercise<T: Subject>(mut value: T) {
+/// Changes a value in all ways until its panes have expired. In each state, reads must not change the value, and copies
+/// must give equal results and continue as the value.
+pub fn exercise<T: Subject>(mut value: T) {
     reloads(&value);
     for iterator in [i64::MIN, -1, 0, 1, 2, 1 << 31, 1 << 32, i64::MAX] {
         let _ = value.chunk(iterator, 100);
@@ -61,7 +75,79 @@ fn exercise<T: Subject>(mut value: T) {
         let _ = value.load_chunk(iterator, b"");
     }
     reloads(&value);
-    value.exercise();
+    let panes = value.timeline().map(|timeline| timeline.window().panes());
+    let steps = panes.map(|panes| vec![0, 1, 1, panes / 2, panes, panes + 1, u64::MAX]);
+    for (number, step) in steps.unwrap_or(vec![0; 3]).into_iter().enumerate() {
+        if T::ROUNDS {
+            value = reloaded(&value);
+        }
+        let results = read(&value);
+        let mut copy = match number % 3 {
+            1 => reloaded(&value),
+            2 if value.has_header() => from_chunks(&value),
+            _ => value.try_clone().expect("enough memory"),
+        };
+        assert!(read(&copy) == results, "a copy gives other results");
+        for value in [&mut value, &mut copy] {
+            write(value);
+            if let Some(timeline) = value.timeline() {
+                let pane = timeline.newest().saturating_add(step);
+                advance(value, pane);
+            }
+            value.expire();
+        }
+        assert!(
+            digest(&copy) == digest(&value),
+            "a copy continues in another way"
+        );
+        assert_eq!(read(&copy), read(&value));
+        reloads(&value);
+    }
+}
+
+fn write<T: Subject>(value: &mut T) {
+    for number in [0, -1, 255, 1 << 32, i64::MAX] {
+        for item in [&b""[..], b"a", b"bc\0d"] {
+            value.add(item, number);
+        }
+    }
+    (0..12u8).for_each(|item| value.add(&[item], 1));
+    value.change();
+}
+
+/// Advances a value and checks its timeline.
+pub fn advance<T: Stored>(value: &mut T, pane: u64) {
+    let before = (digest(value), *value.timeline().expect("a window"));
+    let (newest, max) = (before.1.newest(), before.1.window().max_pane());
+    assert_eq!(value.advance(pane), newest < pane.min(max));
+    let after = value.timeline().expect("a window").newest();
+    assert_eq!(after, newest.max(pane.min(max)));
+    assert!(
+        pane > newest || digest(value) == before.0,
+        "nothing must change"
+    );
+}
+
+/// Times before, at and after the newest pane.
+pub fn times(value: &impl Timed) -> Vec<u64> {
+    let Some(timeline) = value.timeline() else {
+        return vec![0];
+    };
+    let (newest, panes) = (timeline.newest(), timeline.window().panes());
+    let ahead = [0, 1, panes / 2, panes, panes + 1].map(|ahead| newest.saturating_add(ahead));
+    [0].into_iter()
+        .chain(ahead)
+        .chain([u64::MAX, newest])
+        .collect()
+}
+
+/// Reads at all [`times`]. The value must not change.
+fn read<T: Subject>(value: &T) -> Vec<T::Results> {
+    let before = digest(value);
+    let results = times(value).into_iter().map(|current| value.read(current));
+    let results = results.collect();
+    assert!(digest(value) == before, "a read changed the state");
+    results
 }
 
 /// The bytes that a value contributes to DEBUG DIGEST.

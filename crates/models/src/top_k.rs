@@ -1,12 +1,12 @@
 //! Top-k sketches.
 
 pub mod decay;
-//pub mod window;
+pub mod window;
 
 use super::allows;
 use super::input::Input;
 use super::sequence::Model;
-use super::stored::{Subject, digest, reloads};
+use super::stored::{Subject, digest};
 use decay::Random;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::hash::murmur2;
@@ -17,37 +17,28 @@ use std::collections::{HashMap, HashSet};
 
 impl Subject for TopK {
     const DEFAULTS: () = ();
+    type Results = (List, Vec<u32>);
 
     fn add(&mut self, item: &[u8], number: i64) {
         TopK::add(self, item, number as u32).expect("enough memory");
     }
 
-    fn exercise(self) {
-        let mut sketch = self;
-        check_list(&sketch);
-        for increment in [0, 1, 100_000, u32::MAX] {
-            for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
-                sketch.add(item, increment).expect("enough memory");
-            }
-        }
-        for item in [&b"a"[..], b"", b"x"] {
-            let hash = sketch.hash(item);
-            assert_eq!(sketch.count_hashed(item, &hash), sketch.count(item));
-        }
-        check_list(&sketch);
+    /// The list must be sorted, have no duplicates and at most k items.
+    fn read(&self, _current: u64) -> Self::Results {
+        let list = TopK::list(self).expect("enough memory");
+        let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
+        assert!(list.is_sorted_by(|left, right| left.1 >= right.1));
+        let distinct: HashSet<_> = list.iter().map(|(item, _)| item).collect();
+        assert_eq!(distinct.len(), list.len(), "the list has duplicates");
+        assert!(list.len() <= self.k() as usize);
+        assert!(distinct.into_iter().all(|item| self.query(item)));
+        let count = |item: &[u8]| {
+            let count = self.count(item);
+            assert_eq!(self.count_hashed(item, &self.hash(item)), count);
+            count
+        };
+        (list, [&b"a"[..], b"", b"x"].map(count).into())
     }
-}
-
-/// Checks that the list is sorted, has no duplicates and at most k items, and that the sketch can be copied, saved
-/// and loaded.
-fn check_list(sketch: &TopK) {
-    let list: Vec<_> = sketch.list().expect("enough memory").collect();
-    assert!(list.is_sorted_by(|left, right| left.1 >= right.1));
-    let distinct: HashSet<_> = list.iter().map(|&(item, _)| item).collect();
-    assert_eq!(distinct.len(), list.len(), "the list has duplicates");
-    assert!(list.len() <= sketch.k() as usize);
-    assert!(distinct.into_iter().all(|item| sketch.query(item)));
-    reloads(sketch);
 }
 
 /// Rows of buckets, each with the fingerprint of its owner and a count.
@@ -157,15 +148,15 @@ impl Heap {
     }
 }
 
-/// An item from a small set, so that they collide; some are empty, some contain a NUL.
-pub fn item(input: &mut Input<'_>) -> Vec<u8> {
-    let (number, len) = (input.byte() % 24, usize::from(input.byte() % 3));
+/// An item from a small set of numbers from `first`, so that they collide; some are empty, some contain a NUL.
+pub fn item(input: &mut Input<'_>, first: u8) -> Vec<u8> {
+    let (number, len) = (first + input.byte() % 24, usize::from(input.byte() % 3));
     [number; 2][..len].to_vec()
 }
 
 /// All items of [`item`].
-pub fn items() -> impl Iterator<Item = Vec<u8>> {
-    (0..24).flat_map(|number| (0..3).map(move |len| [number; 2][..len].to_vec()))
+pub fn items(first: u8) -> impl Iterator<Item = Vec<u8>> {
+    (first..first + 24).flat_map(|number| (0..3).map(move |len| [number; 2][..len].to_vec()))
 }
 
 /// An increment.
@@ -261,7 +252,7 @@ impl Model for TopKModel {
     }
 
     fn step(&mut self, sketch: &mut TopK, input: &mut Input<'_>) {
-        let (item, increment) = (item(input), increment(input));
+        let (item, increment) = (item(input, 0), increment(input));
         let before = digest(sketch);
         let hash = sketch.hash(&item);
         let mut changes = BlockChanges::<()>::default();
@@ -280,17 +271,14 @@ impl Model for TopKModel {
     }
 
     fn check(&self, sketch: &TopK) {
-        check_list(sketch);
-        let list = sketch.list().expect("enough memory");
-        let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
-        assert_eq!(list, self.list());
+        assert_eq!(sketch.read(0).0, self.list());
         assert_eq!(
             sketch.header().expect("enough memory")[40..],
             self.header_end()
         );
         assert_eq!(sketch.bucket_bytes(), self.table.bytes());
         assert_eq!(sketch.item_count(), self.heap.items().count());
-        for item in items() {
+        for item in items(0) {
             assert_eq!(sketch.query(&item), self.heap.find(&item).is_some());
             assert_eq!(sketch.count(&item), self.count(&item));
             let count = self.counts.get(&murmur2(&item, 1919)).copied().unwrap_or(0);

@@ -15,7 +15,7 @@ use siphasher::sip::SipHasher13;
 use std::f64::consts::LN_2;
 use std::hash::Hasher;
 
-/// Bytes by which a chain may grow in [`Subject::exercise`].
+/// Bytes by which a chain may grow in [`Subject::change`].
 const GROWTH: u64 = 10_000;
 
 const MAX_CAPACITY: u64 = i64::MAX as u64;
@@ -45,38 +45,45 @@ fn simulations_agree(chain: &ValkeyChain, max_size: u64) {
 
 impl Subject for ValkeyChain {
     const DEFAULTS: () = ();
+    type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {
         let limit = self.size() + GROWTH;
-        let _ = ValkeyChain::add(self, item, limit, Budget::new(&allows));
+        let is_full = ValkeyChain::add(self, item, limit, Budget::new(&allows)).is_err();
+        assert!(is_full || self.contains(item), "false negative");
     }
 
-    fn exercise(mut self) {
-        let items: Vec<_> = (0..40u8).map(|item| [item / 2]).collect();
-        let slices = || items.iter().map(|item| &item[..]);
-        let mut found = Vec::new();
-        self.contains_each(slices(), |is_found| found.push(is_found));
-        let expected: Vec<_> = slices().map(|item| self.contains(item)).collect();
-        assert_eq!(found, expected);
-        let limit = self.size() + GROWTH;
-        if let Ok(mut one_by_one) = self.try_clone() {
-            let mut additions = Additions::new(slices(), limit, &mut self);
-            for item in slices() {
-                let result = one_by_one.add(item, limit, Budget::new(&allows));
-                assert_eq!(additions.add_next(Budget::new(&allows)), Some(result));
-                assert!(result.is_err() || one_by_one.contains(item));
-            }
-            assert_eq!(self.header(), one_by_one.header());
-            assert!(stored::digest(&self) == stored::digest(&one_by_one));
+    fn change(&mut self) {
+        let items: Vec<_> = (0..40u8).map(|item| [item / 2, 1]).collect();
+        let (limit, budget) = (self.size() + GROWTH, Budget::new(&allows));
+        let mut one_by_one = self.try_clone().expect("enough memory");
+        let mut additions = Additions::new(items.iter().map(<[u8; 2]>::as_slice), limit, self);
+        for item in &items {
+            let result = ValkeyChain::add(&mut one_by_one, item, limit, budget);
+            assert_eq!(additions.add_next(budget), Some(result));
         }
+        assert!(stored::digest(self) == stored::digest(&one_by_one));
+        assert_eq!(from_chunks(self).size(), self.size());
+        reloads(&loads(self));
+    }
+
+    fn read(&self, _current: u64) -> Self::Results {
+        let items: Vec<_> = (0..80u8).map(|item| [item]).collect();
+        let (slices, mut found) = (items.iter().map(<[u8; 1]>::as_slice), Vec::new());
+        self.contains_each(slices.clone(), |is_found| found.push(is_found));
+        assert!(
+            slices
+                .map(|item| self.contains(item))
+                .eq(found.iter().copied())
+        );
         assert!(self.items() <= self.capacity());
-        let filters = self.filters();
-        let bytes: usize = filters.iter().map(|filter| filter.bits().len()).sum();
-        assert_eq!(self.bit_bytes(), bytes as u64);
-        simulations_agree(&self, 1 << 18);
-        assert_eq!(from_chunks(&self).size(), self.size());
-        reloads(&self);
-        reloads(&loads(&self));
+        let bytes = self
+            .filters()
+            .iter()
+            .map(|filter| filter.bits().len() as u64);
+        assert_eq!(self.bit_bytes(), bytes.sum());
+        simulations_agree(self, 1 << 18);
+        (self.capacity(), self.bit_bytes(), found)
     }
 }
 
@@ -92,7 +99,7 @@ fn damaged(input: &mut Input<'_>, chain: &ValkeyChain) {
     payload[at] ^= input.byte();
     let fits = |bytes| bytes <= payload.len() as u64;
     match ValkeyChain::from_load_payload(&payload, u64::MAX, Budget::new(&fits)) {
-        Ok(loaded) => loaded.exercise(),
+        Ok(loaded) => stored::exercise(loaded),
         Err(LoadError::Size | LoadError::OutOfMemory(_)) => panic!("there is no limit"),
         Err(_) => {}
     }

@@ -1,131 +1,74 @@
-//! Count-min sketches with a window: stored forms, and sequences of operations compared with a sketch without a window
-//! and exact counts for each pane.
+//! Count-min sketches with a window.
 
+use super::super::allows;
 use super::super::input::Input;
-use super::super::stored::{self, Subject, reloads};
-use super::super::window::{self, WindowedSubject, advance};
-use super::super::{MAX_OPERATIONS, allows};
-use roughly_sketch::count_min::{
-    CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, Shape,
-};
+use super::super::stored::{Subject, digest, reloads};
+use super::super::window::WindowedModel;
+use super::{Cells, amount, increments, shape};
+use roughly_sketch::count_min::{CellSize, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
-use std::collections::{BTreeMap, HashMap};
-
-const ITEMS: [&[u8]; 3] = [b"", b"a", b"abcdefgh"];
+use std::collections::BTreeMap;
 
 impl Subject for CountMinWindow {
     const DEFAULTS: () = ();
-
-    fn add(&mut self, item: &[u8], number: i64) {
-        let _ = self.increment(item, number, Budget::new(&allows));
-        self.advance(self.timeline().newest() + u64::from(item.len() == 8));
-    }
-
-    fn exercise(self) {
-        merge(&self);
-        window::exercise(self);
-    }
-
-    fn samples() -> Vec<Self> {
-        let mut samples = Vec::new();
-        for (width, depth, cell_bytes, panes) in [
-            (3, 2, 4, 2),
-            (5, 2, 1, 1),
-            (40, 3, 8, 3),
-            (100, 3, 2, 4),
-            (60, 4, 1, 100),
-        ] {
-            let window = Window::new(1 << 20, panes).expect("a valid window");
-            let cell_size = CellSize::from_bytes(cell_bytes).expect("a valid cell size");
-            let mut sketch =
-                CountMinWindow::new(width, depth, cell_size, window, Budget::UNLIMITED)
-                    .expect("a valid shape");
-            let mut keep = |sketch: &CountMinWindow| {
-                samples.push(sketch.try_clone().expect("enough memory"));
-            };
-            keep(&sketch);
-            for pane in 0..=panes.min(4) {
-                sketch.advance(pane + 50);
-                for item in 0..20u8 {
-                    let by = i64::from(item) % 3;
-                    let _ = sketch.increment(&[item], by, Budget::UNLIMITED);
-                }
-                keep(&sketch);
-            }
-            // Two more panes, so that blocks are stale, and years.
-            for step in [2, 1 << 30] {
-                sketch.advance(sketch.timeline().newest() + step);
-                keep(&sketch);
-                let _ = sketch.increment(b"a", 1, Budget::UNLIMITED);
-                keep(&sketch);
-            }
-        }
-        samples
-    }
-}
-
-impl WindowedSubject for CountMinWindow {
     type Results = (u64, Vec<u64>);
 
-    fn write(&mut self) {
-        let amounts = [0, 1, -1, 255, 1 << 32, i64::MAX, i64::MIN];
-        let mut together = self.try_clone().expect("enough memory");
-        let mut answers = Vec::new();
-        for by in amounts {
-            let items = ITEMS.into_iter().map(|item| (item, by));
-            together.increment_all(items, Budget::new(&allows), |_, answer| {
-                answers.push(answer);
-            });
-        }
-        let mut answers = answers.into_iter();
-        for by in amounts {
-            for item in ITEMS {
-                let before = self.query(item, Panes::ALL);
-                let result = self.increment(item, by, Budget::new(&allows));
-                assert_eq!(self.query(item, Panes::ALL), result.unwrap_or(before));
-                assert_eq!(answers.next(), Some(result));
+    fn add(&mut self, item: &[u8], number: i64) {
+        let before = self.query(item, Panes::ALL);
+        let result = self.increment(item, number, Budget::new(&allows));
+        assert_eq!(self.query(item, Panes::ALL), result.unwrap_or(before));
+    }
+
+    /// Merges the sketch with itself and with a copy of its later state. After an error nothing must have changed.
+    fn change(&mut self) {
+        let items = (0..40u8).map(|item| ([item / 2], i64::from(item) << 40));
+        let items: Vec<_> = items.collect();
+        let (mut one_by_one, mut results) = (self.try_clone().expect("enough memory"), Vec::new());
+        let (slices, budget) = (
+            items.iter().map(|(item, by)| (&item[..], *by)),
+            Budget::new(&allows),
+        );
+        self.increment_all(slices.clone(), budget, |_, result| results.push(result));
+        assert!(
+            slices
+                .map(|(item, by)| one_by_one.increment(item, by, budget))
+                .eq(results)
+        );
+        assert!(*self == one_by_one, "single increments give another sketch");
+        let mut later = one_by_one;
+        later.advance(self.timeline().newest() + 1);
+        let _ = later.increment(b"later", 1, budget);
+        for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
+            let mut merged = self.try_clone().expect("enough memory");
+            let sources = [
+                source(None, weight),
+                source(Some(&later), 1),
+                source(Some(self), weight),
+            ];
+            for sources in [&sources[..], &sources[..2], &sources[1..]] {
+                let before = digest(&merged);
+                let result = merged.merge_within(sources, u64::MAX, budget);
+                assert_eq!(result.unwrap_or(false), digest(&merged) != before);
+                reloads(&merged);
             }
         }
-        assert!(together == *self, "single increments give another sketch");
     }
 
     fn read(&self, current: u64) -> Self::Results {
-        let mut estimates = Vec::new();
-        self.query_all(ITEMS.into_iter(), self.panes_in(current), |estimate| {
-            estimates.push(estimate);
+        let panes = self.panes_in(current);
+        let (items, mut estimates) = ([&b""[..], b"a", b"abcdefgh"], Vec::new());
+        self.query_all(items.into_iter(), panes, |estimate| {
+            estimates.push(estimate)
         });
-        assert_eq!(
-            estimates,
-            ITEMS.map(|item| self.query(item, self.panes_in(current)))
-        );
-        let live = self.timeline().counted(self.panes_in(current));
-        let total = live.map(|pane| self.pane_total(pane)).sum();
-        assert_eq!(self.total(self.panes_in(current)), total);
-        (total, estimates)
-    }
-}
-
-/// Merges a sketch with itself and with a copy of its later state. After an error nothing must have changed.
-fn merge(sketch: &CountMinWindow) {
-    let mut later = sketch.try_clone().expect("enough memory");
-    later.advance(sketch.timeline().newest() + 1);
-    let _ = later.increment(b"later", 1, Budget::new(&allows));
-    for weight in [0, 1, -1, 2, 1 << 33, i64::MAX, i64::MIN] {
-        let mut merged = sketch.try_clone().expect("enough memory");
-        let sources = [
-            source(None, weight),
-            source(Some(&later), 1),
-            source(Some(sketch), weight),
-        ];
-        for sources in [&sources[..], &sources[..2], &sources[1..]] {
-            let before = stored::digest(&merged);
-            let result = merged.merge_within(sources, u64::MAX, Budget::new(&allows));
-            let changed = stored::digest(&merged) != before;
-            assert_eq!(result.unwrap_or(false), changed);
-            reloads(&merged);
-        }
+        assert_eq!(estimates, items.map(|item| self.query(item, panes)));
+        let totals = self
+            .timeline()
+            .counted(panes)
+            .map(|pane| self.pane_total(pane));
+        assert_eq!(self.total(panes), totals.sum());
+        (self.total(panes), estimates)
     }
 }
 
@@ -133,222 +76,146 @@ fn source(sketch: Option<&CountMinWindow>, weight: i64) -> MergeSource<'_, Count
     MergeSource { sketch, weight }
 }
 
-/// A pane of the model.
-struct Pane<'a> {
-    /// Exact counts: lower bounds of the estimates.
-    counts: HashMap<&'a [u8], u64>,
-    cells: CountMin,
+/// The cells of each pane with increments, also of those that have expired.
+#[derive(Clone)]
+struct CellsByPane {
+    shape: (u64, u64, CellSize),
+    window: Window,
+    newest: u64,
+    panes: BTreeMap<u64, Cells>,
 }
 
-impl Pane<'_> {
-    fn try_clone(&self) -> Self {
-        Self {
-            counts: self.counts.clone(),
-            cells: self.cells.try_clone().expect("enough memory"),
+impl CellsByPane {
+    /// The sum of all cells in the panes that are live at a time.
+    fn all_at(&self, current: u64) -> Result<Cells, CountMinError> {
+        let oldest = self.window.oldest(current.max(self.newest));
+        let live: Vec<_> = self
+            .panes
+            .range(oldest..)
+            .map(|(_, cells)| (cells, 1))
+            .collect();
+        Cells::new(self.shape).merge(&live)
+    }
+
+    fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
+        if by < 0 {
+            return Err(CountMinError::WindowDecrement);
         }
+        let estimate = self.all_at(0)?.increment(item, by)?;
+        let empty = || Cells::new(self.shape);
+        let pane = self.panes.entry(self.newest).or_insert_with(empty);
+        pane.increment(item, by)
+            .expect("at most the count of all panes");
+        Ok(estimate)
+    }
+
+    fn merge(&self, weight: i64, other: &Self, of_other: i64) -> Result<Self, CountMinError> {
+        let mut merged = self.clone();
+        merged.newest = self.newest.max(other.newest);
+        merged.panes.clear();
+        let empty = Cells::new(self.shape);
+        for pane in merged.window.oldest(merged.newest)..=merged.newest {
+            let (own, others) = (self.panes.get(&pane), other.panes.get(&pane));
+            if own.is_some() || others.is_some() {
+                let sources = [(own, weight), (others, of_other)];
+                let sources = sources.map(|(cells, weight)| (cells.unwrap_or(&empty), weight));
+                merged.panes.insert(pane, empty.merge(&sources)?);
+            }
+        }
+        merged.all_at(0)?;
+        Ok(merged)
     }
 }
 
-/// The panes with increments, also those that have expired.
-struct Model<'a> {
-    shape: Shape,
-    window: Window,
-    newest: u64,
-    panes: BTreeMap<u64, Pane<'a>>,
+/// A sketch and another one of the same shape and window, which are exchanged.
+pub struct WindowModel {
+    cells: CellsByPane,
+    other: (CountMinWindow, CellsByPane),
 }
 
-impl<'a> Model<'a> {
-    fn new(shape: Shape, window: Window) -> Self {
-        Self {
+impl WindowedModel for WindowModel {
+    type Value = CountMinWindow;
+
+    fn create(window: Window, input: &mut Input<'_>) -> Option<(CountMinWindow, Self)> {
+        let shape = shape(input);
+        let (width, depth, cell_size) = shape;
+        let new = || CountMinWindow::new(width, depth, cell_size, window, Budget::UNLIMITED);
+        if depth > 32 || width * depth == 0 {
+            assert!(new().is_err());
+            return None;
+        }
+        let cells = CellsByPane {
             shape,
             window,
             newest: 0,
             panes: BTreeMap::new(),
-        }
-    }
-
-    fn no_cells(&self) -> CountMin {
-        let (width, depth) = (self.shape.width(), self.shape.depth());
-        CountMin::new(width, depth, self.shape.cell_size(), Budget::UNLIMITED)
-            .expect("enough memory")
-    }
-
-    fn live(&self, current: u64) -> impl Iterator<Item = (&u64, &Pane<'a>)> {
-        let oldest = current.max(self.newest).saturating_sub(self.window.panes());
-        self.panes.range(oldest..)
-    }
-
-    /// A sketch of all increments in the live panes.
-    fn all_at(&self, current: u64) -> Result<CountMin, CountMinError> {
-        let mut all = self.no_cells();
-        let sources: Vec<_> = self
-            .live(current)
-            .map(|(_, pane)| MergeSource {
-                sketch: Some(&pane.cells),
-                weight: 1,
-            })
-            .collect();
-        all.merge(&sources)?;
-        Ok(all)
-    }
-
-    fn increment(
-        &mut self,
-        all: &mut CountMin,
-        item: &'a [u8],
-        by: i64,
-    ) -> Result<u64, CountMinError> {
-        if by < 0 {
-            return Err(CountMinError::WindowDecrement);
-        }
-        let estimate = all.increment(item, by)?;
-        if by > 0 {
-            let cells = self.no_cells();
-            let pane = self.panes.entry(self.newest).or_insert_with(|| Pane {
-                counts: HashMap::new(),
-                cells,
-            });
-            *pane.counts.entry(item).or_default() += by.cast_unsigned();
-            let pane = pane.cells.increment(item, by);
-            assert!(pane.expect("at most the count of all panes") <= estimate);
-        }
-        Ok(estimate)
-    }
-
-    /// The weighted sum of two models, and of all their live panes.
-    fn merged(
-        &self,
-        weight: i64,
-        other: &Self,
-        other_weight: i64,
-    ) -> Result<(Self, CountMin), CountMinError> {
-        let mut merged = Self::new(self.shape, self.window);
-        merged.newest = self.newest.max(other.newest);
-        let empty = Pane {
-            counts: HashMap::new(),
-            cells: self.no_cells(),
         };
-        for pane in merged.newest.saturating_sub(self.window.panes())..=merged.newest {
-            let own = self.panes.get(&pane);
-            let others = other.panes.get(&pane);
-            if own.is_none() && others.is_none() {
-                continue;
-            }
-            let mut sum = own.unwrap_or(&empty).try_clone();
-            let others = others.unwrap_or(&empty);
-            sum.cells.merge(&[
-                MergeSource {
-                    sketch: None,
-                    weight,
-                },
-                MergeSource {
-                    sketch: Some(&others.cells),
-                    weight: other_weight,
-                },
-            ])?;
-            let weights = [weight, other_weight].map(i64::cast_unsigned);
-            sum.counts
-                .values_mut()
-                .for_each(|count| *count *= weights[0]);
-            for (item, count) in &others.counts {
-                *sum.counts.entry(item).or_default() += count * weights[1];
-            }
-            merged.panes.insert(pane, sum);
-        }
-        let all = merged.all_at(0)?;
-        Ok((merged, all))
+        let new = || new().expect("a valid shape");
+        let other = (new(), cells.clone());
+        Some((new(), Self { cells, other }))
     }
 
-    /// Compares the total and the estimate of an item at a time.
-    fn check(&self, sketch: &CountMinWindow, item: &[u8], current: u64) {
-        let all = self.all_at(current).expect("at most the sums of all panes");
-        assert_eq!(sketch.total(sketch.panes_in(current)), all.total());
-        let estimate = sketch.query(item, sketch.panes_in(current));
-        assert_eq!(estimate, all.query(item));
-        let counts = self
-            .live(current)
-            .filter_map(|(_, pane)| pane.counts.get(item));
-        assert!(estimate >= counts.sum(), "the estimate is below the count");
-    }
-}
-
-/// Decodes `bytes` as a sequence of operations on two sketches of the same shape and window, and compares them with the
-/// model.
-pub fn commands(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let window = window::window(&mut input);
-    let (width, depth) = (u64::from(input.byte()), u64::from(input.byte() % 20));
-    let cell_size = CellSize::from_bytes(input.pick(&[1, 2, 4, 8])).expect("a valid cell size");
-    let new = || CountMinWindow::new(width, depth, cell_size, window, Budget::new(&allows));
-    let (Ok(mut sketch), Ok(mut other)) = (new(), new()) else {
-        return;
-    };
-    let shape = sketch.shape();
-    let (mut model, mut other_model) = (Model::new(shape, window), Model::new(shape, window));
-    // The sum of the live panes of the model.
-    let mut all = model.no_cells();
-    for _ in 0..MAX_OPERATIONS {
-        if input.is_empty() {
-            break;
-        }
+    fn write(&mut self, sketch: &mut CountMinWindow, input: &mut Input<'_>) {
+        let before = digest(sketch);
         match input.byte() {
             0..=129 => {
-                let item = input.item();
-                let by = match input.byte() {
-                    byte if byte < 245 => byte.into(),
-                    _ => input.u64().cast_signed(),
-                };
-                let before = (by <= 0).then(|| stored::digest(&sketch));
+                let (item, by) = (input.item(), amount(input));
                 let result = sketch.increment(item, by, Budget::UNLIMITED);
-                assert_eq!(result, model.increment(&mut all, item, by));
-                assert_eq!(sketch.query(item, Panes::ALL), all.query(item));
-                if let Some(before) = before {
-                    assert!(stored::digest(&sketch) == before, "nothing must change");
-                }
+                assert_eq!(result, self.cells.increment(item, by));
+                assert_eq!(digest(sketch) != before, result.is_ok() && by > 0);
             }
-            130..=174 => {
-                let step = window::step(&mut input, window);
-                advance(&mut sketch, model.newest.saturating_add(step));
-                model.newest = sketch.timeline().newest();
-                all = model.all_at(0).expect("at most the sums before");
+            130..=189 => {
+                let (increments, mut results) = (increments(input), Vec::new());
+                let items = increments.iter().copied();
+                sketch.increment_all(items, Budget::UNLIMITED, |_, result| results.push(result));
+                let one_by_one = increments
+                    .iter()
+                    .map(|(item, by)| self.cells.increment(item, *by));
+                assert!(one_by_one.eq(results));
             }
-            175..=199 => {
-                let current = window::current(&mut input, &sketch);
-                model.check(&sketch, input.item(), current);
+            190..=219 => {
+                std::mem::swap(sketch, &mut self.other.0);
+                std::mem::swap(&mut self.cells, &mut self.other.1);
             }
-            200..=219 => {
-                std::mem::swap(&mut sketch, &mut other);
-                std::mem::swap(&mut model, &mut other_model);
-                all = model.all_at(0).expect("this state was reached before");
-            }
-            220..=234 => {
-                let [own, others] =
-                    [(); 2].map(|()| input.pick(&[1, 0, 2, 1, 3, 1 << 40, i64::MAX]));
-                let before = stored::digest(&sketch);
-                let sources = [source(None, own), source(Some(&other), others)];
+            byte => {
+                let [own, others] = [(); 2].map(|()| match byte {
+                    220..=244 => i64::from(input.byte() % 4) - i64::from(byte == 220),
+                    _ => amount(input),
+                });
+                let sources = [source(None, own), source(Some(&self.other.0), others)];
                 let result = sketch.merge_within(&sources, u64::MAX, Budget::UNLIMITED);
-                match model.merged(own, &other_model, others) {
-                    Ok(merged) => {
-                        assert_eq!(result, Ok(stored::digest(&sketch) != before));
-                        (model, all) = merged;
-                    }
-                    Err(error) => {
-                        assert_eq!(result, Err(error));
-                        assert!(stored::digest(&sketch) == before, "nothing must change");
-                    }
+                let merged = self.cells.merge(own, &self.other.1, others);
+                let expected = merged.as_ref().map(|_| digest(sketch) != before);
+                assert_eq!(result, expected.map_err(|&error| error));
+                match merged {
+                    Ok(merged) => self.cells = merged,
+                    Err(_) => assert!(digest(sketch) == before, "nothing must change"),
                 }
             }
-            235..=249 => sketch = window::copied(&mut input, &sketch),
-            _ => reloads(&sketch),
-        }
-        assert_eq!(sketch.timeline().newest(), model.newest);
-        assert_eq!(sketch.total(Panes::ALL), all.total());
-    }
-    for (pane, sum) in model.live(0) {
-        assert_eq!(sketch.pane_total(*pane), sum.cells.total());
-        for item in sum.counts.keys() {
-            model.check(&sketch, item, *pane);
         }
     }
-    reloads(&sketch);
+
+    fn advance(&mut self, pane: u64) {
+        self.cells.newest = pane;
+    }
+
+    fn check_at(&self, sketch: &CountMinWindow, current: u64) {
+        let all = self
+            .cells
+            .all_at(current)
+            .expect("at most the sums of all panes");
+        let panes = sketch.panes_in(current);
+        assert_eq!(i128::from(sketch.total(panes)), all.total);
+        let items: Vec<_> = (0..=40u8).map(|n| vec![n; usize::from(n) % 14]).collect();
+        let slices = || items.iter().map(Vec::as_slice);
+        let mut estimates = Vec::new();
+        sketch.query_all(slices(), panes, |estimate| estimates.push(estimate));
+        assert!(slices().map(|item| all.query(item)).eq(estimates));
+        assert!(slices().all(|item| sketch.query(item, panes) == all.query(item)));
+    }
+
+    fn pane_total(&self, pane: u64) -> Option<u64> {
+        let cells = self.cells.panes.get(&pane);
+        Some(cells.map_or(0, |cells| cells.total as u64))
+    }
 }

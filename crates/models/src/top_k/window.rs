@@ -1,70 +1,53 @@
-//! Top-k sketches with a window: stored forms, and sequences of operations compared with exact counts for each pane.
+//! Top-k sketches with a window.
 
+use super::super::allows;
 use super::super::input::Input;
-use super::super::stored::{self, Subject, reloads};
-use super::super::window::{self, WindowedSubject, advance};
-use super::super::{MAX_OPERATIONS, allows};
+use super::super::stored::{Subject, digest, values};
+use super::super::window::WindowedModel;
+use super::decay::{self, Random};
+use super::{Heap, List, Table, increment, item, items};
+use roughly_dump::Value;
 use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::hash::murmur2;
 use roughly_sketch::memory::{Budget, OutOfMemory};
-use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Window};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The items of the sequences have one byte below this.
-const ITEMS: u8 = 64;
-
-/// In a row of this width, all items of the sequences have different buckets.
-const WIDTH_WITHOUT_COLLISIONS: u64 = 459;
-
-type List = Vec<(Vec<u8>, u32)>;
+/// In a row of this width, all [`items`] from this number have different buckets, and their fingerprints differ.
+const WITHOUT_COLLISIONS: (u32, u8) = (185, 124);
 
 impl Subject for TopKWindow {
     const DEFAULTS: () = ();
+    type Results = (List, Vec<(bool, u32)>);
 
     fn add(&mut self, item: &[u8], number: i64) {
-        let _ = add(self, item, number as u32);
-        self.advance(self.timeline().newest() + u64::from(item.len() == 8));
-    }
-
-    fn exercise(self) {
-        window::exercise(self);
-    }
-
-    fn samples() -> Vec<Self> {
-        let mut samples = Vec::new();
-        for (k, width, depth, decay, panes) in [
-            (3, 3, 2, 0.9, 3),
-            (1, 1, 1, 1.0, 1),
-            (10, 8, 4, 0.9, 4),
-            (2, 2, 9, 0.5, 100),
-            (20, 30, 1, 0.9, 2),
-        ] {
-            let window = Window::new(1 << 20, panes).expect("a valid window");
-            let mut sketch = TopKWindow::new(k, width, depth, decay, window, Budget::UNLIMITED)
-                .expect("valid parameters");
-            let mut keep = |sketch: &TopKWindow| {
-                samples.push(sketch.try_clone().expect("enough memory"));
-            };
-            keep(&sketch);
-            for pane in 0..=panes.min(4) {
-                // One pane without additions.
-                sketch.advance(pane + 50 + u64::from(pane > 1));
-                for item in 0..12u8 {
-                    let increment = u32::from(item) % 5 * 100;
-                    let _ = sketch.add(&[item + pane as u8], increment);
-                }
-                keep(&sketch);
-            }
-            for step in [2, 1 << 30] {
-                sketch.advance(sketch.timeline().newest() + step);
-                keep(&sketch);
-            }
-            let _ = sketch.add(b"an item of more bytes", 1);
-            keep(&sketch);
+        if let Ok((Some(expelled), _)) = add(self, item, number as u32) {
+            assert_eq!(self.query_at(&expelled, Panes::ALL), Ok(false));
         }
-        samples
+    }
+
+    /// The list must be sorted, without duplicates, and have at most k items.
+    fn read(&self, current: u64) -> Self::Results {
+        let panes = self.panes_in(current);
+        let list = self.list_at(panes).expect("enough memory");
+        let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
+        let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
+        assert!(list.is_sorted_by_key(key));
+        let distinct: HashSet<_> = list.iter().map(|(item, _)| item).collect();
+        assert_eq!(distinct.len(), list.len(), "the list has duplicates");
+        assert!(list.len() <= self.k() as usize);
+        for (item, count) in &list {
+            assert!(*count > 0 && self.query_at(item, panes) == Ok(true));
+        }
+        let read = |item: &[u8]| {
+            let count = self.count_at(item, panes);
+            assert_eq!(self.count_hashed_at(item, &self.hash(item), panes), count);
+            (self.query_at(item, panes).expect("enough memory"), count)
+        };
+        let results = [&b""[..], b"a", b"\x01", b"new"].map(read);
+        (list, results.into())
     }
 }
 
@@ -73,177 +56,240 @@ type Added = (Option<Vec<u8>>, bool);
 
 /// Adds an item. After an error nothing must have changed.
 fn add(sketch: &mut TopKWindow, item: &[u8], increment: u32) -> Result<Added, OutOfMemory> {
-    let before = stored::digest(sketch);
+    let before = digest(sketch);
     let hash = sketch.hash(item);
     let mut changes = BlockChanges::<()>::default();
     let added = sketch
         .add_hashed(item, &hash, increment, Budget::new(&allows), &mut changes)
         .map(|added| (added.expelled.map(<[u8]>::to_vec), added.changed));
-    let changed = stored::digest(sketch) != before;
+    let changed = digest(sketch) != before;
     assert_eq!(added.as_ref().is_ok_and(|added| added.1), changed);
     added
 }
 
-impl WindowedSubject for TopKWindow {
-    type Results = (List, Vec<(bool, u32)>);
+/// A table with the sum of its increments, and the exact counts.
+struct Pane {
+    table: Table,
+    total: u64,
+    counts: BTreeMap<u32, u64>,
+}
 
-    fn write(&mut self) {
-        for increment in [0, 1, 100_000, u32::MAX] {
-            for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
-                if let Ok((Some(expelled), _)) = add(self, item, increment) {
-                    assert_eq!(self.query_at(&expelled, Panes::ALL), Ok(false));
-                }
-            }
-        }
+/// Tables by pane, two heaps, and the candidates that expired heaps keep. A sketch that gets the changing writes only, as a
+/// replica does.
+pub struct WindowModel {
+    /// k, width and depth.
+    shape: (u32, u32, u32),
+    /// Of the items.
+    first: u8,
+    window: Window,
+    newest: u64,
+    random: Random,
+    panes: BTreeMap<u64, Pane>,
+    heap: Heap,
+    list: Heap,
+    kept: BTreeMap<u64, BTreeSet<Vec<u8>>>,
+    replica: TopKWindow,
+}
+
+/// The largest counts first; equal ones by item.
+fn sort(list: &mut List) {
+    list.sort_by_key(|(item, count)| (Reverse(*count), item.clone()));
+}
+
+impl WindowModel {
+    fn oldest(&self, current: u64) -> u64 {
+        self.window.oldest(current.max(self.newest))
     }
 
-    fn read(&self, current: u64) -> Self::Results {
-        let list = list(self, current);
-        let items = [&b""[..], b"a", b"\x01", b"new"].into_iter();
-        let results = items.map(|item| {
-            let count = self.count_at(item, self.panes_in(current));
-            assert_eq!(
-                self.count_hashed_at(item, &self.hash(item), self.panes_in(current)),
-                count
-            );
-            (
-                self.query_at(item, self.panes_in(current))
-                    .expect("enough memory"),
-                count,
-            )
+    fn estimate(&self, item: &[u8], pane: u64) -> u32 {
+        let pane = self.panes.get(&pane);
+        pane.map_or(0, |pane| pane.table.counts(item).max().unwrap_or(0))
+    }
+
+    /// In the panes that are live at `current`.
+    fn count(&self, item: &[u8], current: u64) -> u32 {
+        let live = self.panes.range(self.oldest(current)..);
+        let estimates = live.map(|(&pane, _)| u64::from(self.estimate(item, pane)));
+        u32::try_from(estimates.sum::<u64>()).unwrap_or(u32::MAX)
+    }
+
+    fn candidates(&self) -> BTreeSet<Vec<u8>> {
+        let placed = self.heap.items().chain(self.list.items());
+        placed
+            .chain(self.kept.values().flatten())
+            .cloned()
+            .collect()
+    }
+
+    fn add(&mut self, item: &[u8], increment: u32) -> Option<Vec<u8>> {
+        let mut is_candidate = self.candidates().contains(item);
+        let closed = (self.oldest(0)..self.newest).map(|pane| u64::from(self.estimate(item, pane)));
+        let closed: u64 = closed.sum();
+        let (_, width, depth) = self.shape;
+        let pane = self.panes.entry(self.newest).or_insert_with(|| Pane {
+            table: Table::new(width, depth),
+            total: 0,
+            counts: BTreeMap::new(),
         });
-        let results = results.collect();
-        (list, results)
-    }
-}
-
-/// The list at a time. It must be sorted, without duplicates, and have at most k items.
-fn list(sketch: &TopKWindow, current: u64) -> List {
-    let list = sketch
-        .list_at(sketch.panes_in(current))
-        .expect("enough memory");
-    let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
-    let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
-    assert!(list.is_sorted_by_key(key));
-    let distinct: HashSet<_> = list.iter().map(|(item, _)| item).collect();
-    assert_eq!(distinct.len(), list.len(), "the list has duplicates");
-    assert!(list.len() <= sketch.k() as usize);
-    for (item, count) in &list {
-        assert!(*count > 0);
-        assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(true));
-    }
-    list
-}
-
-/// Exact counts of the items in each pane.
-#[derive(Default)]
-struct Model(BTreeMap<u64, HashMap<Vec<u8>, u64>>);
-
-impl Model {
-    /// The counts in the panes that are live at a time. Those of a pane saturate, and so does their sum.
-    fn counts(&self, sketch: &TopKWindow, current: u64) -> HashMap<&[u8], u32> {
-        let mut counts = HashMap::<&[u8], u32>::new();
-        let oldest = *sketch.timeline().counted(sketch.panes_in(current)).start();
-        for (item, count) in self.0.range(oldest..).flat_map(|(_, pane)| pane) {
-            let sum = counts.entry(item).or_default();
-            *sum = sum.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
+        pane.total += u64::from(increment);
+        *pane.counts.entry(murmur2(item, 1919)).or_default() += u64::from(increment);
+        let largest = pane.table.add(item, increment, &mut self.random);
+        let (root, is_vacant) = (self.heap.0[0].0, self.heap.0[0].1.is_none());
+        match self.heap.find(item) {
+            Some(_) if largest < root => {}
+            None if !is_vacant && largest <= root => {}
+            _ => {
+                self.heap.put(item, largest);
+                is_candidate = true;
+            }
         }
-        counts
+        let sum = u32::try_from(closed + u64::from(largest)).unwrap_or(u32::MAX);
+        if !is_candidate || sum < self.list.0[0].0 {
+            return None;
+        }
+        self.list.put(item, sum)
     }
 
-    /// Compares the results of reads. Without collisions they are exact; otherwise no estimate exceeds the count,
-    /// because the fingerprints of the items differ.
-    fn check(&self, sketch: &TopKWindow, current: u64, is_exact: bool) {
-        let counts = self.counts(sketch, current);
-        for item in 0..ITEMS {
-            let count = counts.get(&[item][..]).copied().unwrap_or(0);
-            let estimate = sketch.count_at(&[item], sketch.panes_in(current));
-            assert!(estimate <= count, "the estimate exceeds the count");
-            assert!(estimate == count || !is_exact, "the estimate is not exact");
+    /// The candidates with the largest counts at a later pane.
+    fn largest(&self, current: u64) -> List {
+        let candidates = self.candidates().into_iter();
+        let counts = candidates.map(|item| (self.count(&item, current), item));
+        let mut list: List = (counts.filter(|(count, _)| *count > 0))
+            .map(|(count, item)| (item, count))
+            .collect();
+        sort(&mut list);
+        list.truncate(self.list.0.len());
+        list
+    }
+
+    /// Whether a later pane has other counts.
+    fn differs(&self, current: u64) -> bool {
+        let drops = self.panes.range(..self.oldest(current)).next().is_some();
+        current > self.newest && (drops || self.panes.contains_key(&self.newest))
+    }
+
+    fn list(&self, current: u64) -> List {
+        if self.differs(current) {
+            return self.largest(current);
         }
-        let list = list(sketch, current);
-        if is_exact {
-            let mut exact: List = counts
-                .into_iter()
-                .map(|(item, count)| (item.to_vec(), count))
-                .filter(|&(_, count)| count > 0)
-                .collect();
-            exact.sort_by_key(|(item, count)| (Reverse(*count), item.clone()));
-            assert_eq!(list, exact);
-        }
-        let timeline = sketch.timeline();
-        for pane in timeline.live() {
-            let total = self.0.get(&pane).map_or(0, |pane| pane.values().sum());
-            assert_eq!(sketch.pane_total(pane), total);
+        let elements = self.list.0.iter().filter(|element| element.0 > 0);
+        let mut list: List = elements
+            .map(|(count, item)| (item.clone().expect("an item"), *count))
+            .collect();
+        sort(&mut list);
+        list
+    }
+
+    fn query(&self, item: &[u8], current: u64) -> bool {
+        match self.differs(current) {
+            true => self
+                .largest(current)
+                .iter()
+                .any(|(listed, _)| listed == item),
+            false => self.list.find(item).is_some(),
         }
     }
 }
 
-/// Decodes `bytes` as a sequence of operations, and compares the sketch with exact counts. A replica that receives the
-/// changing commands, and executes no reads, must stay identical.
-pub fn commands(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let window = window::window(&mut input);
-    let is_exact = input.byte() >= 192;
-    let (k, width, depth) = match is_exact {
-        true => (ITEMS.into(), WIDTH_WITHOUT_COLLISIONS, 1),
-        false => (
-            u64::from(input.byte() % 20),
-            u64::from(input.byte() % 40),
-            u64::from(input.byte() % 10),
-        ),
-    };
-    let decay = input.pick(&[0.9, 0.5, 1.0, 1e-300, 0.1]);
-    let new = || TopKWindow::new(k, width, depth, decay, window, Budget::new(&allows));
-    let (Ok(mut sketch), Ok(mut replica)) = (new(), new()) else {
-        return;
-    };
-    let mut model = Model::default();
-    for _ in 0..MAX_OPERATIONS {
-        if input.is_empty() {
-            break;
-        }
-        let newest = sketch.timeline().newest();
-        match input.byte() {
-            0..=159 => {
-                let item = &[input.byte() % ITEMS][..];
-                let increment = match input.byte() {
-                    byte if byte < 240 => byte.into(),
-                    _ => input.u32(),
-                };
-                let pane = model.0.entry(newest).or_default();
-                *pane.entry(item.to_vec()).or_default() += u64::from(increment);
-                let added = add(&mut sketch, item, increment).expect("small tables");
-                if added.1 {
-                    assert_eq!(add(&mut replica, item, increment), Ok(added.clone()));
-                }
-                if let (Some(expelled), _) = added {
-                    assert_eq!(sketch.query_at(&expelled, Panes::ALL), Ok(false));
-                    // The list has room for all items, but one with count 0 may leave it.
-                    let count = model.counts(&sketch, newest).get(&expelled[..]).copied();
-                    assert!(!is_exact || count == Some(0));
-                }
-            }
-            160..=199 => {
-                let pane = newest.saturating_add(window::step(&mut input, window));
-                let pane = pane.min(window.max_pane());
-                let expected = (pane % 2 == 0).then(|| list(&sketch, pane));
-                advance(&mut sketch, pane);
-                advance(&mut replica, pane);
-                assert_eq!(
-                    list(&sketch, 0),
-                    expected.unwrap_or_else(|| list(&sketch, pane))
-                );
-            }
-            200..=229 => {
-                let current = window::current(&mut input, &sketch);
-                model.check(&sketch, current, is_exact);
-            }
-            230..=244 => sketch = window::copied(&mut input, &sketch),
-            _ => reloads(&sketch),
-        }
-        assert!(sketch == replica, "a replica differs");
+impl WindowedModel for WindowModel {
+    type Value = TopKWindow;
+
+    fn create(window: Window, input: &mut Input<'_>) -> Option<(TopKWindow, Self)> {
+        let [k, width, depth] = [12, 30, 10].map(|end| u32::from(input.byte() % end));
+        let (shape, first) = match input.byte() {
+            0..=59 => ((64, WITHOUT_COLLISIONS.0, 1), WITHOUT_COLLISIONS.1),
+            _ => ((k, width, depth), 0),
+        };
+        let (k, width, depth) = shape;
+        let decay = input.pick(&decay::BASES);
+        let new = || {
+            let budget = Budget::new(&allows);
+            TopKWindow::new(k.into(), width.into(), depth.into(), decay, window, budget)
+        };
+        let (Ok(sketch), Ok(replica)) = (new(), new()) else {
+            assert!(k == 0 || width == 0 || depth == 0);
+            return None;
+        };
+        let Value::Integer(random) = values(&sketch).values[7] else {
+            panic!("the random state");
+        };
+        let model = Self {
+            shape,
+            first,
+            window,
+            newest: 0,
+            random: Random::new(decay, &random.to_le_bytes()),
+            panes: BTreeMap::new(),
+            heap: Heap::new(k),
+            list: Heap::new(k),
+            kept: BTreeMap::new(),
+            replica,
+        };
+        Some((sketch, model))
     }
-    model.check(&sketch, 0, is_exact);
-    reloads(&sketch);
+
+    fn write(&mut self, sketch: &mut TopKWindow, input: &mut Input<'_>) {
+        let (item, increment) = (item(input, self.first), increment(input));
+        let added = add(sketch, &item, increment).expect("small tables");
+        assert_eq!(added.0, self.add(&item, increment));
+        if added.1 {
+            assert_eq!(add(&mut self.replica, &item, increment), Ok(added));
+        }
+        assert!(*sketch == self.replica, "the replica differs");
+    }
+
+    fn advance(&mut self, pane: u64) {
+        self.replica.advance(pane);
+        if pane <= self.newest {
+            return;
+        }
+        if self.differs(pane) {
+            let largest = self.largest(pane);
+            let kept = (self.heap.items()).filter(|item| self.estimate(item, self.newest) > 0);
+            self.kept.insert(self.newest, kept.cloned().collect());
+            self.heap = Heap::new(self.shape.0);
+            self.list = Heap::new(self.shape.0);
+            // The largest is the last element of the array.
+            for (element, (item, count)) in self.list.0.iter_mut().rev().zip(largest) {
+                *element = (count, Some(item));
+            }
+        }
+        self.newest = pane;
+        let oldest = self.oldest(0);
+        self.panes.retain(|&pane, _| pane >= oldest);
+        self.kept.retain(|&pane, _| pane >= oldest);
+    }
+
+    fn check_at(&self, sketch: &TopKWindow, current: u64) {
+        let panes = sketch.panes_in(current);
+        assert_eq!(sketch.read(current).0, self.list(current));
+        for item in items(self.first) {
+            assert_eq!(
+                sketch.query_at(&item, panes),
+                Ok(self.query(&item, current))
+            );
+            let count = sketch.count_at(&item, panes);
+            assert_eq!(count, self.count(&item, current));
+            let live = self.panes.range(self.oldest(current)..);
+            let exact = live.map(|(_, pane)| pane.counts.get(&murmur2(&item, 1919)).unwrap_or(&0));
+            let exact: u64 = exact.map(|&count| count.min(u32::MAX.into())).sum();
+            assert!(u64::from(count) <= exact, "above the count");
+            let is_exact = self.first == WITHOUT_COLLISIONS.1;
+            assert!(!is_exact || u64::from(count) == exact.min(u32::MAX.into()));
+        }
+        let stored = values(sketch).values;
+        assert_eq!(stored[7], Value::Integer(self.random.stored()));
+        let live = 10 + 2 * sketch.timeline().live().count();
+        let candidates = self.candidates().into_iter().map(Value::Bytes);
+        let mut found: Vec<_> = stored.iter().skip(live + 1).step_by(3).cloned().collect();
+        found.sort_by_key(|item| match item {
+            Value::Bytes(item) => item.clone(),
+            _ => panic!("an item"),
+        });
+        assert!(candidates.eq(found), "other candidates");
+    }
+
+    fn pane_total(&self, pane: u64) -> Option<u64> {
+        Some(self.panes.get(&pane).map_or(0, |pane| pane.total))
+    }
 }

@@ -1,199 +1,147 @@
-//! Bloom filters with a window: stored forms, and sequences of operations compared with the pane of each item.
+//! Bloom filters with a window.
 
+use super::super::allows;
 use super::super::input::Input;
-use super::super::stored::{self, Subject, reloads};
-use super::super::window::{self, WindowedSubject, advance};
-use super::super::{MAX_OPERATIONS, allows};
+use super::super::stored::{Subject, digest};
+use super::WindowedModel;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{Addition, Error, SetParameters, WindowSet};
 use std::collections::HashMap;
 
-const ITEMS: [&[u8]; 4] = [b"", b"a", b"b", b"abcdefgh"];
 /// Filters with this error rate have no false positives among the items of a sequence.
 const EXACT: f64 = 1e-9;
 
 impl Subject for WindowSet {
     const DEFAULTS: () = ();
+    type Results = (u64, u64, Vec<bool>);
 
     fn add(&mut self, item: &[u8], _number: i64) {
-        let _ = WindowSet::add(self, item, Budget::new(&allows));
-        self.advance(self.timeline().newest() + u64::from(item.len() == 8));
-    }
-
-    fn exercise(self) {
-        let _ = (self.capacity(), self.grown_capacity(), self.slot_bytes());
-        let newest = self.timeline().newest();
-        let items = self
-            .sub_filters(self.panes_in(newest))
-            .map(|each| each.items)
-            .sum::<u64>();
-        assert_eq!(items, self.items(self.panes_in(newest)));
-        window::exercise(self);
-    }
-
-    fn samples() -> Vec<Self> {
-        let mut samples = Vec::new();
-        for (capacity, error_rate, expansion, panes) in [
-            (3, 0.01, 2, 2),
-            (20, 0.001, 1, 12),
-            (5, EXACT, 0, 1),
-            (10, 0.1, 32768, 3),
-            (50, 0.01, 2, 200),
-        ] {
-            let window = Window::new(1 << 20, panes).expect("a valid window");
-            let parameters = SetParameters {
-                capacity,
-                error_rate,
-                expansion,
-            };
-            let mut filter =
-                WindowSet::new(window, &parameters, Budget::UNLIMITED).expect("valid parameters");
-            let mut keep = |filter: &WindowSet| {
-                samples.push(filter.try_clone().expect("enough memory"));
-            };
-            keep(&filter);
-            for pane in 0..=panes.min(4) {
-                filter.advance(pane + 50 + u64::from(pane > 1));
-                for item in 0..10u8 {
-                    let _ = filter.add(&[item, (pane / 2) as u8], Budget::new(&allows));
-                }
-                keep(&filter);
-            }
-            // Panes that expire without additions, and years.
-            for step in [2, 1 << 30] {
-                filter.advance(filter.timeline().newest() + step);
-                keep(&filter);
-                let _ = filter.add(b"a", Budget::UNLIMITED);
-            }
+        if WindowSet::add(self, item, Budget::new(&allows)).is_ok() {
+            assert!(self.contains(item, Panes::ALL), "false negative");
+            let again = WindowSet::add(self, item, Budget::UNLIMITED);
+            assert_eq!(again, Ok(Addition::Unchanged));
         }
-        samples
     }
-}
 
-impl WindowedSubject for WindowSet {
-    type Results = (u64, Vec<bool>);
-
-    fn write(&mut self) {
-        let mut together = self.try_clone().expect("enough memory");
-        let mut answers = Vec::new();
-        let items: Vec<_> = (0..20u8).map(|item| [item]).collect();
-        let slices = || items.iter().map(|item| &item[..]).chain(ITEMS);
-        together.add_each(slices(), Budget::new(&allows), |answer| {
-            answers.push(answer)
+    fn change(&mut self) {
+        let items: Vec<_> = (0..20u8).map(|item| [item, 1]).collect();
+        let slices = items.iter().map(<[u8; 2]>::as_slice);
+        let (mut one_by_one, mut results) = (self.try_clone().expect("enough memory"), Vec::new());
+        self.add_each(slices.clone(), Budget::new(&allows), |result| {
+            results.push(result)
         });
-        for (item, answer) in slices().zip(answers) {
-            let result = self.add(item, Budget::new(&allows));
-            assert_eq!(result, answer);
-            if result.is_ok() {
-                assert!(self.contains(item, Panes::ALL), "false negative");
-                assert_eq!(self.add(item, Budget::UNLIMITED), Ok(Addition::Unchanged));
-            }
-        }
-        assert!(together == *self, "single additions give another filter");
+        let mut add = |item| WindowSet::add(&mut one_by_one, item, Budget::new(&allows));
+        assert!(slices.map(&mut add).eq(results));
+        assert!(*self == one_by_one, "single additions give another filter");
     }
 
     fn read(&self, current: u64) -> Self::Results {
-        let mut found = Vec::new();
-        self.contains_each(ITEMS, self.panes_in(current), |answer| found.push(answer));
-        let one_by_one = ITEMS.map(|item| self.contains(item, self.panes_in(current)));
-        assert_eq!(found, one_by_one);
-        let live = self.timeline().counted(self.panes_in(current));
-        let items = live.map(|pane| self.pane_total(pane)).sum();
-        assert_eq!(self.items(self.panes_in(current)), items);
-        (items, found)
+        let panes = self.panes_in(current);
+        let (items, mut found) = ([&b""[..], b"a", b"b", b"abcdefgh"], Vec::new());
+        self.contains_each(items, panes, |is_found| found.push(is_found));
+        assert_eq!(found, items.map(|item| self.contains(item, panes)));
+        let totals = self
+            .timeline()
+            .counted(panes)
+            .map(|pane| self.pane_total(pane));
+        assert_eq!(self.items(panes), totals.sum());
+        let of_sub_filters = self.sub_filters(panes).map(|each| each.items);
+        assert_eq!(self.items(panes), of_sub_filters.sum());
+        (self.items(panes), self.grown_capacity(), found)
     }
 }
 
 /// The pane of the last addition of each item.
-type Model<'a> = HashMap<&'a [u8], u64>;
+pub struct SetModel {
+    panes: HashMap<Vec<u8>, u64>,
+    /// Whether the filter has no false positives among the items of a sequence.
+    is_exact: bool,
+}
 
-/// Adds an item and compares the result with the model.
-fn add<'a>(filter: &mut WindowSet, model: &mut Model<'a>, item: &'a [u8], is_exact: bool) {
-    let timeline = *filter.timeline();
-    let pane = model
-        .get(item)
-        .filter(|&pane| timeline.live().contains(pane));
-    let before = stored::digest(filter);
-    let sub_filters = filter.num_sub_filters();
-    match filter.add(item, Budget::new(&allows)) {
-        Ok(addition) => {
-            assert!(
-                addition != Addition::New || pane.is_none(),
-                "false negative"
-            );
-            if is_exact {
+impl SetModel {
+    /// Adds an item and compares the result.
+    fn add(&mut self, filter: &mut WindowSet, item: &[u8]) {
+        let timeline = *filter.timeline();
+        let pane = (self.panes.get(item).copied()).filter(|pane| timeline.live().contains(pane));
+        let before = (digest(filter), filter.num_sub_filters());
+        match filter.add(item, Budget::new(&allows)) {
+            Ok(addition) => {
+                assert!(
+                    addition != Addition::New || pane.is_none(),
+                    "false negative"
+                );
                 let expected = match pane {
                     None => Addition::New,
-                    Some(&pane) if pane < timeline.newest() => Addition::Refreshed,
+                    Some(pane) if pane < timeline.newest() => Addition::Refreshed,
                     Some(_) => Addition::Unchanged,
                 };
-                assert_eq!(addition, expected);
+                assert!(addition == expected || !self.is_exact);
+                // Only changes are replicated.
+                let is_unchanged = digest(filter) == before.0;
+                assert_eq!(is_unchanged, addition == Addition::Unchanged);
+                assert!(filter.num_sub_filters() <= before.1 + 1);
+                self.panes.insert(item.to_vec(), timeline.newest());
             }
-            let is_unchanged = stored::digest(filter) == before;
-            assert_eq!(is_unchanged, addition == Addition::Unchanged);
-            assert!(filter.num_sub_filters() <= sub_filters + 1);
-            model.insert(item, timeline.newest());
-        }
-        Err(error) => {
-            assert!(pane.is_none(), "a refresh needs no memory");
-            assert!(stored::digest(filter) == before, "nothing must change");
-            if error == Error::Full {
-                assert_eq!(filter.expansion(), 0);
-                assert!(filter.items(Panes::ALL) >= filter.capacity());
+            Err(error) => {
+                assert!(pane.is_none(), "a refresh needs no memory");
+                assert!(digest(filter) == before.0, "nothing must change");
+                assert_eq!(error == Error::Full, filter.expansion() == 0);
+                assert!(error != Error::Full || filter.items(Panes::ALL) >= filter.capacity());
             }
         }
     }
 }
 
-/// Compares all items with the model at a time.
-fn check(filter: &WindowSet, model: &Model<'_>, current: u64, is_exact: bool) {
-    let live = filter.timeline().counted(filter.panes_in(current));
-    for (&item, pane) in model {
-        let found = filter.contains(item, filter.panes_in(current));
-        assert!(found || !live.contains(pane), "false negative");
-        assert!(!is_exact || found == live.contains(pane));
-    }
-    if is_exact {
-        let items = model.values().filter(|&pane| live.contains(pane)).count();
-        assert_eq!(filter.items(filter.panes_in(current)), items as u64);
-    }
-}
+impl WindowedModel for SetModel {
+    type Value = WindowSet;
 
-/// Decodes `bytes` as a sequence of operations, and compares the filter with the pane of each item.
-pub fn commands(bytes: &[u8]) {
-    let mut input = Input::new(bytes);
-    let window = window::window(&mut input);
-    let parameters = SetParameters {
-        capacity: u64::from(input.byte()).max(1),
-        error_rate: input.pick(&[EXACT, 0.1, 0.01, 0.001, 0.5, 0.999, 1e-14]),
-        expansion: input.pick(&[0, 1, 2, 3, 16, 32768]),
-    };
-    let is_exact = parameters.error_rate <= EXACT;
-    let Ok(mut filter) = WindowSet::new(window, &parameters, Budget::new(&allows)) else {
-        return;
-    };
-    let mut model = Model::new();
-    for _ in 0..MAX_OPERATIONS {
-        if input.is_empty() {
-            break;
+    fn create(window: Window, input: &mut Input<'_>) -> Option<(WindowSet, Self)> {
+        let parameters = SetParameters {
+            capacity: match input.byte() {
+                255 => u64::from(input.u16()) % 3000 + 1,
+                byte => u64::from(byte) + 1,
+            },
+            error_rate: input.pick(&[EXACT, 0.1, 0.01, 0.001, 0.5, 0.999, 1e-14, EXACT]),
+            expansion: input.pick(&[0, 1, 2, 3, 16, 32768]),
+        };
+        let filter = WindowSet::new(window, &parameters, Budget::new(&allows)).ok()?;
+        let model = Self {
+            panes: HashMap::new(),
+            is_exact: parameters.error_rate <= EXACT,
+        };
+        Some((filter, model))
+    }
+
+    fn write(&mut self, filter: &mut WindowSet, input: &mut Input<'_>) {
+        if input.byte() < 200 {
+            return self.add(filter, input.item());
         }
-        match input.byte() {
-            0..=159 => add(&mut filter, &mut model, input.item(), is_exact),
-            160..=209 => {
-                let step = window::step(&mut input, window);
-                let pane = filter.timeline().newest().saturating_add(step);
-                advance(&mut filter, pane);
-            }
-            210..=234 => {
-                let current = window::current(&mut input, &filter);
-                check(&filter, &model, current, is_exact);
-            }
-            235..=244 => filter = window::copied(&mut input, &filter),
-            _ => reloads(&filter),
+        let items = input.items();
+        let slices = items.iter().map(<[u8; 2]>::as_slice);
+        let mut together = filter.try_clone().expect("enough memory");
+        together.add_each(slices.clone(), Budget::new(&allows), |_| ());
+        slices.for_each(|item| self.add(filter, item));
+        assert!(together == *filter, "single additions give another filter");
+    }
+
+    fn check_at(&self, filter: &WindowSet, current: u64) {
+        let panes = filter.panes_in(current);
+        let live = filter.timeline().counted(panes);
+        for (item, pane) in &self.panes {
+            let found = filter.contains(item, panes);
+            assert!(found || !live.contains(pane), "false negative");
+            assert!(!self.is_exact || found == live.contains(pane));
+        }
+        if self.is_exact {
+            let items = self.panes.values().filter(|pane| live.contains(pane));
+            assert_eq!(filter.items(panes), items.count() as u64);
         }
     }
-    check(&filter, &model, 0, is_exact);
-    reloads(&filter);
+
+    fn pane_total(&self, pane: u64) -> Option<u64> {
+        let items = self.panes.values().filter(|of_item| **of_item == pane);
+        self.is_exact.then_some(items.count() as u64)
+    }
 }

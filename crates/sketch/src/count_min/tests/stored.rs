@@ -86,10 +86,9 @@ fn every_rule_of_the_values_is_checked() {
         (3, Bytes(vec![0xff; 48]), "a cell above its maximum"),
     ];
     check_rules(&stream(&[2, 3, 0], &[0; 24]), load_values, &rules);
-    assert_eq!(
-        load(&[2, 3, 0, 4], &[0; 48]),
-        Err(FormatError::Invalid(fit))
-    );
+    let size = "the cell size does not fit the cells";
+    let refused = load(&[2, 3, 0, 4], &[0; 48]);
+    assert_eq!(refused, Err(FormatError::Invalid(size)));
     for (numbers, len) in [
         ([1, 0, 0], 0),
         ([1, 0, 0], 4),
