@@ -4,7 +4,6 @@ mod accuracy;
 mod golden;
 mod hostile;
 mod memory;
-mod model;
 
 use super::*;
 use crate::stored::Stored;
@@ -49,17 +48,6 @@ fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
 /// The filter after a save and a load.
 fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
     WindowFilter::load(&mut saved(filter), 1, &()).unwrap()
-}
-
-/// The filter from its header and chunks of this length.
-fn from_chunks<K: Kind>(filter: &WindowFilter<K>, max_bytes: usize) -> WindowFilter<K> {
-    let mut copy = WindowFilter::from_header(&filter.header().unwrap(), ANY).unwrap();
-    let mut iterator = 1;
-    while let Some((next, chunk)) = filter.chunk(iterator, max_bytes) {
-        copy.load_chunk(next, chunk).unwrap();
-        iterator = next;
-    }
-    copy
 }
 
 fn digest<K: Kind>(filter: &WindowFilter<K>) -> Vec<u8> {
