@@ -45,7 +45,7 @@ fn check_digest(digest: &TDigest) -> Vec<u64> {
     let compressed = digest.compressed().expect("enough memory");
     assert!(compressed.centroids().len() <= digest.info().capacity as usize);
     let results = results(
-        compressed,
+        &compressed,
         digest.min(),
         digest.max(),
         digest.observations(),

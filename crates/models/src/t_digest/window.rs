@@ -7,8 +7,9 @@ use super::super::window::WindowedModel;
 use super::{check_digest, results, samples};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::{QuantileSketch, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
+use std::cell::RefCell;
 
 /// The largest integer up to which doubles represent all integers.
 const MAX_EXACT: i64 = 1 << 53;
@@ -33,25 +34,29 @@ impl Subject for TDigestWindow {
     }
 
     fn read(&self, current: u64) -> Self::Results {
-        let panes = self.panes_in(current);
-        let all = self.observations_at(panes);
-        assert_eq!(self.info_at(panes).observations, all);
-        let totals = self
-            .timeline()
-            .counted(panes)
-            .map(|pane| self.pane_total(pane));
-        assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
-        let compressed = self.compressed_at(panes).expect("enough memory");
-        assert!(self.is_compressed_at(panes));
-        let source = self
-            .digest_at(panes, Budget::UNLIMITED)
-            .expect("enough memory");
-        assert!(all >= MAX_EXACT || source.observations() == all);
-        if let Ok(merged) = TDigest::merge(3, &[&source, &source], Budget::UNLIMITED) {
-            check_digest(&merged);
-        }
-        results(&compressed, self.min_at(panes), self.max_at(panes), all)
+        read_with(self, &mut WindowCache::default(), current)
     }
+}
+
+/// Executes all queries with what earlier ones have kept.
+fn read_with(digest: &TDigestWindow, cache: &mut WindowCache, current: u64) -> Vec<u64> {
+    let panes = digest.panes_in(current);
+    let all = digest.observations_at(panes);
+    assert_eq!(digest.info_at(panes).observations, all);
+    let totals = digest
+        .timeline()
+        .counted(panes)
+        .map(|pane| digest.pane_total(pane));
+    assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
+    let source = digest
+        .digest_at(panes, cache, Budget::UNLIMITED)
+        .expect("enough memory");
+    assert!(all >= MAX_EXACT || source.observations() == all);
+    if let Ok(merged) = TDigest::merge(3, &[&source, &source], Budget::UNLIMITED) {
+        check_digest(&merged);
+    }
+    let compressed = digest.compressed_at(panes, cache).expect("enough memory");
+    results(compressed, digest.min_at(panes), digest.max_at(panes), all)
 }
 
 /// All samples with their panes, and a digest that gets the writes only.
@@ -60,6 +65,8 @@ pub struct WindowModel {
     newest: u64,
     replica: TDigestWindow,
     is_wild: bool,
+    /// Of the value, across all operations.
+    cache: RefCell<WindowCache>,
 }
 
 impl WindowedModel for WindowModel {
@@ -74,6 +81,7 @@ impl WindowedModel for WindowModel {
             newest: 0,
             replica: new(),
             is_wild,
+            cache: RefCell::default(),
         };
         Some((new(), model))
     }
@@ -122,7 +130,10 @@ impl WindowedModel for WindowModel {
         assert_eq!(value.info_at(panes), fresh.info_at(panes));
         let found = value.read(current);
         assert_eq!(found, fresh.read(current));
-        assert_eq!(found, value.read(current));
+        for _ in 0..2 {
+            let kept = read_with(value, &mut self.cache.borrow_mut(), current);
+            assert_eq!(found, kept, "the cache is not that of the state");
+        }
         // A digest of few samples is exact.
         if live.len() <= value.compression() as usize / 8 {
             let mut exact = TDigest::new(10_000, Budget::UNLIMITED).expect("valid");

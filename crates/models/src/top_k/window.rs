@@ -10,13 +10,18 @@ use roughly_dump::Value;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::hash::murmur2;
 use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Window};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// In a row of this width, all [`items`] from this number have different buckets, and their fingerprints differ.
 const WITHOUT_COLLISIONS: (u32, u8) = (185, 124);
+
+/// What reads keep.
+type Cache = <TopKWindow as Stored>::Cache;
 
 impl Subject for TopKWindow {
     const DEFAULTS: () = ();
@@ -24,31 +29,44 @@ impl Subject for TopKWindow {
 
     fn add(&mut self, item: &[u8], number: i64) {
         if let Ok((Some(expelled), _)) = add(self, item, number as u32) {
-            assert_eq!(self.query_at(&expelled, Panes::ALL), Ok(false));
+            let found = self.query_at(&expelled, Panes::ALL, &mut Cache::default());
+            assert_eq!(found, Ok(false));
         }
     }
 
-    /// The list must be sorted, without duplicates, and have at most k items.
     fn read(&self, current: u64) -> Self::Results {
-        let panes = self.panes_in(current);
-        let list = self.list_at(panes).expect("enough memory");
-        let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
-        let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
-        assert!(list.is_sorted_by_key(key));
-        let distinct: HashSet<_> = list.iter().map(|(item, _)| item).collect();
-        assert_eq!(distinct.len(), list.len(), "the list has duplicates");
-        assert!(list.len() <= self.k() as usize);
-        for (item, count) in &list {
-            assert!(*count > 0 && self.query_at(item, panes) == Ok(true));
-        }
-        let read = |item: &[u8]| {
-            let count = self.count_at(item, panes);
-            assert_eq!(self.count_hashed_at(item, &self.hash(item), panes), count);
-            (self.query_at(item, panes).expect("enough memory"), count)
-        };
-        let results = [&b""[..], b"a", b"\x01", b"new"].map(read);
-        (list, results.into())
+        read_with(self, &mut Cache::default(), current)
     }
+}
+
+/// The list and the results of some items. The list must be sorted, without duplicates, and have at most k items.
+fn read_with(
+    sketch: &TopKWindow,
+    cache: &mut Cache,
+    current: u64,
+) -> <TopKWindow as Subject>::Results {
+    let panes = sketch.panes_in(current);
+    let list = sketch.list_at(panes, cache).expect("enough memory");
+    let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
+    let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
+    assert!(list.is_sorted_by_key(key));
+    let distinct: HashSet<_> = list.iter().map(|(item, _)| item).collect();
+    assert_eq!(distinct.len(), list.len(), "the list has duplicates");
+    assert!(list.len() <= sketch.k() as usize);
+    for (item, count) in &list {
+        assert!(*count > 0 && sketch.query_at(item, panes, cache) == Ok(true));
+    }
+    let mut read = |item: &[u8]| {
+        let count = sketch.count_at(item, panes);
+        assert_eq!(
+            sketch.count_hashed_at(item, &sketch.hash(item), panes),
+            count
+        );
+        let found = sketch.query_at(item, panes, cache).expect("enough memory");
+        (found, count)
+    };
+    let results = [&b""[..], b"a", b"\x01", b"new"].map(&mut read);
+    (list, results.into())
 }
 
 /// The item that left the list, and whether the sketch has changed.
@@ -89,6 +107,8 @@ pub struct WindowModel {
     list: Heap,
     kept: BTreeMap<u64, BTreeSet<Vec<u8>>>,
     replica: TopKWindow,
+    /// Of the sketch, across all operations.
+    cache: RefCell<Cache>,
 }
 
 /// The largest counts first; equal ones by item.
@@ -224,6 +244,7 @@ impl WindowedModel for WindowModel {
             list: Heap::new(k),
             kept: BTreeMap::new(),
             replica,
+            cache: RefCell::default(),
         };
         Some((sketch, model))
     }
@@ -262,12 +283,11 @@ impl WindowedModel for WindowModel {
 
     fn check_at(&self, sketch: &TopKWindow, current: u64) {
         let panes = sketch.panes_in(current);
-        assert_eq!(sketch.read(current).0, self.list(current));
+        let mut cache = self.cache.borrow_mut();
+        assert_eq!(read_with(sketch, &mut cache, current).0, self.list(current));
         for item in items(self.first) {
-            assert_eq!(
-                sketch.query_at(&item, panes),
-                Ok(self.query(&item, current))
-            );
+            let found = sketch.query_at(&item, panes, &mut cache);
+            assert_eq!(found, Ok(self.query(&item, current)));
             let count = sketch.count_at(&item, panes);
             assert_eq!(count, self.count(&item, current));
             let live = self.panes.range(self.oldest(current)..);

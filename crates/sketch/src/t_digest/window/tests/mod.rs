@@ -99,18 +99,3 @@ impl Uniform {
         radius * (std::f64::consts::TAU * self.next()).cos()
     }
 }
-
-#[test]
-fn a_reference_to_other_answers_may_be_in_use() {
-    let mut digest = window(100, 2);
-    add(&mut digest, &[1.0]);
-    digest.advance(1);
-    add(&mut digest, &[2.0]);
-    let both = digest.compressed_at(digest.panes_in(1)).unwrap();
-    let one = digest.compressed_at(digest.panes_in(3)).unwrap();
-    assert!(matches!(
-        (&both, &one),
-        (Answers::Kept(_), Answers::Computed(_))
-    ));
-    assert_eq!((both.quantile(0.0), one.quantile(0.0)), (1.0, 2.0));
-}
