@@ -9,7 +9,7 @@ use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
@@ -23,7 +23,7 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
@@ -52,7 +52,7 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     if with_count && !is_prefix(call.arg(2).bytes(), b"WITHCOUNT") {
         return Err(c"WITHCOUNT keyword expected".into());
     }
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let listed = sketch.list(sketch.panes(call)?, |items| {
         call.reply_array(items.len() * if with_count { 2 } else { 1 });
