@@ -15,7 +15,9 @@ static TARGET: LazyLock<fn(&[u8])> = LazyLock::new(|| {
         targets().for_each(|(known, _)| println!("{known}"));
         std::process::exit(i32::from(!name.is_empty()));
     };
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(&name);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(&name);
     fs::create_dir_all(&corpus).expect("the folder of the corpus");
     for (number, seed) in seeds::of_target(&name).iter().enumerate() {
         fs::write(corpus.join(format!("seed-{number}")), seed).expect("a file of the corpus");

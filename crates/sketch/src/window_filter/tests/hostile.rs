@@ -188,6 +188,10 @@ fn every_rule_of_the_values_is_checked() {
         load(&mut with(&values, 12, Integer(3))).err(),
         Some(FormatError::Truncated)
     );
+    let mut reversed = values.clone();
+    reversed.values.make_contiguous()[13..].rotate_left(7);
+    let order = FormatError::Invalid("the sub-filters are not in order");
+    assert_eq!(load(&mut reversed).err(), Some(order));
     for position in [11, 17, 18, 19] {
         let Value::Bytes(bytes) = &values.values[position] else {
             panic!("bytes at {position}");
