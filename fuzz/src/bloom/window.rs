@@ -7,7 +7,7 @@ use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Window, Windowed};
-use roughly_sketch::window_filter::{Addition, Error, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{Addition, Error, Seed, SetParameters, WindowSet};
 use std::collections::HashMap;
 
 const ITEMS: [&[u8]; 4] = [b"", b"a", b"b", b"abcdefgh"];
@@ -41,6 +41,7 @@ impl Subject for WindowSet {
         ] {
             let window = Window::new(1 << 20, panes).expect("a valid window");
             let parameters = SetParameters {
+                seed: Seed([panes as u8; 16]),
                 capacity,
                 error_rate,
                 expansion,
@@ -163,6 +164,7 @@ pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let window = window::window(&mut input);
     let parameters = SetParameters {
+        seed: Seed([input.byte(); 16]),
         capacity: u64::from(input.byte()).max(1),
         error_rate: input.pick(&[EXACT, 0.1, 0.01, 0.001, 0.5, 0.999, 1e-14]),
         expansion: input.pick(&[0, 1, 2, 3, 16, 32768]),

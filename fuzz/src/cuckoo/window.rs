@@ -8,7 +8,7 @@ use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Window, Windowed};
-use roughly_sketch::window_filter::{Error, MultisetParameters, WindowMultiset};
+use roughly_sketch::window_filter::{Error, MultisetParameters, Seed, WindowMultiset};
 use std::collections::{BTreeMap, HashMap};
 
 const ITEMS: [&[u8]; 4] = [b"", b"a", b"b", b"abcdefgh"];
@@ -50,6 +50,7 @@ impl Subject for WindowMultiset {
         ] {
             let window = Window::new(1 << 20, panes).expect("a valid window");
             let parameters = MultisetParameters {
+                seed: Seed([panes as u8; 16]),
                 capacity,
                 bucket_size,
                 max_iterations,
@@ -203,6 +204,7 @@ pub fn commands(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let window = window::window(&mut input);
     let parameters = MultisetParameters {
+        seed: Seed([input.byte(); 16]),
         capacity: u64::from(input.byte()).max(1),
         bucket_size: input.pick(&[1, 2, 3, 4, 7, 8, 16, 255]),
         max_iterations: input.pick(&[1, 2, 20, 500]),

@@ -2,7 +2,7 @@
 
 use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
-use super::{Addition, Error, Kind, WindowFilter, WindowMultiset, WindowSet, hash};
+use super::{Addition, Error, Kind, Seed, WindowFilter, WindowMultiset, WindowSet};
 use crate::memory::Budget;
 
 /// Items per block. Each block prefetches at least twice as many cache lines per sub-filter: enough for all the cache
@@ -21,7 +21,7 @@ impl<K: Kind> WindowFilter<K> {
     #[inline]
     #[must_use]
     pub fn contains(&self, item: &[u8], current: u64) -> bool {
-        self.contains_hashed(hash(item), self.live_at(current))
+        self.contains_hashed(self.hash(item), self.live_at(current))
     }
 
     #[inline]
@@ -40,7 +40,7 @@ impl<K: Kind> WindowFilter<K> {
         mut on_result: impl FnMut(bool),
     ) {
         let live = self.live_at(current);
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             let mut found = [false; BLOCK_ITEMS];
             for sub_filter in self.sub_filters.iter().rev() {
                 let view = sub_filter.view(live);
@@ -104,7 +104,7 @@ impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
     /// Adds the next item and returns the result of [`WindowSet::add`]. `None` after the last item.
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, Error>> {
         if self.position == self.block.len {
-            self.block = Block::of(&mut self.items);
+            self.block = Block::of(self.set.seed(), &mut self.items);
             self.position = 0;
             self.set.prefetch_largest(self.block.hashes());
         }
@@ -123,7 +123,7 @@ impl WindowMultiset {
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<(), Error>),
     ) {
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
                 on_result(self.insert(hash, self.live_for_write(), budget));
@@ -139,7 +139,7 @@ impl WindowMultiset {
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<bool, Error>),
     ) {
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
                 on_result(self.insert_unique_hashed(hash, budget));
@@ -171,10 +171,10 @@ struct Block {
 
 impl Block {
     /// Takes the next items and hashes them.
-    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>) -> Self {
+    fn of<'a>(seed: Seed, items: &mut impl Iterator<Item = &'a [u8]>) -> Self {
         let mut block = Self::default();
         for (place, item) in block.hashes.iter_mut().zip(items) {
-            *place = hash(item);
+            *place = seed.hash(item);
             block.len += 1;
         }
         block
@@ -186,10 +186,14 @@ impl Block {
 }
 
 /// Hashes all items and passes the hashes to `work` in order, [`BLOCK_ITEMS`] at a time.
-fn for_each_block<'a>(items: impl IntoIterator<Item = &'a [u8]>, mut work: impl FnMut(&[u64])) {
+fn for_each_block<'a>(
+    seed: Seed,
+    items: impl IntoIterator<Item = &'a [u8]>,
+    mut work: impl FnMut(&[u64]),
+) {
     let mut items = items.into_iter();
     loop {
-        let block = Block::of(&mut items);
+        let block = Block::of(seed, &mut items);
         if block.len > 0 {
             work(block.hashes());
         }

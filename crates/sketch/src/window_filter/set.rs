@@ -2,7 +2,7 @@
 
 use super::sub_filter::Entry;
 use super::ticks::LiveTicks;
-use super::{Error, Kind, Parameters, WindowFilter, hash};
+use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
 use crate::window::Window;
 use std::ffi::CStr;
@@ -28,6 +28,8 @@ pub struct Set;
 /// Parameters of a new [`WindowSet`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SetParameters {
+    /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
+    pub seed: Seed,
     /// Distinct items per window, at least 1.
     pub capacity: u64,
     /// Upper bound for the false-positive rate, in (0, 1).
@@ -51,7 +53,7 @@ pub enum Addition {
 impl Kind for Set {
     const TYPE_NAME: &'static CStr = c"bf-window";
     /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
-    const HEADER_MARK: [u8; 8] = *b"bf-win1\xff";
+    const HEADER_MARK: [u8; 8] = *b"bf-win2\xff";
     const GUARANTEES_CAPACITY: bool = true;
 
     fn allows(_: f64, bucket_size: u8, max_iterations: u16) -> bool {
@@ -80,6 +82,7 @@ impl WindowSet {
         budget: Budget<'_>,
     ) -> Result<Self, Error> {
         let parameters = Parameters {
+            seed: parameters.seed,
             capacity: parameters.capacity,
             error_rate: parameters.error_rate,
             bucket_size: BUCKET_SIZE,
@@ -101,7 +104,7 @@ impl WindowSet {
     /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Shape`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn add(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, Error> {
-        self.add_hashed(hash(item), budget)
+        self.add_hashed(self.hash(item), budget)
     }
 
     pub(super) fn add_hashed(&mut self, hash: u64, budget: Budget<'_>) -> Result<Addition, Error> {
