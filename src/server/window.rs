@@ -201,6 +201,8 @@ pub struct Description {
     pub window: Window,
     /// The number of the newest pane.
     pub newest: u64,
+    /// The milliseconds that a read covers: the full panes and the part of the current pane that has passed.
+    pub covered_ms: u64,
     /// The totals of the live panes; the newest is the last.
     pub totals: Vec<u64>,
 }
@@ -240,11 +242,14 @@ fn describe<T: DataType + Windowed>(
     let timeline = value.timeline();
     let window = timeline.window();
     let mut totals = with_capacity(window.live_panes())?;
-    let live = timeline.live_at(window.pane_at(unix_ms));
+    let current = window.pane_at(unix_ms).max(timeline.newest());
+    let passed = unix_ms.saturating_sub(window.start_of(current));
+    let live = timeline.live_at(current);
     totals.extend(live.map(|pane| value.pane_total(pane)));
     Ok(Some(Description {
         window,
         newest: timeline.newest(),
+        covered_ms: window.panes() * window.pane_ms() + passed.min(window.pane_ms()),
         totals,
     }))
 }

@@ -7,7 +7,7 @@ use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Window, Windowed};
-use roughly_sketch::window_filter::{Addition, Error, Seed, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{Addition, Error, IfPresent, Seed, SetParameters, WindowSet};
 use std::collections::HashMap;
 
 const ITEMS: [&[u8]; 4] = [b"", b"a", b"b", b"abcdefgh"];
@@ -78,8 +78,9 @@ impl WindowedSubject for WindowSet {
         let mut answers = Vec::new();
         let items: Vec<_> = (0..20u8).map(|item| [item]).collect();
         let slices = || items.iter().map(|item| &item[..]).chain(ITEMS);
-        together.add_each(slices(), Budget::new(&allows), |answer| {
-            answers.push(answer)
+        let budget = Budget::new(&allows);
+        together.add_each(slices(), IfPresent::Refresh, budget, |answer| {
+            answers.push(answer);
         });
         for (item, answer) in slices().zip(answers) {
             let result = self.add(item, Budget::new(&allows));
@@ -145,6 +146,25 @@ fn add<'a>(filter: &mut WindowSet, model: &mut Model<'a>, item: &'a [u8], is_exa
     }
 }
 
+/// Adds an item without a refresh, and compares the result with the filter before.
+fn add_new<'a>(filter: &mut WindowSet, model: &mut Model<'a>, item: &'a [u8]) {
+    let is_present = filter.contains(item, 0);
+    let before = stored::digest(filter);
+    let mut answers = Vec::new();
+    filter.add_each([item], IfPresent::Skip, Budget::new(&allows), |answer| {
+        answers.push(answer);
+    });
+    match answers[..] {
+        [Ok(Addition::New)] => {
+            assert!(!is_present && filter.contains(item, 0));
+            model.insert(item, filter.timeline().newest());
+        }
+        [Ok(Addition::Unchanged)] => assert!(is_present && stored::digest(filter) == before),
+        [Err(_)] => assert!(!is_present && stored::digest(filter) == before),
+        _ => panic!("{answers:?}"),
+    }
+}
+
 /// Compares all items with the model at a time.
 fn check(filter: &WindowSet, model: &Model<'_>, current: u64, is_exact: bool) {
     let live = filter.timeline().live_at(current);
@@ -179,7 +199,8 @@ pub fn commands(bytes: &[u8]) {
             break;
         }
         match input.byte() {
-            0..=159 => add(&mut filter, &mut model, input.item(), is_exact),
+            0..=29 => add_new(&mut filter, &mut model, input.item()),
+            30..=159 => add(&mut filter, &mut model, input.item(), is_exact),
             160..=209 => {
                 let step = window::step(&mut input, window);
                 let pane = filter.timeline().newest().saturating_add(step);

@@ -15,7 +15,7 @@ use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Budget;
-use roughly_sketch::window_filter::Addition;
+use roughly_sketch::window_filter::{Addition, IfPresent};
 use std::ffi::CStr;
 
 const FULL: &CStr = c"ERR non scaling filter is full";
@@ -65,7 +65,7 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
     let key = key::write(call);
     let entry = create::find_or_create(call, key, &Request::default())?;
     let outcome = Outcome::new(ADD_ITEMS, 2);
-    for_each_type!(entry, entry => add_all(call, entry, 2, outcome, c"bf.madd"));
+    for_each_type!(entry, entry => add_all(call, entry, 2, IfPresent::Refresh, outcome, c"bf.madd"));
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
     let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
-    for_each_type!(entry, entry => add_all(call, entry, first_item, outcome, c"bf.insert"));
+    for_each_type!(entry, entry => add_all(call, entry, first_item, IfPresent::Refresh, outcome, c"bf.insert"));
     Ok(())
 }
 
@@ -110,13 +110,14 @@ fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
 }
 
 /// The command that is replicated for items. Its syntax is the same for keys of all types.
-const ADD_ITEMS: &CStr = c"BF.MADD";
+pub const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Adds the items from argument `first` on, and replies with an array of the results.
-fn add_all<'a, T: Sketch>(
+pub fn add_all<'a, T: Sketch>(
     call: &mut Call<'a>,
     mut entry: Entry<T>,
     first: usize,
+    if_present: IfPresent,
     mut outcome: Outcome<'a>,
     event: &CStr,
 ) {
@@ -133,7 +134,8 @@ fn add_all<'a, T: Sketch>(
         call.reply_array(items);
     }
     let max_size = filter.max_size(call, items as u64);
-    let mut additions = filter.additions(call.args_from(first).map(Argument::bytes), max_size);
+    let items = call.args_from(first).map(Argument::bytes);
+    let mut additions = filter.additions(items, if_present, max_size);
     for item in first.. {
         let Some(added) = additions.add_next(Budget::new(&|bytes| call.allows_growth(bytes)))
         else {

@@ -1,6 +1,6 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, chunks, create, info, merge, query, valkey};
+use super::{add, addnx, chunks, create, info, merge, query, valkey};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 
 const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
@@ -25,7 +25,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
-            Arg::WINDOW,
+            Arg::WINDOW_WITH_SEED,
         ],
         ..Command::CREATE
     },
@@ -44,6 +44,16 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Adds one or more items to a Bloom filter. Creates the filter if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        args: &[Arg::KEY, Arg::ITEMS],
+        ..Command::WRITE
+    },
+    Command {
+        name: c"bf.addnx",
+        handler: handler(addnx::addnx),
+        arity: -3,
+        summary: c"Adds the items that a Bloom filter does not contain, without a refresh of the others",
+        complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        since: Some(Since::Roughly(c"1.1.0")),
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::WRITE
     },

@@ -7,20 +7,20 @@ use super::request::Request;
 use super::sketch::Sketch;
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::valkey;
-use crate::family::window::{WindowArguments, check_allowed};
+use crate::family::window::check_allowed;
+use crate::family::window_seed::{FilterWindow, FilterWindowArguments};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, Slot, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
-use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
 use std::ffi::CStr;
 
 /// The entry of a filter.
 pub type FilterEntry = OneOf<Entry<Chain>, Entry<WindowSet>, Entry<ValkeyChain>>;
 
-/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
+/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = options::reserve(call)?;
     let mut key = key::write(call);
@@ -81,7 +81,8 @@ fn create(
         check_allowed(call)?;
         let key = key.typed(call);
         let mut entry = key.find_or_create(call, || new_set(call, &parameters, window))?;
-        replicate_reserve(call, &parameters, Some(window));
+        let arguments = FilterWindowArguments::of(window.window, entry.value().seed());
+        replicate_reserve(call, &parameters, Some(&arguments));
         entry.advance(call);
         return Ok(OneOf::Windowed(entry));
     }
@@ -108,8 +109,13 @@ fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> 
     })
 }
 
-fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<WindowSet, Error> {
+fn new_set(
+    call: &Call<'_>,
+    parameters: &Parameters,
+    window: FilterWindow,
+) -> Result<WindowSet, Error> {
     let parameters = SetParameters {
+        seed: window.seed(call),
         capacity: parameters.capacity,
         error_rate: parameters.error_rate,
         expansion: match parameters.scaling {
@@ -118,7 +124,7 @@ fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<W
         },
     };
     let allows = |bytes| call.allows_bytes(bytes);
-    let set = WindowSet::new(window, &parameters, Budget::new(&allows));
+    let set = WindowSet::new(window.window, &parameters, Budget::new(&allows));
     set.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
         window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
@@ -147,11 +153,14 @@ fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
 }
 
 /// Replicates a creation as BF.RESERVE.
-fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Option<Window>) {
+fn replicate_reserve(
+    call: &mut Call<'_>,
+    parameters: &Parameters,
+    window: Option<&FilterWindowArguments>,
+) {
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
     let expansion = parameters.expansion.to_string();
-    let window = window.map(WindowArguments::of);
     let key = call.arg(1).bytes();
     let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
     if parameters.scaling {
@@ -159,7 +168,7 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Optio
     } else {
         arguments.push(b"NONSCALING");
     }
-    if let Some(window) = &window {
+    if let Some(window) = window {
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"BF.RESERVE", &arguments);

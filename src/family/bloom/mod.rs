@@ -2,6 +2,7 @@
 //! bloom.md, window.md, valkey-bloom.md.
 
 mod add;
+mod addnx;
 mod chunks;
 mod commands;
 mod config;

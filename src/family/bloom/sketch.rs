@@ -7,7 +7,7 @@ use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 use roughly_sketch::bloom::{self, Chain, batch};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
-use roughly_sketch::window_filter::{self, Addition, WindowSet};
+use roughly_sketch::window_filter::{self, Addition, IfPresent, WindowSet};
 use std::ffi::CStr;
 
 /// The ratio of the error rates of two sub-filters of RedisBloom's type.
@@ -94,10 +94,11 @@ pub trait Sketch: Chunked {
         budget: Budget<'_>,
     ) -> Result<Addition, AddError>;
 
-    /// Prepares the addition of several items.
+    /// Prepares the addition of several items. Only an addition to a filter with a window can refresh an item.
     fn additions<'a>(
         &mut self,
         items: impl Iterator<Item = &'a [u8]>,
+        if_present: IfPresent,
         max_size: u64,
     ) -> impl Additions;
 }
@@ -274,6 +275,7 @@ impl Sketch for Chain {
     fn additions<'a>(
         &mut self,
         items: impl Iterator<Item = &'a [u8]>,
+        _if_present: IfPresent,
         _max_size: u64,
     ) -> impl Additions {
         batch::Additions::new(items, self)
@@ -360,9 +362,10 @@ impl Sketch for WindowSet {
     fn additions<'a>(
         &mut self,
         items: impl Iterator<Item = &'a [u8]>,
+        if_present: IfPresent,
         _max_size: u64,
     ) -> impl Additions {
-        window_filter::Additions::new(items, self)
+        window_filter::Additions::new(items, if_present, self)
     }
 }
 
@@ -474,6 +477,7 @@ impl Sketch for ValkeyChain {
     fn additions<'a>(
         &mut self,
         items: impl Iterator<Item = &'a [u8]>,
+        _if_present: IfPresent,
         max_size: u64,
     ) -> impl Additions {
         valkey_bloom::batch::Additions::new(items, max_size, self)

@@ -3,17 +3,15 @@
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::request::ReserveOptions;
 use super::{CuckooSketch, EXISTS, NOT_FOUND};
-use crate::family::window::{
-    WindowArguments, WindowOption, check_allowed, check_others, store_new,
-};
+use crate::family::window::{WindowOption, check_allowed, check_others};
+use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::datatype::DataType;
-use crate::server::key::{Either, Entry, Slot, WriteKey};
+use crate::server::key::{Either, Entry, Found, Slot, WriteKey, for_either};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -51,12 +49,12 @@ impl Range {
     }
 }
 
-/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n]]
+/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 3 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let (options, window) = reserve_options(call)?;
+    let options = reserve_options(call)?;
     let Either::Plain(key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
         return Err(EXISTS.into());
     };
@@ -65,33 +63,20 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         Slot::WrongType => return Err(Error::WrongType),
         Slot::Found(_) => return Err(EXISTS.into()),
     }
-    match window {
-        None => {
-            let mut entry = key.create(new_filter(call, &options)?)?;
-            replicate(call, entry.value(), options.capacity, None);
-            entry.store();
-        }
-        Some(window) => {
-            check_allowed(call)?;
-            let filter = new_window(call, &options, window)?;
-            let mut entry = key.typed::<WindowMultiset>(call).create(filter)?;
-            replicate(call, entry.value(), options.capacity, Some(window));
-            store_new(call, entry);
-        }
-    }
+    for_either!(create(call, key, &options)?, entry => entry.store());
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
 }
 
-fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), Error> {
+fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let mut options = Options::new(call, 3);
     let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
     // All options are looked up before any is parsed, so that a missing value is reported before an invalid one.
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
-    let window = WindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
+    let window = FilterWindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
     if let Some(value) = max_iterations {
@@ -107,15 +92,15 @@ fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), 
     if !(smallest..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
-    check_others(&options, window)?;
+    check_others(&options, window.is_some())?;
     let window = window
-        .map(WindowOption::window::<WindowMultiset>)
+        .map(FilterWindowOption::parse::<WindowMultiset>)
         .transpose()?;
-    let options = ReserveOptions {
+    Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
         parameters,
-    };
-    Ok((options, window))
+        window,
+    })
 }
 
 const INVALID: &CStr = c"ERR could not create filter";
@@ -132,16 +117,17 @@ fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter,
 fn new_window(
     call: &Call<'_>,
     options: &ReserveOptions,
-    window: Window,
+    window: FilterWindow,
 ) -> Result<WindowMultiset, Error> {
     let parameters = MultisetParameters {
+        seed: window.seed(call),
         capacity: options.capacity,
         bucket_size: options.parameters.bucket_size,
         max_iterations: options.parameters.max_iterations,
         expansion: options.parameters.expansion.into(),
     };
     let allows = |bytes| call.allows_bytes(bytes);
-    let filter = WindowMultiset::new(window, &parameters, Budget::new(&allows));
+    let filter = WindowMultiset::new(window.window, &parameters, Budget::new(&allows));
     filter.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
         window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
@@ -157,7 +143,7 @@ fn no_memory<T: DataType>() -> Error {
 /// A filter to which a command adds items.
 pub type EitherEntry = Either<Entry<CuckooFilter>, Entry<WindowMultiset>>;
 
-/// The filter at the key, advanced to the current pane. A missing one is created without a window, and its creation is
+/// The filter at the key, advanced to the current pane if it has a window. A missing one is created, and its creation
 /// replicated.
 #[inline(always)]
 pub fn find_or_create(
@@ -166,13 +152,10 @@ pub fn find_or_create(
     options: &ReserveOptions,
 ) -> Result<EitherEntry, Error> {
     match key {
-        Either::Plain(key) => {
-            let mut entry = key.find_or_create(call, || new_filter(call, options))?;
-            if entry.is_new() {
-                replicate(call, entry.value(), options.capacity, None);
-            }
-            Ok(Either::Plain(entry))
-        }
+        Either::Plain(key) => match key.find()? {
+            Found::Entry(entry) => Ok(Either::Plain(entry)),
+            Found::Missing(key) => create(call, key, options),
+        },
         Either::Windowed(key) => {
             let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
             entry.advance(call);
@@ -181,12 +164,33 @@ pub fn find_or_create(
     }
 }
 
+/// Creates the filter of a missing key, and replicates the creation.
+#[cold]
+fn create(
+    call: &mut Call<'_>,
+    key: WriteKey<CuckooFilter>,
+    options: &ReserveOptions,
+) -> Result<EitherEntry, Error> {
+    let Some(window) = options.window else {
+        let mut entry = key.find_or_create(call, || new_filter(call, options))?;
+        replicate(call, entry.value(), options.capacity, None);
+        return Ok(Either::Plain(entry));
+    };
+    check_allowed(call)?;
+    let key = key.typed(call);
+    let mut entry = key.find_or_create(call, || new_window(call, options, window))?;
+    let arguments = FilterWindowArguments::of(window.window, entry.value().seed());
+    replicate(call, entry.value(), options.capacity, Some(&arguments));
+    entry.advance(call);
+    Ok(Either::Windowed(entry))
+}
+
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
 fn replicate(
     call: &mut Call<'_>,
     filter: &impl CuckooSketch,
     capacity: u64,
-    window: Option<Window>,
+    window: Option<&FilterWindowArguments>,
 ) {
     let key = call.arg(1).bytes();
     let capacity = capacity.to_string();
@@ -206,8 +210,7 @@ fn replicate(
         b"EXPANSION",
         expansion.as_bytes(),
     ];
-    let window = window.map(WindowArguments::of);
-    if let Some(window) = &window {
+    if let Some(window) = window {
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"CF.RESERVE", &arguments);
@@ -226,7 +229,7 @@ pub struct InsertOptions {
     pub first_item: usize,
 }
 
-/// Parses the options. Their first letters are enough, as in RedisBloom.
+/// Parses the options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
 pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut reserve = config::defaults();
     let mut create = true;
@@ -267,7 +270,15 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                 index += 1;
             }
             Some(b'n') => create = false,
-            _ => return Err(c"Unknown argument received".into()),
+            _ => {
+                let option = WindowOption::at(call, index - 1)?;
+                let option = option.ok_or(c"Unknown argument received")?;
+                index += option.num_arguments() - 1;
+                let option = FilterWindowOption::without_seed(option);
+                reserve.window = Some(option.parse::<WindowMultiset>()?);
+                // RedisBloom has no windows.
+                accepted_everywhere = false;
+            }
         }
     }
     Err(Error::WrongArity)

@@ -20,12 +20,13 @@ pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
         .map_err(|_| c"ERR Insufficient memory")?
         .ok_or(NO_KEY)?;
     let window = description.window;
-    call.reply_map(5);
+    call.reply_map(6);
     for (name, value) in [
         (c"window", window.ms()),
         (c"panes", window.panes()),
         (c"pane length", window.pane_ms()),
         (c"newest pane", window.start_of(description.newest)),
+        (c"covered", description.covered_ms),
     ] {
         call.reply_simple(name);
         call.reply_count(value);

@@ -2,7 +2,7 @@
 
 use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
-use super::{Addition, Error, Kind, Seed, WindowFilter, WindowMultiset, WindowSet};
+use super::{Addition, Error, IfPresent, Kind, Seed, WindowFilter, WindowMultiset, WindowSet};
 use crate::memory::Budget;
 
 /// Items per block. Each block prefetches at least twice as many cache lines per sub-filter: enough for all the cache
@@ -66,14 +66,16 @@ impl<K: Kind> WindowFilter<K> {
 }
 
 impl WindowSet {
-    /// [`WindowSet::add`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
+    /// [`WindowSet::add`] for each item, in order, or [`IfPresent::Skip`]. Calls `on_result` once per item; an error does not
+    /// stop the rest.
     pub fn add_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
+        if_present: IfPresent,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<Addition, Error>),
     ) {
-        let mut additions = Additions::new(items.into_iter(), self);
+        let mut additions = Additions::new(items.into_iter(), if_present, self);
         while let Some(result) = additions.add_next(budget) {
             on_result(result);
         }
@@ -85,6 +87,7 @@ impl WindowSet {
 pub struct Additions<'s, I> {
     set: &'s mut WindowSet,
     items: I,
+    if_present: IfPresent,
     block: Block,
     /// The position of the next item in the block.
     position: usize,
@@ -92,16 +95,17 @@ pub struct Additions<'s, I> {
 
 impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
     /// Prepares the addition of `items` to `set`.
-    pub fn new(items: I, set: &'s mut WindowSet) -> Self {
+    pub fn new(items: I, if_present: IfPresent, set: &'s mut WindowSet) -> Self {
         Self {
             set,
             items,
+            if_present,
             block: Block::default(),
             position: 0,
         }
     }
 
-    /// Adds the next item and returns the result of [`WindowSet::add`]. `None` after the last item.
+    /// Adds the next item and returns the result of [`WindowSet::add`] or [`IfPresent::Skip`]. `None` after the last item.
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, Error>> {
         if self.position == self.block.len {
             self.block = Block::of(self.set.seed(), &mut self.items);
@@ -110,7 +114,7 @@ impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
         }
         let hash = *self.block.hashes().get(self.position)?;
         self.position += 1;
-        Some(self.set.add_hashed(hash, budget))
+        Some(self.set.add_hashed(hash, self.if_present, budget))
     }
 }
 

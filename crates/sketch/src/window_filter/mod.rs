@@ -33,7 +33,7 @@ mod ticks;
 pub use batch::{Additions, BLOCK_ITEMS};
 pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
 pub use seed::Seed;
-pub use set::{Addition, SetParameters, WindowSet};
+pub use set::{Addition, IfPresent, SetParameters, WindowSet};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};

@@ -46,8 +46,17 @@ pub enum Addition {
     New,
     /// The item was in the set. Its entry has moved to the newest pane.
     Refreshed,
-    /// The item was already in the newest pane. Nothing has changed.
+    /// The item was already in the newest pane, or in the set and [`IfPresent::Skip`] was specified. Nothing has changed.
     Unchanged,
+}
+
+/// What an addition does with an item that is in the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfPresent {
+    /// Moves its entry to the newest pane.
+    Refresh,
+    /// Nothing: [`Addition::Unchanged`].
+    Skip,
 }
 
 impl Kind for Set {
@@ -104,16 +113,24 @@ impl WindowSet {
     /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Shape`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn add(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, Error> {
-        self.add_hashed(self.hash(item), budget)
+        self.add_hashed(self.hash(item), IfPresent::Refresh, budget)
     }
 
-    pub(super) fn add_hashed(&mut self, hash: u64, budget: Budget<'_>) -> Result<Addition, Error> {
+    pub(super) fn add_hashed(
+        &mut self,
+        hash: u64,
+        if_present: IfPresent,
+        budget: Budget<'_>,
+    ) -> Result<Addition, Error> {
         let live = self.live_for_write();
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &self.sub_filters[index];
             let place = sub_filter.place(hash);
             if let Some(entry) = sub_filter.first_match(&sub_filter.view(live), &place) {
-                return Ok(self.refresh(index, entry, place.fingerprint, live));
+                return Ok(match if_present {
+                    IfPresent::Refresh => self.refresh(index, entry, place.fingerprint, live),
+                    IfPresent::Skip => Addition::Unchanged,
+                });
             }
         }
         self.insert(hash, live, budget)?;

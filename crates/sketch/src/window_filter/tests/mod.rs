@@ -157,6 +157,39 @@ fn an_addition_refreshes_an_item() {
     assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
 }
 
+/// Items that are in the set do not change it, whatever their pane, and the others are added.
+#[test]
+fn an_addition_without_a_refresh_adds_only_new_items() {
+    let mut filter = set(3, EXACT, 0, 4);
+    filter.add(b"a", ANY).unwrap();
+    filter.advance(3);
+    let mut skipped = |filter: &mut WindowSet, items: &[&'static [u8]]| {
+        let mut results = Vec::new();
+        let items = items.iter().copied();
+        filter.add_each(items, IfPresent::Skip, ANY, |result| results.push(result));
+        results
+    };
+    use Addition::{New, Unchanged};
+    assert_eq!(
+        skipped(&mut filter, &[b"a", b"b", b"b"]),
+        [Ok(Unchanged), Ok(New), Ok(Unchanged)]
+    );
+    assert_eq!((filter.pane_total(0), filter.pane_total(3)), (1, 1));
+    assert_eq!(
+        skipped(&mut filter, &[b"c", b"d", b"e", b"a"]),
+        [Ok(New), Ok(New), Err(Error::Full), Ok(Unchanged)]
+    );
+    filter.advance(5);
+    assert_eq!(
+        skipped(&mut filter, &[b"a", b"b"]),
+        [Ok(New), Ok(Unchanged)]
+    );
+    let before = digest(&filter);
+    filter.advance(5);
+    assert_eq!(skipped(&mut filter, &[b"a", b"b"]), [Ok(Unchanged); 2]);
+    assert_eq!(digest(&filter), before);
+}
+
 #[test]
 fn a_set_that_does_not_grow_refuses_items_above_its_capacity() {
     let mut filter = set(1000, EXACT, 0, 10);
@@ -441,7 +474,9 @@ fn several_items_have_the_results_of_single_ones() {
                 filter.advance(pane);
             }
             let mut results = Vec::new();
-            many.add_each(slices(), ANY, |result| results.push(result));
+            many.add_each(slices(), IfPresent::Refresh, ANY, |result| {
+                results.push(result);
+            });
             assert_eq!(
                 results,
                 slices().map(|item| one.add(item, ANY)).collect::<Vec<_>>()
