@@ -6,6 +6,7 @@ use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
 use roughly_sketch::window::{Window, Windowed};
 use roughly_sketch::window_filter::Seed;
+use std::ffi::CStr;
 
 /// The option `WINDOW ms [PANES n] [SEED hex]` of BF.RESERVE and CF.RESERVE.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +53,7 @@ impl<'a> FilterWindowOption<'a> {
 }
 
 fn parse_seed(hex: &[u8]) -> Result<Seed, Error> {
-    const INVALID: &std::ffi::CStr = c"ERR SEED must be 32 hexadecimal digits";
+    const INVALID: &CStr = c"ERR SEED must be 32 hexadecimal digits";
     let (digits, []) = hex.as_chunks::<2>() else {
         return Err(INVALID.into());
     };

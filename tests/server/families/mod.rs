@@ -14,6 +14,13 @@ macro_rules! window {
     };
 }
 
+/// As [`window!`], for a filter that is equal to others that the same commands create: with a fixed seed.
+macro_rules! seeded_window {
+    ($command:literal) => {
+        concat!(window!($command), " SEED 00112233445566778899aAbBcCdDeEfF")
+    };
+}
+
 mod bloom;
 mod count_min;
 mod cuckoo;
@@ -428,6 +435,12 @@ pub fn run_on(connection: &mut Connection, key: &str, commands: &[&str]) -> Vec<
 /// A command that creates a key, with the window of [`window!`].
 fn windowed(mut command: Command) -> Command {
     command.extend(words(window!("").trim_start()));
+    command
+}
+
+/// As [`windowed`], with the seed of [`seeded_window!`].
+fn seeded(mut command: Command) -> Command {
+    command.extend(words(seeded_window!("").trim_start()));
     command
 }
 

@@ -1,7 +1,7 @@
 //! What BF commands do with the items of a window.
 
 use super::filter::Filter;
-use super::logged_commands;
+use super::logged_without_seeds;
 use crate::support::resp::Reply;
 
 fn numbers(range: std::ops::Range<u64>) -> String {
@@ -56,7 +56,7 @@ fn additions_are_replicated_if_they_change_the_filter() {
     filter.at(1);
     filter.call("BF.MADD k a a");
     filter.call("BF.ADD k a");
-    let mut commands = logged_commands(&filter.server);
+    let mut commands = logged_without_seeds(&filter.server);
     commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
     assert_eq!(
         commands,
@@ -98,7 +98,7 @@ fn insert_creates_a_window_and_ignores_the_option_for_an_existing_key() {
         filter.call("BF.INSERT other NOCREATE WINDOW 9000 ITEMS x"),
         error("ERR not found")
     );
-    let mut commands = logged_commands(&filter.server);
+    let mut commands = logged_without_seeds(&filter.server);
     commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
     assert_eq!(
         commands[2..],
