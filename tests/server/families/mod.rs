@@ -512,9 +512,27 @@ impl Family {
         run_on(connection, key, self.build);
     }
 
+    /// The replies of the reads, without the field of SKETCH.WINDOW that changes with time.
+    pub fn read(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
+        let mut replies = run_on(connection, key, self.reads);
+        let name = Reply::Simple(b"covered".to_vec());
+        for reply in &mut replies {
+            match reply {
+                Reply::Array(items) => {
+                    if let Some(index) = items.iter().position(|item| *item == name) {
+                        items.drain(index..index + 2);
+                    }
+                }
+                Reply::Map(fields) => fields.retain(|(field, _)| *field != name),
+                _ => {}
+            }
+        }
+        replies
+    }
+
     /// The visible state of the value: replies of its reads, its DUMP without the footer, its digest.
     pub fn view(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
-        let mut view = run_on(connection, key, self.reads);
+        let mut view = self.read(connection, key);
         view.push(dump(connection, key));
         view.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
         view

@@ -44,7 +44,7 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 /// Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items.
 fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()> {
     let info: HashMap<String, Value> = cmd(&format!("SKETCH.WINDOW {key}")).query(connection)?;
-    assert_eq!(info.len(), 5);
+    assert_eq!(info.len(), 6);
     let number = |name: &str| from_redis_value::<u64>(info[name].clone()).expect("a number");
     assert_eq!(
         ["window", "panes", "pane length"].map(number),
