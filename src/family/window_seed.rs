@@ -4,7 +4,7 @@ use super::window::{WindowArguments, WindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Timed, Window};
 use roughly_sketch::window_filter::Seed;
 use std::ffi::CStr;
 
@@ -44,7 +44,7 @@ impl<'a> FilterWindowOption<'a> {
     ///
     /// # Errors
     /// If a value is invalid.
-    pub fn parse<T: Windowed>(self) -> Result<FilterWindow, Error> {
+    pub fn parse<T: Timed>(self) -> Result<FilterWindow, Error> {
         let window = self.window.window::<T>()?;
         let seed = self.seed.map(|hex| parse_seed(hex.bytes()));
         let seed = seed.transpose()?;

@@ -1,6 +1,7 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, addnx, chunks, create, info, merge, query, valkey};
+use super::{CHUNKS, add, addnx, create, info, merge, query, valkey};
+use crate::family::chunks;
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 
 const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
@@ -154,13 +155,13 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary: c"Returns one chunk of a Bloom filter for BF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"bf.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         summary: c"Restores one chunk of a Bloom filter from BF.SCANDUMP",
         ..Command::LOADCHUNK
     },

@@ -5,7 +5,7 @@ use super::stats;
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::Either;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;

@@ -3,7 +3,6 @@
 
 mod add;
 mod addnx;
-mod chunks;
 mod commands;
 mod config;
 mod create;
@@ -18,15 +17,13 @@ mod sketch;
 mod texts;
 mod valkey;
 
-use crate::family::chunks::Chunked;
+use crate::family::chunks::{self, Chunks};
+use crate::server::callbacks;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
+use crate::server::data_type::{DataType, Registration};
+use crate::server::module::Family;
 use crate::server::stats::{ExtraCounter, Stats};
-use crate::server::window::Panes;
 use roughly_sketch::bloom::Chain;
-use roughly_sketch::stored::Stored;
-use roughly_sketch::valkey_bloom::ValkeyChain;
 use roughly_sketch::window_filter::WindowSet;
 use std::ffi::CStr;
 
@@ -34,11 +31,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"bloom",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: &[
-        module::data_type::<Chain>(),
-        module::windowed_type::<WindowSet>(),
-        module::other_type::<ValkeyChain>("_valkey"),
-    ],
+    data_types: TYPES,
     commands: commands::COMMANDS,
     settings: &[
         config::SETTINGS,
@@ -48,7 +41,9 @@ pub const FAMILY: Family = Family {
     counters: &[ExtraCounter::Growths],
 };
 
-static REGISTRATION: Registration = Registration::new(Chain::TYPE_NAME);
+const TYPES: &[&Registration] = &[&REGISTRATION, &WINDOW_REGISTRATION, &valkey::REGISTRATION];
+
+static REGISTRATION: Registration = callbacks::registration::<Chain>("");
 
 impl DataType for Chain {
     const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
@@ -62,12 +57,11 @@ impl DataType for Chain {
     fn defaults() {}
 }
 
-static WINDOW_REGISTRATION: Registration = Registration::new(WindowSet::TYPE_NAME);
+static WINDOW_REGISTRATION: Registration = callbacks::registration::<WindowSet>("_window");
 
 impl DataType for WindowSet {
     const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION
@@ -81,14 +75,12 @@ pub fn stats() -> &'static Stats {
     &Chain::registration().stats
 }
 
-impl Chunked for Chain {
-    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
-}
-
-impl Chunked for WindowSet {
-    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
-}
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: TYPES,
+    replaced: None,
+    not_found: texts::NOT_FOUND,
+    no_memory: texts::NO_MEMORY,
+    event: c"bf.loadchunk",
+    error: chunks::chunk_error,
+};

@@ -3,7 +3,7 @@
 use super::{NO_PANE_MEMORY, NOT_FOUND, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Entry, WriteKey, for_either};
 use crate::server::outcome::Outcome;
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Sketch};
@@ -95,13 +95,13 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
             });
         ready.recount(&mut entry);
     }
-    outcome.finish(call, entry, c"cms.incrby");
+    outcome.finish(call, entry.into_any(), c"cms.incrby");
     Ok(())
 }
 
 /// Refuses a negative increment of a sketch with a window.
 fn check_sign<T: DataType>(by: i64) -> Result<(), Error> {
-    if by < 0 && T::PANES.is_some() {
+    if by < 0 && T::MAX_PANES > 0 {
         return Err(NO_DECREMENTS.into());
     }
     Ok(())

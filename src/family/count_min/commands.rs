@@ -1,9 +1,8 @@
 //! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, create, info, merge, query};
+use super::{CHUNKS, add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
-use roughly_sketch::count_min::{CountMin, CountMinWindow};
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
 
@@ -94,7 +93,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.scandump",
-        handler: handler(chunks::scandump::<CountMin, CountMinWindow>),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary:
             c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
         since: Some(Since::Roughly(c"1.0.0")),
@@ -102,7 +101,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.loadchunk",
-        handler: handler(chunks::loadchunk::<CountMin, CountMinWindow>),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
         since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK

@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Sketch};
 
@@ -17,7 +17,7 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
 fn info_of<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
     let shape = sketch.shape();
-    let total = sketch.total_at(call.current_pane(sketch));
+    let total = sketch.total_in(call.panes(sketch.timeline())?);
     let is_default = shape.cell_size() == CellSize::default();
     call.reply_map(if is_default { 3 } else { 4 });
     call.reply_simple(c"width");

@@ -4,7 +4,7 @@ use super::NOT_FOUND;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Either, Slot, WriteKey};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource, Sketch};
 use roughly_sketch::memory::{Budget, with_capacity};
@@ -38,7 +38,7 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
     let keys = call.merge::<T>(1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
     let other = keys.first_of::<O>();
-    if T::PANES.is_some() {
+    if T::MAX_PANES > 0 {
         // The destination advances only if no argument is wrong.
         let (destination, sources) = keys.get();
         weighted(
@@ -55,7 +55,7 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
     let weighted = weighted(call, end, destination, sources, other)?;
     let allows = |bytes| call.allows_addition(bytes);
     let changed = destination.merge_within(&weighted, max_bytes(call), Budget::new(&allows));
-    if T::PANES.is_some() {
+    if T::MAX_PANES > 0 {
         keys.recount();
     }
     let changed = changed.map_err(|error| match error {
@@ -91,7 +91,9 @@ fn weighted<'a, T: Sketch + DataType>(
         let sketch = source.or_missing(NOT_FOUND)?;
         if let Some(sketch) = sketch {
             destination.check_source(sketch).map_err(error_text)?;
-            call.check_pane(destination, call.newest_pane(sketch))?;
+            if let (Some(timeline), Some(source)) = (destination.timeline(), sketch.timeline()) {
+                call.check_pane(timeline, source.newest())?;
+            }
         }
         weighted.push(MergeSource { sketch, weight });
     }

@@ -8,30 +8,28 @@ mod info;
 mod merge;
 mod query;
 
-use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::call::{Call, Error};
+use crate::server::callbacks;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
-use crate::server::window::Panes;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::module::Family;
 use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
-use roughly_sketch::stored::Stored;
 use std::ffi::CStr;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cms",
     since: Since::RedisBloom(c"2.0.0"),
-    data_types: &[
-        module::data_type::<CountMin>(),
-        module::windowed_type::<CountMinWindow>(),
-    ],
+    data_types: TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
 };
 
-static REGISTRATION: Registration = Registration::new(CountMin::TYPE_NAME);
+const TYPES: &[&Registration] = &[&REGISTRATION, &WINDOW_REGISTRATION];
+
+static REGISTRATION: Registration = callbacks::registration::<CountMin>("");
 
 impl DataType for CountMin {
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
@@ -43,11 +41,10 @@ impl DataType for CountMin {
     fn defaults() {}
 }
 
-static WINDOW_REGISTRATION: Registration = Registration::new(CountMinWindow::TYPE_NAME);
+static WINDOW_REGISTRATION: Registration = callbacks::registration::<CountMinWindow>("_window");
 
 impl DataType for CountMinWindow {
     const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
 
     fn registration() -> &'static Registration {
         &WINDOW_REGISTRATION
@@ -58,17 +55,15 @@ impl DataType for CountMinWindow {
 
 const NOT_FOUND: &CStr = c"CMS: key does not exist";
 
-impl Chunked for CountMin {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
-    const NO_MEMORY: &'static CStr = BAD_DATA;
-}
-
-impl Chunked for CountMinWindow {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"cms.loadchunk";
-    const NO_MEMORY: &'static CStr = BAD_DATA;
-}
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: BAD_DATA,
+    event: c"cms.loadchunk",
+    error: chunks::chunk_error,
+};
 
 /// No memory for the counts of a pane.
 const NO_PANE_MEMORY: &CStr = c"CMS: Insufficient memory for a pane";

@@ -2,7 +2,7 @@
 
 use super::{NOT_FOUND, check_work};
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 
@@ -15,8 +15,8 @@ fn query_in<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Resu
     let sketch = key.get().or_missing(NOT_FOUND)?;
     check_work(call, sketch, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
+    let panes = call.panes(sketch.timeline())?;
     call.reply_array(items.len());
-    let current = call.current_pane(sketch);
-    sketch.query_all_at(items, current, |estimate| call.reply_count(estimate));
+    sketch.query_all_in(items, panes, |estimate| call.reply_count(estimate));
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::family::window::{WindowOption, check_allowed, check_others};
 use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Either, Entry, Found, Slot, WriteKey, for_either};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};

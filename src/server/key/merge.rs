@@ -4,8 +4,8 @@ use super::Slot;
 use super::access::Writer;
 use super::opened::OpenedKey;
 use crate::server::call::Call;
-use crate::server::counted::Counted;
-use crate::server::datatype::DataType;
+use crate::server::data_type::{AnyValue, DataType};
+use crate::server::value::Counted;
 use std::ptr;
 
 /// A destination that is open for writing and sources that are open for reading. Some of them may be the same key.
@@ -61,7 +61,9 @@ impl<T: DataType> MergeKeys<T> {
 
     /// As [`super::WriteKey::advance`], for the destination, which is the key in argument 1.
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        if let Slot::Found(counted) = self.destination.value() {
+        if T::registration().has_window()
+            && let Slot::Found(counted) = self.destination.value()
+        {
             // SAFETY: as in `get`.
             call.advance(unsafe { &mut *counted });
         }

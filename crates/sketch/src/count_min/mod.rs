@@ -50,6 +50,7 @@ use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
+use crate::window::Timed;
 use crate::window::WindowError;
 
 /// The largest total of a sketch.
@@ -180,6 +181,8 @@ impl CountMin {
         self.total
     }
 }
+
+impl Timed for CountMin {}
 
 impl Blocks for CountMin {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -3,8 +3,9 @@
 use super::{CountMin, CountMinError, CountMinWindow, MergeSource, Shape};
 use crate::memory::Budget;
 use crate::stored::Stored;
+use crate::window::Panes;
 
-/// A count-min sketch with or without a window. Without a window, `current` and `budget` have no effect.
+/// A count-min sketch with or without a window. Without a window, `panes` and `budget` have no effect.
 pub trait Sketch: Stored {
     /// Width, depth and cell size.
     fn shape(&self) -> Shape;
@@ -12,14 +13,14 @@ pub trait Sketch: Stored {
     /// Whether one command may hash these items; see [`CountMin::within_work_limit`].
     fn within_work_limit<'a>(&self, items: impl Iterator<Item = &'a [u8]>) -> bool;
 
-    /// The sum of all increments that are live when `current` is the current pane.
-    fn total_at(&self, current: u64) -> u64;
+    /// The sum of all increments in these panes.
+    fn total_in(&self, panes: Panes) -> u64;
 
-    /// Calls `answer` with the estimated count of each item when `current` is the current pane, in order.
-    fn query_all_at<'a>(
+    /// Calls `answer` with the estimated count of each item in these panes, in order.
+    fn query_all_in<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         answer: impl FnMut(u64),
     );
 
@@ -75,15 +76,15 @@ impl Sketch for CountMin {
         self.within_work_limit(items)
     }
 
-    fn total_at(&self, _current: u64) -> u64 {
+    fn total_in(&self, _panes: Panes) -> u64 {
         self.total()
     }
 
     #[inline]
-    fn query_all_at<'a>(
+    fn query_all_in<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
-        _current: u64,
+        _panes: Panes,
         answer: impl FnMut(u64),
     ) {
         self.query_all(items, answer);
@@ -143,18 +144,18 @@ impl Sketch for CountMinWindow {
         true
     }
 
-    fn total_at(&self, current: u64) -> u64 {
-        self.total_at(current)
+    fn total_in(&self, panes: Panes) -> u64 {
+        self.total(panes)
     }
 
     #[inline]
-    fn query_all_at<'a>(
+    fn query_all_in<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         answer: impl FnMut(u64),
     ) {
-        self.query_all(items, current, answer);
+        self.query_all(items, panes, answer);
     }
 
     fn growth(&self) -> u64 {
