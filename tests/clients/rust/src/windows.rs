@@ -50,6 +50,7 @@ fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()>
         ["window", "panes", "pane length"].map(number),
         [4 * PANE_MS, 4, PANE_MS]
     );
+    assert!((4 * PANE_MS..=5 * PANE_MS).contains(&number("covered")));
     let totals: Vec<u64> = from_redis_value(info["items per pane"].clone())?;
     assert_eq!(totals, [0, 0, 0, 0, total]);
     let advance = |pane: u64| cmd(&format!("SKETCH.ADVANCE {key} {pane}"));
