@@ -1,8 +1,11 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{CHUNKS, add, addnx, create, info, merge, query, valkey};
-use crate::family::chunks;
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Filter;
+use super::{add, addnx, create, info, load, merge, query};
+use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
+use crate::server::key::OneOf;
 
 const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
@@ -11,6 +14,16 @@ const READ: Command = Command {
     flags: c"readonly fast",
     tips: DONT_CACHE,
     ..Command::READ
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Filter::TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"bf.loadchunk",
+    error: chunks::chunk_error,
 };
 
 /// The family's commands.
@@ -145,7 +158,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.load",
-        handler: handler(valkey::load::load),
+        handler: handler(load::load),
         arity: 3,
         summary: c"Restores a Bloom filter from a payload in the AOF of valkey-bloom",
         complexity: c"O(n), n the size of the payload",

@@ -1,14 +1,27 @@
 //! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{CHUNKS, add, create, info, merge, query};
-use crate::family::chunks;
+use super::texts::NOT_FOUND;
+use super::types::Counts;
+use super::{add, create, info, merge, query};
+use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
+use crate::server::key::OneOf;
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
 
 const CREATE: Command = Command {
     arity: -4,
     ..Command::CREATE
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Counts::TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: BAD_DATA,
+    event: c"cms.loadchunk",
+    error: chunks::chunk_error,
 };
 
 /// The family's commands.

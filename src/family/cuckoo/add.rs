@@ -8,7 +8,7 @@ use crate::server::key::{Entry, Found, WriteKey, for_either};
 use crate::server::outcome::Outcome;
 use crate::server::stats::MemoryRefusal;
 use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooFilter};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::window_filter::WindowMultiset;
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -67,10 +67,9 @@ fn add_to<T: CuckooSketch>(
         None
     } else {
         let item = call.arg(2).bytes();
-        let allows = |bytes| call.allows_growth(bytes);
         let insertion = match if_exists {
-            IfExists::Add => filter.insert(item, Budget::new(&allows)),
-            IfExists::Skip => filter.insert_unique(item, Budget::new(&allows)),
+            IfExists::Add => filter.insert(item, call.memory().budget(Purpose::Grow)),
+            IfExists::Skip => filter.insert_unique(item, call.memory().budget(Purpose::Grow)),
         };
         match insertion {
             Insertion::Added => outcome.add(call, 2..3),
@@ -164,11 +163,12 @@ fn insert_each<'a, T: CuckooSketch>(
             let left = growths_left.get().checked_sub(1);
             growths_left.set(left.unwrap_or(0));
             if left.is_none() {
-                call.report_refusal(MemoryRefusal::SubFilters, |key| {
-                    format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
-                });
+                call.memory()
+                    .report_refusal(MemoryRefusal::SubFilters, |key| {
+                        format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
+                    });
             }
-            left.is_some() && call.allows_growth(bytes)
+            left.is_some() && call.memory().request(Purpose::Grow, bytes)
         };
         match if_exists {
             IfExists::Add => filter.insert_each(items, Budget::new(&allows), note),
@@ -245,7 +245,7 @@ fn change<T: CuckooSketch>(
     entry.advance(call);
     let filter = entry.value();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
-    let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
+    let changed = change(filter, call.memory().budget(Purpose::Temporary));
     let is_compacted = filter.deletes() <= deletes;
     if filter.num_sub_filters() != sub_filters {
         entry.recount();

@@ -11,7 +11,7 @@ use crate::server::data_type::DataType;
 use crate::server::key::{Either, Entry, Found, Slot, WriteKey, for_either};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -106,8 +106,11 @@ fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
 const INVALID: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter, Error> {
-    let allows = |bytes| call.allows_bytes(bytes);
-    let filter = CuckooFilter::new(options.capacity, options.parameters, Budget::new(&allows));
+    let filter = CuckooFilter::new(
+        options.capacity,
+        options.parameters,
+        call.memory().budget(Purpose::Create),
+    );
     filter.map_err(|error| match error {
         CuckooError::OutOfMemory(_) => no_memory::<CuckooFilter>(),
         CuckooError::Parameters(_) | CuckooError::Full => INVALID.into(),
@@ -126,8 +129,8 @@ fn new_window(
         max_iterations: options.parameters.max_iterations,
         expansion: options.parameters.expansion.into(),
     };
-    let allows = |bytes| call.allows_bytes(bytes);
-    let filter = WindowMultiset::new(window.window, &parameters, Budget::new(&allows));
+    let budget = call.memory().budget(Purpose::Create);
+    let filter = WindowMultiset::new(window.window, &parameters, budget);
     filter.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
         window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),

@@ -98,6 +98,33 @@ pub trait OneOfMut<'a>: Sized {
     fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
 }
 
+impl OpenedKey<()> {
+    /// What the key holds, for a family.
+    #[inline(always)]
+    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
+        self.slot_of(|handle| {
+            let value = AnyRef {
+                key: self.raw(),
+                handle,
+                open: PhantomData,
+            };
+            F::of(value).ok()
+        })
+    }
+
+    /// The type and the address of the value, if it has one of these types.
+    #[inline(always)]
+    pub(super) fn find(
+        &self,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Slot<(&'static Registration, NonNull<c_void>)> {
+        self.slot_of(|handle| {
+            let of = types.into_iter().find(|of| of.handle() == handle)?;
+            Some((of, self.address()?))
+        })
+    }
+}
+
 /// An open key that can hold any type.
 #[derive(Debug)]
 pub struct AnyKey<Access> {
@@ -122,26 +149,7 @@ impl<Access> AnyKey<Access> {
     #[must_use]
     #[inline(always)]
     pub fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
-        self.opened.slot_of(|handle| {
-            let value = AnyRef {
-                key: self.opened.raw(),
-                handle,
-                open: PhantomData,
-            };
-            F::of(value).ok()
-        })
-    }
-
-    /// What the key holds, if it has one of these types.
-    #[inline(always)]
-    fn find_type(
-        &self,
-        types: impl IntoIterator<Item = &'static Registration>,
-    ) -> Slot<(&'static Registration, NonNull<c_void>)> {
-        self.opened.slot_of(|handle| {
-            let of = types.into_iter().find(|of| of.handle() == handle)?;
-            Some((of, self.opened.address()?))
-        })
+        self.opened.get()
     }
 
     /// The value of the key, if it has one of these types.
@@ -150,7 +158,8 @@ impl<Access> AnyKey<Access> {
         types: impl IntoIterator<Item = &'static Registration>,
     ) -> Slot<&dyn AnyValue> {
         // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `access`).
-        self.find_type(types)
+        self.opened
+            .find(types)
             .map(|(of, value)| unsafe { (of.ops.value)(value).as_ref() })
     }
 }
@@ -166,7 +175,7 @@ impl AnyKey<Writer> {
         call: &Call<'_>,
         types: impl IntoIterator<Item = &'static Registration>,
     ) -> Result<FoundAny, Error> {
-        match self.find_type(types) {
+        match self.opened.find(types) {
             Slot::Missing => Ok(FoundAny::Missing(self)),
             Slot::WrongType => Err(Error::WrongType),
             Slot::Found((of, value)) => {

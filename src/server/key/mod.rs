@@ -259,6 +259,25 @@ impl Call<'_> {
         }))
     }
 
+    /// Opens the keys in these arguments for reading, whatever they hold.
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    pub fn read_all_any(
+        &self,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<AnyReadKey>, TryReserveError> {
+        Reader::check();
+        let opened = OpenedKey::all(self, indexes)?.into_iter();
+        try_collect(opened.map(|opened| AnyKey {
+            opened,
+            access: Reader::begin(),
+        }))
+    }
+
     /// As [`Call::read_any`], for writing.
     ///
     /// # Panics
@@ -293,25 +312,31 @@ impl Call<'_> {
         }
     }
 
-    /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a
-    /// value that is merged from others in place.
+    /// Opens the key in argument `destination`, for a value of one of these types, for writing and those in the arguments
+    /// `sources` for reading.
     ///
     /// # Errors
     /// [`TryReserveError`] if there is no memory for a list of the keys.
     ///
     /// # Panics
     /// If another key is open.
-    pub fn merge<T: DataType>(
+    pub fn merge(
         &self,
+        types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
-    ) -> Result<MergeKeys<T>, TryReserveError> {
+    ) -> Result<MergeKeys, TryReserveError> {
         Writer::check();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
-        drop(OpenedKey::<T>::new(self, destination, FOR_WRITING));
+        drop(OpenedKey::<()>::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
-        destination.set_key_bytes(self);
-        Ok(MergeKeys::new(destination, sources, Writer::begin()))
+        Ok(MergeKeys::new(
+            self,
+            types,
+            destination,
+            sources,
+            Writer::begin(),
+        ))
     }
 }
