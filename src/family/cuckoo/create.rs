@@ -1,17 +1,19 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
-use super::request::ReserveOptions;
-use super::{CuckooSketch, EXISTS, NOT_FOUND};
+use super::request::{InsertOptions, ReserveOptions};
+use super::texts::EXISTS;
+use super::types::{Cuckoo, CuckooMut};
 use crate::family::window::{WindowOption, check_allowed, check_others};
 use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Either, Entry, Found, Slot, WriteKey, for_either};
+use crate::server::key::{AnyEntry, AnyWriteKey, FoundAny, OneOf};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Purpose;
+use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -55,15 +57,13 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
-    let Either::Plain(key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
+    let found = call
+        .write_any(1)
+        .find(call, Cuckoo::TYPES.iter().copied())?;
+    let FoundAny::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    match key.get() {
-        Slot::Missing => {}
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Found(_) => return Err(EXISTS.into()),
-    }
-    for_either!(create(call, key, &options)?, entry => entry.store());
+    create(call, key, &options)?.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
@@ -143,27 +143,35 @@ fn no_memory<T: DataType>() -> Error {
     c"ERR Insufficient memory to create filter".into()
 }
 
-/// A filter to which a command adds items.
-pub type EitherEntry = Either<Entry<CuckooFilter>, Entry<WindowMultiset>>;
-
 /// The filter at the key, advanced to the current pane if it has a window. A missing one is created, and its creation
 /// replicated.
+///
+/// # Errors
+/// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(
+pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<AnyEntry, Error> {
+    let found = call
+        .write_any(1)
+        .find(call, Cuckoo::TYPES.iter().copied())?;
+    entry_of(call, found, options)
+}
+
+/// As [`find_or_create`], for a key that was looked up.
+///
+/// # Errors
+/// Those of the creation.
+#[inline(always)]
+pub fn entry_of(
     call: &mut Call<'_>,
-    key: Either<WriteKey<CuckooFilter>, WriteKey<WindowMultiset>>,
+    found: FoundAny,
     options: &ReserveOptions,
-) -> Result<EitherEntry, Error> {
-    match key {
-        Either::Plain(key) => match key.find()? {
-            Found::Entry(entry) => Ok(Either::Plain(entry)),
-            Found::Missing(key) => create(call, key, options),
-        },
-        Either::Windowed(key) => {
-            let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+) -> Result<AnyEntry, Error> {
+    match found {
+        FoundAny::Entry(mut entry) => {
             entry.advance(call);
-            Ok(Either::Windowed(entry))
+            Ok(entry)
         }
+        FoundAny::Missing(key) => create(call, key, options),
     }
 }
 
@@ -171,36 +179,38 @@ pub fn find_or_create(
 #[cold]
 fn create(
     call: &mut Call<'_>,
-    key: WriteKey<CuckooFilter>,
+    key: AnyWriteKey,
     options: &ReserveOptions,
-) -> Result<EitherEntry, Error> {
+) -> Result<AnyEntry, Error> {
     let Some(window) = options.window else {
-        let mut entry = key.find_or_create(call, || new_filter(call, options))?;
-        replicate(call, entry.value(), options.capacity, None);
-        return Ok(Either::Plain(entry));
+        let mut entry = key.create(call, new_filter(call, options)?)?;
+        replicate(call, &mut entry, options.capacity, None);
+        return Ok(entry);
     };
     check_allowed(call)?;
-    let key = key.typed(call);
-    let mut entry = key.find_or_create(call, || new_window(call, options, window))?;
-    let arguments = FilterWindowArguments::of(window.window, entry.value().seed());
-    replicate(call, entry.value(), options.capacity, Some(&arguments));
+    let filter = new_window(call, options, window)?;
+    let arguments = FilterWindowArguments::of(window.window, filter.seed());
+    let mut entry = key.create(call, filter)?;
+    replicate(call, &mut entry, options.capacity, Some(&arguments));
     entry.advance(call);
-    Ok(Either::Windowed(entry))
+    Ok(entry)
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
 fn replicate(
     call: &mut Call<'_>,
-    filter: &impl CuckooSketch,
+    entry: &mut AnyEntry,
     capacity: u64,
     window: Option<&FilterWindowArguments>,
 ) {
+    let filter = entry.get::<CuckooMut<'_>>();
+    let filter = filter.as_ref().describe(Panes::ALL);
     let key = call.arg(1).bytes();
     let capacity = capacity.to_string();
     let [bucket_size, max_iterations, expansion] = [
-        filter.bucket_size().into(),
-        filter.max_iterations().into(),
-        filter.expansion(),
+        filter.bucket_size.into(),
+        filter.max_iterations.into(),
+        filter.expansion,
     ]
     .map(|number: u32| number.to_string());
     let mut arguments = vec![
@@ -217,19 +227,6 @@ fn replicate(
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"CF.RESERVE", &arguments);
-}
-
-/// The options of CF.INSERT and CF.INSERTNX.
-pub struct InsertOptions {
-    /// Options of a missing filter.
-    pub reserve: ReserveOptions,
-    /// Whether a missing filter is created.
-    pub create: bool,
-    /// Whether every server accepts the options. The smallest valid capacity depends on the bucket size that a server
-    /// is configured with, even if the key exists.
-    pub accepted_everywhere: bool,
-    /// The argument of the first item.
-    pub first_item: usize,
 }
 
 /// Parses the options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.

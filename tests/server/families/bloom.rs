@@ -216,7 +216,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        window!("BF.RESERVE KEY 0.001 3000000"),
+        seeded_window!("BF.RESERVE KEY 0.001 3000000"),
         // An evicted key is not created again without a window.
         "BF.INSERT KEY NOCREATE ITEMS a",
     ],

@@ -214,7 +214,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        window!("CF.RESERVE KEY 2500000"),
+        seeded_window!("CF.RESERVE KEY 2500000"),
         // An evicted key is not created again without a window.
         "CF.INSERT KEY NOCREATE ITEMS a",
     ],
