@@ -221,7 +221,7 @@ pub const WINDOW: Family = Family {
         "BF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("BF.RESERVE KEY 0.001 65000000"), 8)),
-    reserve_large: window!("BF.RESERVE KEY 0.001 16000000"),
+    reserve_large: seeded_window!("BF.RESERVE KEY 0.001 16000000"),
     fill: Fill::Numbers("BF.MADD KEY"),
 
     creations: &[

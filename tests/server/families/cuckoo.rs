@@ -219,7 +219,7 @@ pub const WINDOW: Family = Family {
         "CF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("CF.RESERVE KEY 67108864"), 8)),
-    reserve_large: window!("CF.RESERVE KEY 20000000"),
+    reserve_large: seeded_window!("CF.RESERVE KEY 20000000"),
 
     creations: &[
         window!("CF.RESERVE KEY 5000"),
