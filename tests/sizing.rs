@@ -14,7 +14,7 @@ use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
 use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{
-    Kind, MultisetParameters, SetParameters, WindowFilter, WindowMultiset, WindowSet,
+    Kind, MultisetParameters, Seed, SetParameters, WindowFilter, WindowMultiset, WindowSet,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -516,6 +516,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             ));
             assert!(shown.command.ends_with(case.option), "{shown:?}");
             let parameters = SetParameters {
+                seed: Seed::default(),
                 capacity,
                 error_rate: f64::min(error, 0.25),
                 expansion,
@@ -536,6 +537,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             ));
             assert!(shown.command.ends_with(case.option), "{shown:?}");
             let parameters = MultisetParameters {
+                seed: Seed::default(),
                 capacity: capacity.max(2 * u64::from(bucket_size)),
                 bucket_size,
                 max_iterations: 20,

@@ -70,6 +70,16 @@ impl Arg {
         ],
     )
     .optional();
+    /// The option of the commands that create a filter with all parameters.
+    pub const WINDOW_WITH_SEED: Self = Self::block(
+        c"window",
+        &[
+            Self::integer(c"milliseconds").token(c"WINDOW"),
+            Self::integer(c"panes").token(c"PANES").optional(),
+            Self::new(c"hex", ArgKind::String).token(c"SEED").optional(),
+        ],
+    )
+    .optional();
     /// The first arguments of a command whose keys are [`KeySpec::MERGE`].
     pub const DESTINATION: Self = Self::new(c"destination", ArgKind::Key(0));
     /// The number of [`Arg::SOURCES`].

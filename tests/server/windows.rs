@@ -2,7 +2,9 @@
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
+mod addnx;
 mod ahead;
+mod attacks;
 mod bloom;
 mod bounds;
 mod creation;
@@ -13,6 +15,7 @@ mod freed;
 mod limits;
 mod merges;
 mod replicas;
+mod seeds;
 mod sketch_commands;
 
 use crate::families::dump;
@@ -132,6 +135,16 @@ fn totals(connection: &mut Connection, key: &str) -> Vec<i64> {
 
 fn dumps(connection: &mut Connection, keys: &[String]) -> Vec<Reply> {
     keys.iter().map(|key| dump(connection, key)).collect()
+}
+
+/// [`logged_commands`] without the random seeds of filters.
+fn logged_without_seeds(server: &Server) -> Vec<String> {
+    let mut commands = logged_commands(server);
+    for command in &mut commands {
+        let end = command.find(" SEED ").unwrap_or(command.len());
+        command.truncate(end);
+    }
+    commands
 }
 
 /// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.

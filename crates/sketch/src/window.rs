@@ -223,6 +223,16 @@ impl Timeline {
         panes.oldest().max(self.oldest())..=self.newest
     }
 
+    /// The milliseconds that a read at this time covers: the full panes, and what has passed of the current one. It is the
+    /// newest pane if the time is before it.
+    #[must_use]
+    pub fn covered_ms(&self, unix_ms: u64) -> u64 {
+        let current = self.window.pane_at(unix_ms).max(self.newest);
+        let passed = unix_ms.saturating_sub(self.window.start_of(current));
+        let pane_ms = self.window.pane_ms();
+        self.window.panes() * pane_ms + passed.min(pane_ms)
+    }
+
     /// The slot of a pane in the ring. Different live panes have different slots.
     #[must_use]
     pub fn slot(&self, pane: u64) -> usize {

@@ -2,7 +2,7 @@
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Filter;
-use super::{add, create, info, load, merge, query};
+use super::{add, addnx, create, info, load, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -39,7 +39,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
-            Arg::WINDOW,
+            Arg::WINDOW_WITH_SEED,
         ],
         ..Command::CREATE
     },
@@ -58,6 +58,16 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Adds one or more items to a Bloom filter. Creates the filter if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        args: &[Arg::KEY, Arg::ITEMS],
+        ..Command::WRITE
+    },
+    Command {
+        name: c"bf.addnx",
+        handler: handler(addnx::addnx),
+        arity: -3,
+        summary: c"Adds the items that a Bloom filter does not contain, without a refresh of the others",
+        complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        since: Some(Since::Roughly(c"1.1.0")),
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::WRITE
     },

@@ -32,6 +32,7 @@ const WRITE_SEVERAL: Command = Command {
         )
         .optional(),
         Arg::flag(c"nocreate", c"NOCREATE"),
+        Arg::WINDOW,
         Arg::ITEMS_KEYWORD,
         Arg::ITEMS,
     ],
@@ -51,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::option(c"bucketsize", c"BUCKETSIZE", &[Arg::integer(c"bucketsize")]),
             Arg::option(c"maxiterations", c"MAXITERATIONS", &[Arg::integer(c"maxiterations")]),
             Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]),
-            Arg::WINDOW,
+            Arg::WINDOW_WITH_SEED,
         ],
         ..Command::CREATE
     },

@@ -84,6 +84,7 @@ pub fn defaults() -> ReserveOptions {
     ReserveOptions {
         capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
         parameters: parameters(),
+        window: None,
     }
 }
 

@@ -10,7 +10,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(window::window),
         acl: c"read fast",
         tips: DONT_CACHE,
-        summary: c"Returns the window of a sketch: its length, its panes, and the number of items per pane",
+        summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and the number of items per pane",
         complexity: c"O(n), n the number of panes",
         ..Command::READ
     },

@@ -70,9 +70,12 @@ export async function bloom(s) {
   same(await s.bf.add('bf:load', 'a'), true);
   same(await s.bf.exists('bf:load', 'a'), true);
   same((await s.bf.info('bf:load')).Capacity, 5);
-  // A command that RedisBloom and the clients lack.
+  // Commands that RedisBloom and the clients lack.
   same(await s.raw('BF.MERGE', 'bf:union', 1, 'bf'), 'OK');
   same(await s.bf.mExists('bf:union', ['a', 'item 2999']), [true, true]);
+  const added = await s.raw('BF.ADDNX', 'bf:union', 'a', 'new');
+  same(added.map(Boolean), [false, true]);
+  await refused(s.raw('BF.ADDNX', 'bf:none', 'a'), 'ERR not found');
 }
 
 export async function cuckoo(s) {

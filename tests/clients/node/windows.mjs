@@ -1,6 +1,7 @@
 // Calls the typed methods of each family on a sketch with a window, and every SKETCH.* command. The sketches are created
 // with raw commands, since the client does not have the option WINDOW.
 
+import assert from 'node:assert/strict';
 import { refused, same } from './session.mjs';
 
 // Ten years: no pane expires.
@@ -20,7 +21,8 @@ async function window(s, key, total) {
     const names = info.filter((_, index) => index % 2 === 0);
     info = Object.fromEntries(names.map((name, index) => [name, info[2 * index + 1]]));
   }
-  const { 'newest pane': newest, ...rest } = info;
+  const { 'newest pane': newest, covered, ...rest } = info;
+  assert.ok(covered >= 4 * PANE_MS && covered <= 5 * PANE_MS);
   same(rest, {
     window: WINDOW[1],
     panes: 4,

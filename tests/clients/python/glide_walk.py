@@ -38,6 +38,8 @@ STEPS = [
     ("BF.MEXISTS bf a z", [True, False]),
     ("BF.CARD bf", 3),
     ("BF.MERGE bf:union 1 bf", "OK"),
+    ("BF.ADDNX bf a new", [False, True]),
+    ("BF.CARD bf", 4),
     ("BF.INFO bf CAPACITY", ANY),
     ("BF.DEBUG bf", ANY),
     ("CF.RESERVE cf 1000 BUCKETSIZE 4", "OK"),

@@ -21,8 +21,9 @@ async def window(s, key, total):
     info = await s.raw("SKETCH.WINDOW", key)
     if not isinstance(info, dict):
         info = dict(zip(info[::2], info[1::2]))
-    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "items per pane")])
-    length, panes, pane_ms, newest, totals = info.values()
+    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "covered", "items per pane")])
+    length, panes, pane_ms, newest, covered, totals = info.values()
+    assert 4 * PANE_MS <= covered <= 5 * PANE_MS, covered
     same([length, panes, pane_ms, totals], [WINDOW[1], 4, PANE_MS, [0, 0, 0, 0, total]])
     same(newest % PANE_MS, 0)
     same(await s.raw("SKETCH.ADVANCE", key, newest // PANE_MS), 0)

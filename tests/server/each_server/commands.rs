@@ -254,8 +254,8 @@ fn since_is_the_version_that_introduced_the_command() {
             let (_, short) = name.split_once('.').expect("a prefix");
             let mut exceptions = family.since_exceptions.iter();
             let wanted = match exceptions.find(|(command, _)| *command == short) {
-                _ if !is_recorded => ROUGHLY_SINCE,
                 Some((_, version)) => version,
+                None if !is_recorded => ROUGHLY_SINCE,
                 None => family.since,
             };
             assert_eq!(since, wanted, "{name}");

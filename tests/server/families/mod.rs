@@ -14,6 +14,13 @@ macro_rules! window {
     };
 }
 
+/// As [`window!`], for a filter that is equal to others that the same commands create: with a fixed seed.
+macro_rules! seeded_window {
+    ($command:literal) => {
+        concat!(window!($command), " SEED 00112233445566778899aAbBcCdDeEfF")
+    };
+}
+
 mod bloom;
 mod count_min;
 mod cuckoo;
@@ -431,6 +438,12 @@ fn windowed(mut command: Command) -> Command {
     command
 }
 
+/// As [`windowed`], with the seed of [`seeded_window!`].
+fn seeded(mut command: Command) -> Command {
+    command.extend(words(seeded_window!("").trim_start()));
+    command
+}
+
 /// The DUMP of a key without its last ten bytes, which depend on the server.
 pub fn dump(connection: &mut Connection, key: &str) -> Reply {
     match connection.send(&["DUMP", key]) {
@@ -499,9 +512,27 @@ impl Family {
         run_on(connection, key, self.build);
     }
 
+    /// The replies of the reads, without the field of SKETCH.WINDOW that changes with time.
+    pub fn read(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
+        let mut replies = run_on(connection, key, self.reads);
+        let name = Reply::Simple(b"covered".to_vec());
+        for reply in &mut replies {
+            match reply {
+                Reply::Array(items) => {
+                    if let Some(index) = items.iter().position(|item| *item == name) {
+                        items.drain(index..index + 2);
+                    }
+                }
+                Reply::Map(fields) => fields.retain(|(field, _)| *field != name),
+                _ => {}
+            }
+        }
+        replies
+    }
+
     /// The visible state of the value: replies of its reads, its DUMP without the footer, its digest.
     pub fn view(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
-        let mut view = run_on(connection, key, self.reads);
+        let mut view = self.read(connection, key);
         view.push(dump(connection, key));
         view.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
         view

@@ -7,7 +7,7 @@ use super::WindowedModel;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{Error, MultisetParameters, WindowMultiset};
+use roughly_sketch::window_filter::{Error, MultisetParameters, Seed, WindowMultiset};
 use std::collections::{BTreeMap, HashMap};
 
 impl Subject for WindowMultiset {
@@ -157,6 +157,7 @@ impl WindowedModel for MultisetModel {
             bucket_size: input.pick(&[1, 2, 3, 4, 7, 8, 16, 255]),
             max_iterations: input.pick(&[1, 2, 20, 500]),
             expansion: input.pick(&[0, 1, 2, 4, 32768]),
+            seed: Seed([input.byte(); 16]),
         };
         let filter = WindowMultiset::new(window, &parameters, Budget::new(&allows)).ok()?;
         let model = Self {

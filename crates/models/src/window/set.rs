@@ -7,7 +7,7 @@ use super::WindowedModel;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{Addition, Error, SetParameters, WindowSet};
+use roughly_sketch::window_filter::{Addition, Error, IfPresent, Seed, SetParameters, WindowSet};
 use std::collections::HashMap;
 
 /// Filters with this error rate have no false positives among the items of a sequence.
@@ -29,7 +29,8 @@ impl Subject for WindowSet {
         let items: Vec<_> = (0..20u8).map(|item| [item, 1]).collect();
         let slices = items.iter().map(<[u8; 2]>::as_slice);
         let (mut one_by_one, mut results) = (self.try_clone().expect("enough memory"), Vec::new());
-        self.add_each(slices.clone(), Budget::new(&allows), |result| {
+        let budget = Budget::new(&allows);
+        self.add_each(slices.clone(), IfPresent::Refresh, budget, |result| {
             results.push(result)
         });
         let mut add = |item| WindowSet::add(&mut one_by_one, item, Budget::new(&allows));
@@ -94,6 +95,27 @@ impl SetModel {
     }
 }
 
+impl SetModel {
+    /// Adds an item without a refresh, and compares the result with the filter before.
+    fn add_new(&mut self, filter: &mut WindowSet, item: &[u8]) {
+        let is_present = filter.contains(item, Panes::ALL);
+        let before = digest(filter);
+        let mut answers = Vec::new();
+        filter.add_each([item], IfPresent::Skip, Budget::new(&allows), |answer| {
+            answers.push(answer);
+        });
+        match answers[..] {
+            [Ok(Addition::New)] => {
+                assert!(!is_present && filter.contains(item, Panes::ALL));
+                self.panes.insert(item.to_vec(), filter.timeline().newest());
+            }
+            [Ok(Addition::Unchanged)] => assert!(is_present && digest(filter) == before),
+            [Err(_)] => assert!(!is_present && digest(filter) == before),
+            _ => panic!("{answers:?}"),
+        }
+    }
+}
+
 impl WindowedModel for SetModel {
     type Value = WindowSet;
 
@@ -105,6 +127,7 @@ impl WindowedModel for SetModel {
             },
             error_rate: input.pick(&[EXACT, 0.1, 0.01, 0.001, 0.5, 0.999, 1e-14, EXACT]),
             expansion: input.pick(&[0, 1, 2, 3, 16, 32768]),
+            seed: Seed([input.byte(); 16]),
         };
         let filter = WindowSet::new(window, &parameters, Budget::new(&allows)).ok()?;
         let model = Self {
@@ -115,13 +138,16 @@ impl WindowedModel for SetModel {
     }
 
     fn write(&mut self, filter: &mut WindowSet, input: &mut Input<'_>) {
-        if input.byte() < 200 {
-            return self.add(filter, input.item());
+        match input.byte() {
+            0..30 => return self.add_new(filter, input.item()),
+            30..200 => return self.add(filter, input.item()),
+            _ => {}
         }
         let items = input.items();
         let slices = items.iter().map(<[u8; 2]>::as_slice);
         let mut together = filter.try_clone().expect("enough memory");
-        together.add_each(slices.clone(), Budget::new(&allows), |_| ());
+        let budget = Budget::new(&allows);
+        together.add_each(slices.clone(), IfPresent::Refresh, budget, |_| ());
         slices.for_each(|item| self.add(filter, item));
         assert!(together == *filter, "single additions give another filter");
     }

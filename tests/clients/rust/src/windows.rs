@@ -44,12 +44,13 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 /// Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items.
 fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()> {
     let info: HashMap<String, Value> = cmd(&format!("SKETCH.WINDOW {key}")).query(connection)?;
-    assert_eq!(info.len(), 5);
+    assert_eq!(info.len(), 6);
     let number = |name: &str| from_redis_value::<u64>(info[name].clone()).expect("a number");
     assert_eq!(
         ["window", "panes", "pane length"].map(number),
         [4 * PANE_MS, 4, PANE_MS]
     );
+    assert!((4 * PANE_MS..=5 * PANE_MS).contains(&number("covered")));
     let totals: Vec<u64> = from_redis_value(info["items per pane"].clone())?;
     assert_eq!(totals, [0, 0, 0, 0, total]);
     let advance = |pane: u64| cmd(&format!("SKETCH.ADVANCE {key} {pane}"));
