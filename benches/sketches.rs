@@ -18,7 +18,7 @@ use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{DigestCache, TDigest};
 use roughly_sketch::top_k::TopK;
 use std::hint::black_box;
 use std::time::Duration;
@@ -279,6 +279,7 @@ fn t_digest(criterion: &mut Criterion) {
                 .add(&values())
                 .expect("the digest accepts the values");
         }
+        let mut cache = DigestCache::default();
         let size = format!("compression {compression}");
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(BenchmarkId::new("add 100", &size), |b| {
@@ -293,7 +294,7 @@ fn t_digest(criterion: &mut Criterion) {
             b.iter(|| {
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.quantile(0.99))
                         .ok(),
                 )
@@ -303,7 +304,7 @@ fn t_digest(criterion: &mut Criterion) {
             b.iter(|| {
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.cdf(1e15))
                         .ok(),
                 )
@@ -314,7 +315,7 @@ fn t_digest(criterion: &mut Criterion) {
                 digest.add(&[1e15]).expect("the digest accepts the value");
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.quantile(0.99))
                         .ok(),
                 )

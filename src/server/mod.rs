@@ -62,7 +62,7 @@ mod replicate;
 pub mod reply;
 pub mod stats;
 mod test_clock;
-mod value;
+pub mod value;
 pub mod window;
 
 #[cold]

@@ -37,6 +37,7 @@ pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail
 pub mod buffer;
+pub mod cache;
 pub mod chain;
 pub mod count_min;
 pub mod cuckoo;
@@ -51,6 +52,7 @@ pub mod modulus;
 pub mod prefetch;
 mod retired;
 pub mod rows;
+mod scratch;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;

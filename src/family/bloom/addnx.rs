@@ -4,16 +4,14 @@ use super::add::{ADD_ITEMS, add_all};
 use super::texts::NOT_FOUND;
 use super::types::Filter;
 use crate::server::call::{Call, Error};
-use crate::server::key::{FoundAny, OneOf};
+use crate::server::key::{Found, OneOf};
 use crate::server::outcome::Outcome;
 use roughly_sketch::window_filter::IfPresent;
 
 /// BF.ADDNX key item [item …]
 pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
-    let found = call
-        .write_any(1)
-        .find(call, Filter::TYPES.iter().copied())?;
-    let FoundAny::Entry(mut entry) = found else {
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let Found::Entry(mut entry) = found else {
         return Err(NOT_FOUND.into());
     };
     entry.advance(call);

@@ -9,7 +9,7 @@ use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWind
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{AnyEntry, AnyWriteKey, FoundAny, OneOf};
+use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Purpose;
@@ -57,10 +57,8 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let options = reserve_options(call)?;
-    let found = call
-        .write_any(1)
-        .find(call, Cuckoo::TYPES.iter().copied())?;
-    let FoundAny::Missing(key) = found else {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
     create(call, key, &options)?.store();
@@ -149,10 +147,8 @@ fn no_memory<T: DataType>() -> Error {
 /// # Errors
 /// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<AnyEntry, Error> {
-    let found = call
-        .write_any(1)
-        .find(call, Cuckoo::TYPES.iter().copied())?;
+pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<Entry, Error> {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
     entry_of(call, found, options)
 }
 
@@ -163,25 +159,21 @@ pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<A
 #[inline(always)]
 pub fn entry_of(
     call: &mut Call<'_>,
-    found: FoundAny,
+    found: Found,
     options: &ReserveOptions,
-) -> Result<AnyEntry, Error> {
+) -> Result<Entry, Error> {
     match found {
-        FoundAny::Entry(mut entry) => {
+        Found::Entry(mut entry) => {
             entry.advance(call);
             Ok(entry)
         }
-        FoundAny::Missing(key) => create(call, key, options),
+        Found::Missing(key) => create(call, key, options),
     }
 }
 
 /// Creates the filter of a missing key, and replicates the creation.
 #[cold]
-fn create(
-    call: &mut Call<'_>,
-    key: AnyWriteKey,
-    options: &ReserveOptions,
-) -> Result<AnyEntry, Error> {
+fn create(call: &mut Call<'_>, key: WriteKey, options: &ReserveOptions) -> Result<Entry, Error> {
     let Some(window) = options.window else {
         let mut entry = key.create(call, new_filter(call, options)?)?;
         replicate(call, &mut entry, options.capacity, None);
@@ -199,7 +191,7 @@ fn create(
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
 fn replicate(
     call: &mut Call<'_>,
-    entry: &mut AnyEntry,
+    entry: &mut Entry,
     capacity: u64,
     window: Option<&FilterWindowArguments>,
 ) {

@@ -1,10 +1,10 @@
 //! TDIGEST.CREATE.
 
-use super::{NO_MEMORY, WRONG_KEYWORD};
-use crate::family::window::{WindowOption, replicate_creation, store_new};
+use super::texts::{NO_MEMORY, WRONG_KEYWORD};
+use super::types::Digest;
+use crate::family::window::{WindowOption, replicate_creation};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
@@ -26,13 +26,10 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let key = call.write_any(1);
+    let key = call.write(1);
     if !key.is_missing() {
-        let exists = [TDigest::registration(), TDigestWindow::registration()];
-        return Err(match exists.iter().any(|digest| key.holds(digest)) {
-            true => c"ERR T-Digest: key already exists".into(),
-            false => Error::WrongType,
-        });
+        key.get::<Digest<'_>>().optional()?;
+        return Err(c"ERR T-Digest: key already exists".into());
     }
     let compression = if len == 2 {
         DEFAULT_COMPRESSION
@@ -51,7 +48,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     match window {
         None => {
             let digest = TDigest::new(compression, budget);
-            let entry = key.typed(call).create(digest.map_err(|_| NO_MEMORY)?)?;
+            let entry = key.create(call, digest.map_err(|_| NO_MEMORY)?)?;
             call.replicate_verbatim();
             entry.store();
         }
@@ -61,9 +58,10 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
                 DigestError::CompressionTooLarge => TOO_LARGE_FOR_WINDOW,
                 _ => NO_MEMORY,
             })?;
-            let entry = key.typed(call).create(digest)?;
+            let mut entry = key.create(call, digest)?;
             replicate_creation(call, c"TDIGEST.CREATE", len, window);
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, c"tdigest.create");

@@ -1,14 +1,16 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::{Top, TopMut};
+use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{WriteKey, for_either};
+use crate::server::key::OneOf;
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, Purpose};
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK, TopKWindow};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -45,34 +47,23 @@ fn add_all(
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    for_either!(call.write_either::<TopK, TopKWindow>(1), key => {
-        add_to(call, key, name, event, args_per_item, increment)
-    })
-}
-
-fn add_to<T: Sketch>(
-    call: &mut Call<'_>,
-    key: WriteKey<T>,
-    name: &'static CStr,
-    event: &CStr,
-    args_per_item: usize,
-    increment: impl Fn(Argument<'_>) -> Option<u32>,
-) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let found = call.write(1).find(call, Top::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let increments = (0..items).map(|number| {
         let first = FIRST_ITEM + number * args_per_item;
         let increment = increment(call.arg(first + args_per_item - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    check_work(call, entry.value(), increments)?;
+    let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
+    work::check(call, is_within_limit)?;
     entry.advance(call);
-    let sketch = entry.value();
+    let sketch = entry.get::<TopMut<'_>>();
     let mut changes = BlockChanges::default();
     let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);
     if items == 1 {
-        add_each::<T, 1>(
+        add_each::<1>(
             call,
             sketch,
             args_per_item,
@@ -81,7 +72,7 @@ fn add_to<T: Sketch>(
             &mut outcome,
         );
     } else {
-        add_each::<T, BLOCK_ITEMS>(
+        add_each::<BLOCK_ITEMS>(
             call,
             sketch,
             args_per_item,
@@ -91,14 +82,14 @@ fn add_to<T: Sketch>(
         );
     }
     entry.count_changes(&changes);
-    outcome.finish(call, entry.into_any(), event);
+    outcome.finish(call, entry, event);
     Ok(())
 }
 
 /// Adds the items in blocks of `N`. All items of a block are hashed before the first of them is added.
-fn add_each<'a, T: Sketch, const N: usize>(
+fn add_each<'a, const N: usize>(
     call: &mut Call<'a>,
-    sketch: &mut T,
+    mut sketch: TopMut<'_>,
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
     changes: &mut BlockChanges<MemoryUsage>,

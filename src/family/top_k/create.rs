@@ -1,6 +1,6 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{WindowOption, replicate_creation, store_new};
+use crate::family::window::{WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::top_k::{
@@ -17,7 +17,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let key = call.write_any(1);
+    let key = call.write(1);
     if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
     }
@@ -37,7 +37,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     match option {
         None => {
             let sketch = TopK::new(k, width, depth, decay, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let entry = key.create(call, sketch.map_err(error_text)?)?;
             call.replicate_verbatim();
             entry.store();
         }
@@ -46,9 +46,10 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
             TopK::check(k, width, depth, decay).map_err(error_text)?;
             let window = option.window_of_new::<TopKWindow>(call)?;
             let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate_creation(call, c"TOPK.RESERVE", len, window);
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, c"topk.reserve");

@@ -1,43 +1,33 @@
 //! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Top;
+use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK, TopKWindow};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => query_in(call, &key))
-}
-
-fn query_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(sketch.timeline())?;
-    call.reply_array(call.len() - FIRST_ITEM);
-    let kept = sketch.has_kept_list();
-    for item in call.args_from(FIRST_ITEM) {
-        match sketch.query(item.bytes(), panes) {
-            Ok(is_listed) => call.reply_boolean(is_listed),
-            Err(_) => call.reply_error(NO_MEMORY),
-        }
-    }
-    if sketch.has_kept_list() != kept {
-        key.recount();
-    }
+    let key = call.read(1);
+    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let panes = sketch.panes(call)?;
+    let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+    call.reply_array(items.len());
+    sketch.query_each(items, panes, |is_listed| match is_listed {
+        Ok(is_listed) => call.reply_boolean(is_listed),
+        Err(_) => call.reply_error(NO_MEMORY),
+    });
     Ok(())
 }
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => count_in(call, &key))
-}
-
-fn count_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(sketch.timeline())?;
+    let key = call.read(1);
+    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    check_work(call, sketch, items)?;
+    work::check(call, sketch.within_work_limit(items))?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
@@ -62,32 +52,18 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     if with_count && !is_prefix(call.arg(2).bytes(), b"WITHCOUNT") {
         return Err(c"WITHCOUNT keyword expected".into());
     }
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => {
-        list_of(call, &key, with_count)
-    })
-}
-
-fn list_of<T: Sketch>(
-    call: &mut Call<'_>,
-    key: &ReadKey<T>,
-    with_count: bool,
-) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let kept = sketch.has_kept_list();
-    let items = sketch
-        .list(call.panes(sketch.timeline())?)
-        .map_err(|_| NO_MEMORY)?;
-    call.reply_array(items.len() * if with_count { 2 } else { 1 });
-    for (item, count) in items {
-        call.reply_bulk(item);
-        if with_count {
-            call.reply_integer(count.into());
+    let key = call.read(1);
+    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let listed = sketch.list(sketch.panes(call)?, |items| {
+        call.reply_array(items.len() * if with_count { 2 } else { 1 });
+        for (item, count) in items {
+            call.reply_bulk(item);
+            if with_count {
+                call.reply_integer(count.into());
+            }
         }
-    }
-    if sketch.has_kept_list() != kept {
-        key.recount();
-    }
-    Ok(())
+    });
+    Ok(listed.map_err(|_| NO_MEMORY)?)
 }
 
 /// Whether an argument is a prefix of a keyword, in any case. As in RedisBloom, the empty argument is one.

@@ -195,6 +195,7 @@ impl Chain {
 impl Stored for Chain {
     const TYPE_NAME: &'static CStr = c"MBbloom--";
     const ENCODING_VERSION: u16 = 4;
+    type Cache = ();
     type Defaults = ();
 
     fn load_values(

@@ -250,6 +250,7 @@ impl Stored for ValkeyChain {
     /// As a little-endian integer, it exceeds `i64::MAX`, the largest first field of a
     /// [`bloom::Chain`](crate::bloom::Chain) header.
     const HEADER_MARK: &'static [u8] = b"vb-blm1\xff";
+    type Cache = ();
     type Defaults = ();
 
     /// [`ValkeyChain::load_within`] without a limit.

@@ -40,11 +40,6 @@ impl Merge {
             centroids: compress_to_vec(nodes.into_iter(), count, weight, compression)?,
         })
     }
-
-    /// Bytes of its block.
-    fn block_bytes(&self) -> usize {
-        self.centroids.capacity() * size_of::<Centroid>()
-    }
 }
 
 /// The numbers of the first and the last pane; `panes` is not empty.
@@ -62,8 +57,6 @@ pub(super) struct Merges {
     groups: Vec<Merge>,
     /// That of all groups, if there are at least two.
     all: Option<Merge>,
-    /// Bytes of all blocks.
-    bytes: usize,
 }
 
 impl Merges {
@@ -84,9 +77,7 @@ impl Merges {
             .is_some_and(|all| all.panes == ends(panes));
         if !is_kept {
             self.all = None;
-            let merged = self.merge(panes, groups, compression);
-            self.count_bytes();
-            merged?;
+            self.merge(panes, groups, compression)?;
         }
         Ok(match (&self.all, panes) {
             (Some(all), _) => &all.centroids,
@@ -134,25 +125,22 @@ impl Merges {
         Ok(())
     }
 
-    /// Frees the merges that contain panes below `oldest`, and the merge of all groups.
-    pub(super) fn forget_before(&mut self, oldest: u64) {
-        self.groups.retain(|merge| merge.panes.0 >= oldest);
+    /// Frees the merges that contain panes below `oldest`. `freed` visits their blocks.
+    pub(super) fn forget_before(&mut self, oldest: u64, freed: &mut impl BlockVisitor) {
+        if let Some(all) = self.all.take_if(|all| all.panes.0 < oldest) {
+            freed.visit(&all.centroids);
+        }
+        self.groups.retain(|merge| {
+            let is_live = merge.panes.0 >= oldest;
+            if !is_live {
+                freed.visit(&merge.centroids);
+            }
+            is_live
+        });
         if self.groups.is_empty() {
+            freed.visit(&self.groups);
             self.groups = Vec::new();
         }
-        self.all = None;
-        self.count_bytes();
-    }
-
-    fn count_bytes(&mut self) {
-        let merges = self.groups.iter().chain(&self.all);
-        self.bytes = merges.map(Merge::block_bytes).sum::<usize>()
-            + self.groups.capacity() * size_of::<Merge>();
-    }
-
-    /// Bytes of all blocks.
-    pub(super) fn block_bytes(&self) -> usize {
-        self.bytes
     }
 
     pub(super) fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
