@@ -5,6 +5,7 @@ use super::command::{self, Command, Since};
 use super::config::{self, Setting};
 use super::datatype::{self, DataType, Registration};
 use super::guard::{self, guarded};
+use super::huge_pages;
 use super::info::InfoWriter;
 use super::key_limit;
 use super::log;
@@ -212,13 +213,14 @@ impl Module {
         let families = self.families.iter();
         let families = families.flat_map(|family| family.settings.iter().copied());
         let settings: Vec<_> = families
-            .chain([key_limit::SETTINGS, window::SETTINGS])
+            .chain([key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS])
             .collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args, prefixed)? };
+        huge_pages::log_status();
         Ok(())
     }
 
@@ -330,6 +332,7 @@ impl Module {
             }
             let limit = i64::try_from(memory_limit::process_bytes()).unwrap_or(i64::MAX);
             info.number("memory_limit_bytes", limit);
+            huge_pages::write_info(info);
         }
     }
 }

@@ -1,0 +1,157 @@
+//! Transparent huge pages for large arrays.
+//!
+//! A huge page takes one entry of the processor's address translation cache instead of 512, and one entry of the page
+//! tables, which a fork copies. The kernel provides huge pages where a process asks for them (`madvise`). The global
+//! allocator asks for them for each new block ([`advise`]) and withdraws the request before it frees the block
+//! ([`retract`]), so all large arrays have them, however they were created.
+
+mod arrays;
+mod mappings;
+mod status;
+
+use super::config::{Setting, store_boolean};
+use super::info::InfoWriter;
+use super::log;
+use arrays::Arrays;
+use status::Status;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+/// The minimum size of an advised block. The kernel limits the number of mappings of a process, and an advised block is a
+/// mapping of its own.
+const MIN_BYTES: usize = 32 << 20;
+
+/// The setting, for new arrays.
+pub(super) const SETTINGS: &[Setting] = &[Setting {
+    name: c"sketch-huge-pages",
+    old_name: None,
+    default: c"yes",
+    set: |text| store_boolean(text, &IS_ENABLED),
+    ..Setting::TEMPLATE
+}];
+
+static IS_ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// The advised arrays of the process.
+static ARRAYS: Arrays = Arrays::new();
+
+/// Calls of `madvise` that failed.
+static ERRORS: AtomicI64 = AtomicI64::new(0);
+
+/// Asks for huge pages for a new block if it is large. Call this before the block is written to: the kernel replaces
+/// pages that exist only in the background.
+///
+/// # Safety
+/// The block must have `bytes` bytes, or be null. [`retract`] must be called before it is freed.
+#[inline]
+pub(super) unsafe fn advise(block: *mut u8, bytes: usize) {
+    if bytes >= MIN_BYTES && !block.is_null() {
+        // SAFETY: by the function's contract.
+        unsafe { advise_large(block, bytes) }
+    }
+}
+
+/// Undoes [`advise`], so that the next user of the memory gets ordinary pages again.
+///
+/// # Safety
+/// The block must be live, with the size that [`advise`] was called with.
+#[inline]
+pub(super) unsafe fn retract(block: *mut u8, bytes: usize) {
+    if bytes >= MIN_BYTES {
+        // SAFETY: by the function's contract.
+        unsafe { retract_large(block, bytes) }
+    }
+}
+
+/// # Safety
+/// As [`advise`].
+#[cold]
+unsafe fn advise_large(block: *mut u8, bytes: usize) {
+    if status() != Status::Active {
+        return;
+    }
+    let pages = whole_pages(block.addr(), bytes, status::page_bytes());
+    let has_room = mappings::leave_room();
+    if pages.is_empty() || !has_room || !ARRAYS.add(block.addr(), mappings::max() / 4) {
+        return;
+    }
+    // SAFETY: the pages are inside the live block, and the advice does not change their contents.
+    if !unsafe { madvise(block, pages, libc::MADV_HUGEPAGE) } {
+        ARRAYS.remove(block.addr());
+    }
+}
+
+/// # Safety
+/// As [`retract`].
+#[cold]
+unsafe fn retract_large(block: *mut u8, bytes: usize) {
+    if ARRAYS.remove(block.addr()) {
+        let pages = whole_pages(block.addr(), bytes, status::page_bytes());
+        // SAFETY: as above.
+        unsafe { madvise(block, pages, libc::MADV_NOHUGEPAGE) };
+    }
+}
+
+/// Whether the setting and the system permit huge pages.
+fn status() -> Status {
+    if IS_ENABLED.load(Ordering::Relaxed) {
+        Status::of_process()
+    } else {
+        Status::Setting
+    }
+}
+
+/// The offsets of the whole huge pages in a block. Empty if there are none.
+fn whole_pages(start: usize, bytes: usize, page_bytes: usize) -> Range<usize> {
+    let end = (start + bytes) / page_bytes * page_bytes;
+    match start.checked_next_multiple_of(page_bytes) {
+        Some(first) if first < end => first - start..end - start,
+        _ => 0..0,
+    }
+}
+
+/// Calls the system's `madvise`. Returns whether it was successful, and counts failures.
+///
+/// # Safety
+/// The range must be a part of a live block. The advice must not change its contents.
+unsafe fn madvise(block: *mut u8, range: Range<usize>, advice: i32) -> bool {
+    // SAFETY: by the function's contract.
+    let result = unsafe { libc::madvise(block.add(range.start).cast(), range.len(), advice) };
+    if result != 0 {
+        ERRORS.fetch_add(1, Ordering::Relaxed);
+    }
+    result == 0
+}
+
+/// Logs at load why arrays get no huge pages, and the remedy.
+pub(super) fn log_status() {
+    let why = match status() {
+        Status::Active | Status::Setting => return,
+        Status::Missing => "the kernel does not support them or /sys is not mounted",
+        Status::PageSize => "those of this kernel have more than 2 MB",
+        Status::Kernel => {
+            "this kernel would copy whole huge pages after a fork: use Linux 5.8 or later"
+        }
+        Status::Never => {
+            "the kernel's mode is never: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+        }
+        Status::Process => {
+            "the server has disabled them for its process: run echo madvise > /sys/kernel/mm/transparent_hugepage/enabled and restart it"
+        }
+    };
+    log::notice(&format!("large keys do not use huge pages: {why}"));
+}
+
+/// Writes the fields of INFO.
+pub(super) fn write_info(info: &mut InfoWriter) {
+    info.text("huge_pages", status().name());
+    for (name, value) in [
+        (
+            "huge_page_arrays",
+            i64::try_from(ARRAYS.len()).unwrap_or(i64::MAX),
+        ),
+        ("huge_page_errors", ERRORS.load(Ordering::Relaxed)),
+    ] {
+        info.number(name, value);
+    }
+}
