@@ -284,6 +284,7 @@ impl Module {
                     // SAFETY: as above.
                     unsafe {
                         save::watch_files(ctx);
+                        huge_pages::watch_children(ctx);
                         api!(RedisModule_RegisterInfoFunc)(ctx, info);
                     }
                     let Release { version, revision } = self.release;

@@ -117,7 +117,7 @@ impl Source for RdbReader {
         // SAFETY: the block is from the server's allocator, which is the global allocator, and holds `len`
         // initialized bytes; the allocator needs only the layout's alignment, and the size for the advice.
         let bytes = unsafe {
-            huge_pages::advise(block.cast(), len);
+            huge_pages::advise_filled(block.cast(), len);
             Vec::from_raw_parts(block.cast(), len, len)
         };
         self.checked(bytes.into())

@@ -1,5 +1,5 @@
 //! Tests whose result depends on neither the server nor the platform. They run on one server.
 
 mod formats;
-mod mappings;
+mod huge_pages;
 mod worst_cases;

@@ -7,12 +7,14 @@
 
 mod arrays;
 mod mappings;
+mod restorer;
 mod status;
 
 use super::config::{Setting, store_boolean};
 use super::info::InfoWriter;
 use super::log;
 use arrays::Arrays;
+pub(super) use restorer::watch_children;
 use status::Status;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -38,8 +40,7 @@ static ARRAYS: Arrays = Arrays::new();
 /// Calls of `madvise` that failed.
 static ERRORS: AtomicI64 = AtomicI64::new(0);
 
-/// Asks for huge pages for a new block if it is large. Call this before the block is written to: the kernel replaces
-/// pages that exist only in the background.
+/// Asks for huge pages for a new block if it is large. The kernel provides them when the block is first written to.
 ///
 /// # Safety
 /// The block must have `bytes` bytes, or be null. [`retract`] must be called before it is freed.
@@ -48,6 +49,18 @@ pub(super) unsafe fn advise(block: *mut u8, bytes: usize) {
     if bytes >= MIN_BYTES && !block.is_null() {
         // SAFETY: by the function's contract.
         unsafe { advise_large(block, bytes) }
+    }
+}
+
+/// [`advise`] for a block that the server has allocated and filled.
+///
+/// # Safety
+/// As [`advise`].
+pub(super) unsafe fn advise_filled(block: *mut u8, bytes: usize) {
+    if bytes >= MIN_BYTES {
+        // SAFETY: by the function's contract.
+        unsafe { advise(block, bytes) }
+        restorer::restore();
     }
 }
 
@@ -72,7 +85,7 @@ unsafe fn advise_large(block: *mut u8, bytes: usize) {
     }
     let pages = whole_pages(block.addr(), bytes, status::page_bytes());
     let has_room = mappings::leave_room();
-    if pages.is_empty() || !has_room || !ARRAYS.add(block.addr(), mappings::max() / 4) {
+    if pages.is_empty() || !has_room || !ARRAYS.add(block.addr(), bytes, mappings::max() / 4) {
         return;
     }
     // SAFETY: the pages are inside the live block, and the advice does not change their contents.

@@ -1,5 +1,5 @@
-//! The mappings of a server with many large arrays. The kernel limits their number to 65,530 by default; above it, the
-//! allocator gets no memory and the server ends.
+//! The memory of a server with large arrays: which pages are huge, and the number of mappings. The kernel limits mappings to
+//! 65,530 by default; above it, the allocator gets no memory and the server ends.
 
 use crate::huge_pages::expected;
 use crate::support::resp::{Connection, Reply};
@@ -47,34 +47,66 @@ fn set(server: &Server, value: &str) {
     assert!(reply.is_ok(), "{reply}");
 }
 
-/// Each array is written in two huge pages.
+/// Kilobytes of the server in huge pages.
+fn in_huge_pages(server: &Server) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/smaps", server.pid())).expect("mappings");
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("AnonHugePages:"));
+    let kilobytes = lines.map(|line| line.trim().trim_end_matches(" kB").parse::<u64>());
+    kilobytes.map(|number| number.expect("a number")).sum()
+}
+
+/// Writes to random cells of the array.
+fn write(connection: &mut Connection, first: usize) {
+    run_all(
+        connection,
+        (first..first + 1000).map(|n| format!("CMS.INCRBY 0 {n} 1")),
+    );
+}
+
 #[test]
 fn large_arrays_get_huge_pages_only_if_the_setting_permits_them() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let in_huge_pages = || {
-        let text = fs::read_to_string(format!("/proc/{}/smaps", server.pid())).expect("mappings");
-        let lines = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("AnonHugePages:"));
-        let kilobytes = lines.map(|line| line.trim().trim_end_matches(" kB").parse::<u64>());
-        kilobytes
-            .map(|number| number.expect("a number"))
-            .sum::<u64>()
-    };
-    let fill = || (0..1000).map(|n| format!("CMS.INCRBY 0 {n} 1"));
-    set(&server, "no");
-    run_all(&mut connection, [create(0)].into_iter().chain(fill()));
-    assert_eq!(in_huge_pages(), 0);
-    run_all(&mut connection, ["DEL 0".to_owned()].into_iter());
-    set(&server, "yes");
-    run_all(&mut connection, [create(0)].into_iter().chain(fill()));
-    assert_eq!(in_huge_pages() > 0, expected() == "active");
     // The memory of a freed array is not advised any more.
-    run_all(&mut connection, ["DEL 0".to_owned()].into_iter());
-    set(&server, "no");
-    run_all(&mut connection, [create(0)].into_iter().chain(fill()));
-    assert_eq!(in_huge_pages(), 0);
+    for value in ["no", "yes", "no"] {
+        set(&server, value);
+        run_all(&mut connection, [create(0)].into_iter());
+        write(&mut connection, 0);
+        let expected = value == "yes" && expected() == "active";
+        assert_eq!(in_huge_pages(&server) > 0, expected);
+        run_all(&mut connection, ["DEL 0".to_owned()].into_iter());
+    }
+}
+
+/// The server allocates and fills the arrays that it loads. Writes during a save divide huge pages.
+#[test]
+fn huge_pages_are_restored_after_loads_and_saves() {
+    let mut server = Server::start();
+    let mut connection = server.resp2();
+    run_all(&mut connection, [create(0)].into_iter());
+    write(&mut connection, 0);
+    let before = in_huge_pages(&server);
+    assert_eq!(before > 0, expected() == "active");
+    let restored = |server: &mut Server| {
+        server.wait_until("huge pages", |server| in_huge_pages(server) >= before);
+    };
+    assert!(connection.call("DEBUG RELOAD").is_ok());
+    restored(&mut server);
+    // The child process waits so long for each of these keys.
+    run_all(&mut connection, (0..20).map(|n| format!("SET key:{n} x")));
+    let delay = connection.call("CONFIG SET rdb-key-save-delay 100000");
+    assert!(delay.is_ok(), "{delay}");
+    connection.call("BGSAVE");
+    write(&mut connection, 1000);
+    let is_saving = |server: &Server| server.info_number("rdb_bgsave_in_progress") == 1;
+    if is_saving(&server) {
+        assert!(before == 0 || in_huge_pages(&server) < before);
+    }
+    server.wait_until("the save", |server| !is_saving(server));
+    restored(&mut server);
+    assert_eq!(server.info_number("bf_huge_page_errors"), 0);
 }
 
 #[test]
