@@ -23,10 +23,12 @@ struct Entry {
 }
 
 impl Entry {
-    const FREE: Self = Self {
-        address: AtomicUsize::new(0),
-        bytes: AtomicUsize::new(0),
-    };
+    const fn free() -> Self {
+        Self {
+            address: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
 
     /// Changes the address. Returns false if it is not `from`.
     fn change(&self, from: usize, to: usize) -> bool {
@@ -40,7 +42,7 @@ impl Arrays {
     pub(super) const fn new() -> Self {
         Self {
             len: AtomicUsize::new(0),
-            entries: [Entry::FREE; CAPACITY],
+            entries: [const { Entry::free() }; CAPACITY],
         }
     }
 

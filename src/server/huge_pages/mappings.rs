@@ -12,12 +12,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// The mappings are counted once per this many new arrays. Each array adds at most two.
 const INTERVAL: usize = 2048;
 
-/// The limit: the kernel's (`vm.max_map_count`), or its default if that is less. 0 if it cannot be read.
+/// The kernel's default limit.
+const DEFAULT_MAX: usize = 65_530;
+
+/// The limit: the kernel's (`vm.max_map_count`), or its default if that is less or the limit cannot be read.
 pub(super) fn max() -> usize {
     static MAX: OnceLock<usize> = OnceLock::new();
     *MAX.get_or_init(|| {
         let text = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
-        text.trim().parse().unwrap_or(0).min(65_530)
+        let max = text.trim().parse().unwrap_or(DEFAULT_MAX);
+        max.min(DEFAULT_MAX)
     })
 }
 

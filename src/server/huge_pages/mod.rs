@@ -168,3 +168,24 @@ pub(super) fn write_info(info: &mut InfoWriter) {
         info.number(name, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::whole_pages;
+
+    const PAGE: usize = 2 << 20;
+
+    #[test]
+    fn only_whole_pages_are_advised() {
+        for (start, bytes, expected) in [
+            (PAGE, 3 * PAGE, 0..3 * PAGE),
+            (PAGE + 16, 3 * PAGE, PAGE - 16..3 * PAGE - 16),
+            (PAGE - 1, 2 * PAGE, 1..PAGE + 1),
+            (PAGE, 2 * PAGE - 1, 0..PAGE),
+            (PAGE + 1, 2 * PAGE - 2, 0..0),
+            (usize::MAX - PAGE, PAGE, 0..0),
+        ] {
+            assert_eq!(whole_pages(start, bytes, PAGE), expected, "{start} {bytes}");
+        }
+    }
+}

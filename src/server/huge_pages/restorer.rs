@@ -12,6 +12,7 @@ use super::status::{Status, page_bytes};
 use super::{ARRAYS, status, whole_pages};
 use redis_module::raw;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,11 +50,22 @@ pub(super) fn restore() {
 }
 
 fn run() {
+    block_signals();
     loop {
         while IS_PENDING.swap(false, Ordering::Relaxed) {
             restore_all();
         }
         thread::park();
+    }
+}
+
+/// Leaves all signals to the other threads: the server's watchdog expects its signal on the main thread.
+fn block_signals() {
+    let mut signals = MaybeUninit::uninit();
+    // SAFETY: the first call initializes the set, and the second one only reads it.
+    unsafe {
+        libc::sigfillset(signals.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), ptr::null_mut());
     }
 }
 

@@ -1,6 +1,8 @@
 //! Whether the system permits huge pages to this process.
 
+use std::ffi::CStr;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -120,8 +122,14 @@ pub(super) fn page_bytes() -> usize {
 fn kernel() -> (u32, u32) {
     static VERSION: OnceLock<(u32, u32)> = OnceLock::new();
     *VERSION.get_or_init(|| {
-        let text = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        version(&text)
+        // A service may have no access to /proc/sys.
+        let mut names = MaybeUninit::<libc::utsname>::zeroed();
+        // SAFETY: the call fills in the names, which end with a null byte; all are empty if it fails.
+        let release = unsafe {
+            libc::uname(names.as_mut_ptr());
+            CStr::from_ptr(names.assume_init_ref().release.as_ptr())
+        };
+        version(&release.to_string_lossy())
     })
 }
 
@@ -208,8 +216,9 @@ mod tests {
 
     #[test]
     fn kernel_releases_are_parsed() {
+        assert!(kernel() > (0, 0));
         for (release, expected) in [
-            ("6.1.0-44-amd64\n", (6, 1)),
+            ("6.1.0-44-amd64", (6, 1)),
             ("5.15.153.1-microsoft-standard-WSL2", (5, 15)),
             ("4.18.0-553.el8_10.x86_64", (4, 18)),
             ("7", (7, 0)),
