@@ -1,4 +1,4 @@
-//! Active defragmentation of fragmented memory. `scripts/test-defrag.sh` runs these tests on a server that supports it.
+//! Active defragmentation of fragmented memory. `scripts/check-release.sh defrag` runs these tests on a server that supports it.
 //!
 //! The server moves blocks out of sparsely used slabs of its allocator. To create such slabs, the tests fill many keys
 //! and delete most of them.
@@ -39,7 +39,7 @@ fn set_defragmentation(server: &Server, to: &str) {
     let reply = server.call(&format!("CONFIG SET activedefrag {to}"));
     assert!(
         reply.is_ok(),
-        "this server cannot defragment ({reply}): run this test with `scripts/test-defrag.sh`"
+        "this server cannot defragment ({reply}): run this test with `scripts/check-release.sh defrag`"
     );
 }
 

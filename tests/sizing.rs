@@ -1,7 +1,7 @@
 //! Opens docs/sizing.html in a headless browser and compares its figures with the sketches and with the memory usage of
 //! filled keys.
 //!
-//! `scripts/test-sizing.sh` installs Chromium and runs these tests; `cargo test` skips them.
+//! `scripts/check-release.sh sizing` installs Chromium and runs these tests; `cargo test` skips them.
 
 mod support;
 
@@ -79,7 +79,7 @@ fn open_page(values: &str) -> Shown {
         .args(["--dump-dom", &format!("file://{}#{values}", page.display())])
         .output()
         .unwrap_or_else(|error| {
-            panic!("cannot run chromium ({error}); `scripts/test-sizing.sh` installs it")
+            panic!("cannot run chromium ({error}); `scripts/check-release.sh sizing` installs it")
         });
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -241,14 +241,14 @@ fn small_bloom_filters_have_a_warning() {
         };
         let mut chain = Chain::new(&parameters, UNLIMITED).expect("a filter");
         for item in 0u64.. {
-            let added = chain.add(chain.hash(&item.to_le_bytes()), UNLIMITED);
+            let added = chain.add(&item.to_le_bytes(), (), UNLIMITED);
             added.expect("memory");
             if chain.filters().len() > 64 {
                 break;
             }
         }
-        let absent = (0..ABSENT_ITEMS).map(|n| chain.hash(&(n | 1 << 40).to_le_bytes()));
-        let found = absent.filter(|&hash| chain.contains(hash)).count();
+        let absent = (0..ABSENT_ITEMS).map(|n| (n | 1 << 40).to_le_bytes());
+        let found = absent.filter(|item| chain.contains(item)).count();
         let measured = found as f64 / ABSENT_ITEMS as f64;
         assert!(
             measured <= shown.figure("error-grown"),

@@ -19,6 +19,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
+// recipe: stream-deduplication
 // newMessages returns the IDs that were not processed before.
 func newMessages(conn redis.Conn, ids []string) ([]string, error) {
 	isNew, err := redis.Ints(conn.Do("BF.MADD", redis.Args{"orders:seen"}.AddFlat(ids)...))
@@ -33,7 +34,9 @@ func newMessages(conn redis.Conn, ids []string) ([]string, error) {
 	}
 	return found, nil
 }
+// end
 
+// recipe: crawler
 const days = 7
 
 func crawledKey(day time.Time) string {
@@ -76,7 +79,9 @@ func markCrawled(conn redis.Conn, urls []string, today time.Time) error {
 	_, err := conn.Do("EXEC")
 	return err
 }
+// end
 
+// recipe: heavy-hitters
 // countPages counts requests.
 func countPages(conn redis.Conn, hour string, pages []string) error {
 	_, err := conn.Do("TOPK.ADD", redis.Args{"pages:" + hour}.AddFlat(pages)...)
@@ -98,7 +103,9 @@ func topPages(conn redis.Conn, hour string) ([]pageCount, error) {
 	err = redis.ScanSlice(values, &top)
 	return top, err
 }
+// end
 
+// recipe: latency-percentiles
 // recordLatencies adds latencies to the digest of a pod.
 func recordLatencies(conn redis.Conn, pod string, milliseconds []float64) error {
 	key := "latency:{checkout}:" + pod
@@ -118,13 +125,17 @@ func percentiles(conn redis.Conn, pods []string, quantiles []float64) ([]float64
 	args := redis.Args{"latency:{checkout}"}.AddFlat(quantiles)
 	return redis.Float64s(conn.Do("TDIGEST.QUANTILE", args...))
 }
+// end
 
+// recipe: breached-passwords
 // isBreached returns whether the SHA-1 of a password is in the filter.
 func isBreached(conn redis.Conn, password string) (bool, error) {
 	digest := fmt.Sprintf("%X", sha1.Sum([]byte(password)))
 	return redis.Bool(conn.Do("BF.EXISTS", "breached", digest))
 }
+// end
 
+// recipe: ad-frequency-capping
 const limitPerUser = 3
 
 // mayShow returns whether an ad may be shown to a user once more, and counts it if so.
@@ -137,7 +148,9 @@ func mayShow(conn redis.Conn, day, ad, user string) (bool, error) {
 	counts, err = redis.Ints(conn.Do("CMS.INCRBY", key, item, 1))
 	return err == nil && counts[0] <= limitPerUser, err
 }
+// end
 
+// recipe: cache-penetration
 // mayExist returns false only if the filter is loaded and the ID is not in it.
 func mayExist(conn redis.Conn, id string) (bool, error) {
 	found, err := redis.Ints(conn.Do("BF.MEXISTS", "{products}:ids", id, "loaded"))
@@ -147,7 +160,9 @@ func mayExist(conn redis.Conn, id string) (bool, error) {
 	exists, loaded := found[0] == 1, found[1] == 1
 	return exists || !loaded, nil
 }
+// end
 
+// recipe: rate-limiting
 const limitPerMinute = 100
 
 // isAllowed counts a request of a client in an exact counter and compares it with the limit.
@@ -159,7 +174,9 @@ func isAllowed(conn redis.Conn, name string, minute int) (bool, error) {
 	counts, err := redis.Ints(conn.Do("EXEC"))
 	return err == nil && counts[0] <= limitPerMinute, err
 }
+// end
 
+// recipe: requests-per-key
 // createRequests creates the sketch of the requests of the last hour.
 func createRequests(conn redis.Conn) error {
 	_, err := conn.Do("CMS.INITBYPROB", "requests:hour", 0.0001, 0.01, "WINDOW", 3600000, "PANES", 12)
@@ -179,6 +196,7 @@ func countRequest(conn redis.Conn, apiKey string) (int, error) {
 func requestsOf(conn redis.Conn, apiKeys []string) ([]int, error) {
 	return redis.Ints(conn.Do("CMS.QUERY", redis.Args{"requests:hour"}.AddFlat(apiKeys)...))
 }
+// end
 
 func main() {
 	port := os.Getenv("ROUGHLY_PORT")

@@ -10,12 +10,15 @@
 import { createHash } from 'node:crypto';
 import { createClient } from 'redis';
 
+// recipe: stream-deduplication
 // Deduplicating a stream consumer: returns the IDs that were not processed before.
 async function newMessages(client, ids) {
   const isNew = await client.bf.mAdd('orders:seen', ids);
   return ids.filter((_, i) => isNew[i]);
 }
+// end
 
+// recipe: crawler
 // Crawler: returns the URLs that were not crawled today or on the six days before.
 const DAYS = 7;
 const DAY = 86_400_000;
@@ -34,7 +37,9 @@ async function markCrawled(client, urls, today) {
     .expire(crawledKey(today), ((DAYS + 1) * DAY) / 1000)
     .exec();
 }
+// end
 
+// recipe: heavy-hitters
 // Heavy hitters: counts requests, and returns the most requested pages of an hour with their counts.
 async function countPages(client, hour, pages) {
   await client.topK.add(`pages:${hour}`, pages);
@@ -43,7 +48,9 @@ async function countPages(client, hour, pages) {
 async function topPages(client, hour) {
   return client.topK.listWithCount(`pages:${hour}`);
 }
+// end
 
+// recipe: latency-percentiles
 // Latency percentiles: one digest per pod, merged by each query.
 async function recordLatencies(client, pod, milliseconds) {
   await client.tDigest.add(`latency:{checkout}:${pod}`, milliseconds);
@@ -54,13 +61,17 @@ async function percentiles(client, pods, quantiles) {
   await client.tDigest.merge('latency:{checkout}', sources, { OVERRIDE: true });
   return client.tDigest.quantile('latency:{checkout}', quantiles);
 }
+// end
 
+// recipe: breached-passwords
 // Breached passwords: whether the SHA-1 of a password is in the filter.
 async function isBreached(client, password) {
   const digest = createHash('sha1').update(password).digest('hex').toUpperCase();
   return Boolean(await client.bf.exists('breached', digest));
 }
+// end
 
+// recipe: ad-frequency-capping
 // Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 const CAP = 3;
 
@@ -70,13 +81,17 @@ async function mayShow(client, day, ad, user) {
   const [shown] = await client.cms.incrBy(`shown:${day}`, { item: `${ad}:${user}`, incrementBy: 1 });
   return shown <= CAP;
 }
+// end
 
+// recipe: cache-penetration
 // Cache penetration: false only if the filter is loaded and the ID is not in it.
 async function mayExist(client, id) {
   const [exists, loaded] = await client.bf.mExists('{products}:ids', [id, 'loaded']);
   return Boolean(exists || !loaded);
 }
+// end
 
+// recipe: rate-limiting
 // Rate limit: an exact counter per client and minute.
 const LIMIT = 100;
 
@@ -85,7 +100,9 @@ async function isAllowed(client, name, minute) {
   const [count] = await client.multi().incr(key).expire(key, 120).exec();
   return count <= LIMIT;
 }
+// end
 
+// recipe: requests-per-key
 // Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 async function createRequests(client) {
   const window = ['WINDOW', '3600000', 'PANES', '12'];
@@ -100,6 +117,7 @@ async function countRequest(client, apiKey) {
 async function requestsOf(client, apiKeys) {
   return client.cms.query('requests:hour', apiKeys);
 }
+// end
 
 const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
 const client = await createClient({ url }).connect();

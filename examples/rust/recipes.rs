@@ -9,6 +9,7 @@
 use redis::{Connection, RedisResult, cmd, pipe};
 use sha1_smol::Sha1;
 
+// recipe: stream-deduplication
 /// Deduplicating a stream consumer: returns the IDs that were not processed before.
 fn new_messages<'a>(c: &mut Connection, ids: &[&'a str]) -> RedisResult<Vec<&'a str>> {
     let is_new: Vec<bool> = cmd("BF.MADD").arg("orders:seen").arg(ids).query(c)?;
@@ -18,7 +19,9 @@ fn new_messages<'a>(c: &mut Connection, ids: &[&'a str]) -> RedisResult<Vec<&'a 
         .map(|(id, _)| *id)
         .collect())
 }
+// end
 
+// recipe: crawler
 /// Crawler: returns the URLs that were not crawled on any of these days, such as today and the six days before.
 fn due<'a>(c: &mut Connection, urls: &[&'a str], days: &[&str]) -> RedisResult<Vec<&'a str>> {
     let mut requests = pipe();
@@ -50,7 +53,9 @@ fn mark_crawled(c: &mut Connection, urls: &[&str], today: &str) -> RedisResult<(
     requests.cmd("EXPIRE").arg(&key).arg(8 * 86_400);
     requests.exec(c)
 }
+// end
 
+// recipe: heavy-hitters
 /// Heavy hitters: counts requests, and returns the most requested pages of an hour with their counts.
 fn count_pages(c: &mut Connection, hour: &str, pages: &[&str]) -> RedisResult<()> {
     cmd("TOPK.ADD")
@@ -65,7 +70,9 @@ fn top_pages(c: &mut Connection, hour: &str) -> RedisResult<Vec<(String, u64)>> 
         .arg("WITHCOUNT")
         .query(c)
 }
+// end
 
+// recipe: latency-percentiles
 /// Latency percentiles: one digest per pod, merged by each query.
 fn record_latencies(c: &mut Connection, pod: &str, milliseconds: &[f64]) -> RedisResult<()> {
     let key = format!("latency:{{checkout}}:{pod}");
@@ -88,13 +95,17 @@ fn percentiles(c: &mut Connection, pods: &[&str], quantiles: &[f64]) -> RedisRes
         .arg(quantiles)
         .query(c)
 }
+// end
 
+// recipe: breached-passwords
 /// Breached passwords: whether the SHA-1 of a password is in the filter.
 fn is_breached(c: &mut Connection, password: &str) -> RedisResult<bool> {
     let digest = Sha1::from(password).digest().to_string().to_uppercase();
     cmd("BF.EXISTS").arg("breached").arg(digest).query(c)
 }
+// end
 
+// recipe: ad-frequency-capping
 /// Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<bool> {
     const CAP: u64 = 3;
@@ -106,7 +117,9 @@ fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<
     let [shown]: [u64; 1] = cmd("CMS.INCRBY").arg(&key).arg(&item).arg(1).query(c)?;
     Ok(shown <= CAP)
 }
+// end
 
+// recipe: cache-penetration
 /// Cache penetration: false only if the filter is loaded and the ID is not in it.
 fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
     let mut look_up = cmd("BF.MEXISTS");
@@ -114,7 +127,9 @@ fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
     let [exists, loaded]: [bool; 2] = look_up.query(c)?;
     Ok(exists || !loaded)
 }
+// end
 
+// recipe: rate-limiting
 /// Rate limit: an exact counter per client and minute.
 fn is_allowed(c: &mut Connection, name: &str, minute: u64) -> RedisResult<bool> {
     const LIMIT: u64 = 100;
@@ -124,7 +139,9 @@ fn is_allowed(c: &mut Connection, name: &str, minute: u64) -> RedisResult<bool> 
     let [count]: [u64; 1] = requests.query(c)?;
     Ok(count <= LIMIT)
 }
+// end
 
+// recipe: requests-per-key
 /// Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 fn create_requests(c: &mut Connection) -> RedisResult<()> {
     let mut create = cmd("CMS.INITBYPROB");
@@ -142,6 +159,7 @@ fn count_request(c: &mut Connection, api_key: &str) -> RedisResult<u64> {
 fn requests_of(c: &mut Connection, api_keys: &[&str]) -> RedisResult<Vec<u64>> {
     cmd("CMS.QUERY").arg("requests:hour").arg(api_keys).query(c)
 }
+// end
 
 fn main() -> RedisResult<()> {
     let port = std::env::var("ROUGHLY_PORT").unwrap_or_else(|_| "6379".to_owned());

@@ -1,11 +1,11 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::window::{WindowArguments, WindowOption, store_new};
+use crate::family::window::{WindowArguments, WindowOption};
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
 };
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Window;
 use std::ffi::CStr;
 
@@ -70,20 +70,20 @@ fn create(
     let window = option
         .map(|option| option.window_of_new::<CountMinWindow>(call))
         .transpose()?;
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match window {
         None => {
             let sketch = CountMin::new(width, depth, cell_size, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate(call, width, depth, cell_size, None);
             entry.store();
         }
         Some(window) => {
             let sketch = CountMinWindow::new(width, depth, cell_size, window, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate(call, width, depth, cell_size, Some(window));
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, event);

@@ -1,4 +1,4 @@
-//! The commands `CF.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `CF.*` as the server describes them (docs/commands).
 
 use super::{add, chunks, create, info, query};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};

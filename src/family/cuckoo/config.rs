@@ -1,5 +1,4 @@
-//! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (spec: server.md,
-//! "Configuration").
+//! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (docs/configuration.md).
 
 use super::request::ReserveOptions;
 use crate::server::config::{Setting, integer_in, store_integer};

@@ -1,4 +1,4 @@
-//! Cuckoo filters: `CF.*` and the types `MBbloomCF` and, with a window, `cf-window` (spec: cuckoo.md, window.md).
+//! Cuckoo filters: `CF.*` and the types `MBbloomCF` and, with a window, `cf-window` (docs/families/cuckoo.md).
 
 mod add;
 mod chunks;
@@ -8,27 +8,20 @@ mod create;
 mod info;
 mod query;
 mod request;
-mod sketch;
+mod texts;
+mod types;
 
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
+use crate::server::key::OneOf;
+use crate::server::module::Family;
 use crate::server::stats::ExtraCounter;
-use crate::server::window::Panes;
-use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
-use roughly_sketch::stored::Stored;
-use roughly_sketch::window_filter::WindowMultiset;
-use sketch::{CuckooSketch, Insertion};
-use std::ffi::CStr;
+use types::Cuckoo;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: &[
-        module::data_type::<CuckooFilter>(),
-        module::windowed_type::<WindowMultiset>(),
-    ],
+    data_types: Cuckoo::TYPES,
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
     counters: &[
@@ -37,38 +30,3 @@ pub const FAMILY: Family = Family {
         ExtraCounter::Compactions,
     ],
 };
-
-static REGISTRATION: Registration = Registration::new(CuckooFilter::TYPE_NAME);
-
-impl DataType for CuckooFilter {
-    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
-    /// A filter is always emitted in chunks, which RedisBloom loads.
-    const MAX_RESTORE_BYTES: u64 = 0;
-
-    fn registration() -> &'static Registration {
-        &REGISTRATION
-    }
-
-    fn defaults() -> Parameters {
-        config::parameters()
-    }
-}
-
-static WINDOW_REGISTRATION: Registration = Registration::new(WindowMultiset::TYPE_NAME);
-
-impl DataType for WindowMultiset {
-    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
-    const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
-    const PANES: Option<Panes<Self>> = Some(Panes::of_sketch());
-
-    fn registration() -> &'static Registration {
-        &WINDOW_REGISTRATION
-    }
-
-    fn defaults() {}
-}
-
-const NOT_FOUND: &CStr = c"ERR not found";
-const EXISTS: &CStr = c"ERR item exists";
-/// Not enough memory for an item or a reply.
-const NO_MEMORY: &CStr = c"ERR Insufficient memory";

@@ -1,4 +1,4 @@
-//! The commands `SKETCH.*` as the server describes them (spec: window.md).
+//! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
 use super::window;
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};

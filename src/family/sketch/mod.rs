@@ -1,4 +1,4 @@
-//! Commands for the sketches of all families: `SKETCH.*` (spec: window.md).
+//! Commands for the sketches of all families: `SKETCH.*` (docs/sliding-windows.md).
 
 mod commands;
 mod window;

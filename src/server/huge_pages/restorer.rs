@@ -8,8 +8,8 @@
 //! The thread needs no access to the arrays. They may be freed meanwhile: the system call does not change the contents of
 //! memory, and it ignores memory that is not mapped or whose advice was withdrawn.
 
+use super::advice::{ARRAYS, status, whole_pages};
 use super::status::{Status, page_bytes};
-use super::{ARRAYS, status, whole_pages};
 use redis_module::raw;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -93,7 +93,7 @@ fn restore_all() {
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
-pub(in super::super) unsafe fn watch_children(ctx: *mut raw::RedisModuleCtx) {
+pub(in crate::server) unsafe fn watch_children(ctx: *mut raw::RedisModuleCtx) {
     let event = raw::RedisModuleEvent {
         id: raw::REDISMODULE_EVENT_FORK_CHILD,
         dataver: 1,

@@ -4,15 +4,14 @@
 //! item's cell in every row, and the estimate is the smallest of these counts. If nothing is subtracted that was not
 //! added before, the estimate is never below the true count; it is above the true count if other items share the item's
 //! cell in every row. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its
-//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec:
-//! count-min-sketch.md).
+//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom
+//! (docs/formats.md).
 //!
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters
 //! - [`count`]: increments and queries
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
-//! - [`sketch`]: the trait for commands on sketches with and without a window
 //! - [`window`]: sketches with a sliding window
 //!
 //! ```
@@ -31,7 +30,6 @@ pub mod cell;
 pub mod count;
 pub mod merge;
 pub mod shape;
-pub mod sketch;
 mod stored;
 pub mod window;
 
@@ -41,7 +39,6 @@ mod tests;
 pub use cell::CellSize;
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
-pub use sketch::Sketch;
 pub use window::CountMinWindow;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
@@ -50,6 +47,7 @@ use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
+use crate::window::Timed;
 use crate::window::WindowError;
 
 /// The largest total of a sketch.
@@ -180,6 +178,8 @@ impl CountMin {
         self.total
     }
 }
+
+impl Timed for CountMin {}
 
 impl Blocks for CountMin {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

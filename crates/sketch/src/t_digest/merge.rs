@@ -28,8 +28,8 @@ impl TDigest {
     /// several times.
     ///
     /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
-    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
-    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
+    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged.
+    /// `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
     /// are read more often than twice: of operands that occur several times, and of the result, which each operand
     /// compresses again. Cost: one pass over the nodes of each operand, and at least one compression per operand.
     ///

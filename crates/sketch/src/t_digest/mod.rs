@@ -1,7 +1,7 @@
 //! t-digest: quantiles of a stream, from a few hundred weighted means.
 //!
-//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"; spec:
-//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
+//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"). New samples
+//! are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
 //! the middle.
 //!
@@ -33,6 +33,7 @@ pub use window::{Answers, TDigestWindow};
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::window::Timed;
 use crate::window::WindowError;
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use compressed::Extent;
@@ -515,6 +516,8 @@ impl PartialEq for TDigest {
                 .eq(in_order(&other.centroids, other_samples.values()).map(bits))
     }
 }
+
+impl Timed for TDigest {}
 
 impl Blocks for TDigest {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -1,7 +1,7 @@
 //! Top-k: the k most frequent items of a stream, in memory that does not depend on the length of the stream.
 //!
 //! This is HeavyKeeper (Gong et al., "HeavyKeeper: An Accurate Algorithm for Finding Top-k Elephant Flows", USENIX ATC
-//! 2018; spec: top-k.md). A table of `depth` rows of `width` buckets counts items by fingerprint. An item increments a
+//! 2018). A table of `depth` rows of `width` buckets counts items by fingerprint. An item increments a
 //! bucket that holds its own fingerprint. A bucket that holds another fingerprint decays: its count drops with a
 //! probability that falls exponentially with the count. Frequent items therefore keep their buckets and rare items lose
 //! them. A min-heap keeps the k items with the largest counts seen.
@@ -35,6 +35,7 @@ use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::rows::Rows;
+use crate::window::Timed;
 use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
@@ -354,6 +355,8 @@ impl PartialEq for TopK {
 }
 
 /// Block 0 is the bucket array; the blocks of the heap follow.
+impl Timed for TopK {}
+
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.table.visit(visitor);

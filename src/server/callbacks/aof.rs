@@ -1,0 +1,135 @@
+//! AOF rewrite: the commands that recreate a key (docs/persistence.md, "Contents of an append-only file").
+
+use crate::server::data_type::DataType;
+use crate::server::fault;
+use redis_module::raw;
+use roughly_dump::{Writer, type_id};
+use roughly_sketch::memory::OutOfMemory;
+use std::ffi::{CStr, c_longlong};
+
+/// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
+/// file. By default, jemalloc returns blocks above 8 MiB to the operating system when they are freed, so that each
+/// larger argument needs new pages.
+pub const CHUNK_BYTES: usize = 4 << 20;
+
+/// Writes commands for one key. The server has selected its database.
+#[derive(Debug)]
+pub struct AofWriter {
+    io: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+}
+
+impl AofWriter {
+    /// # Safety
+    /// `io` and `key` must be those of the running rewrite callback.
+    pub(super) unsafe fn new(
+        io: *mut raw::RedisModuleIO,
+        key: *mut raw::RedisModuleString,
+    ) -> Self {
+        Self { io, key }
+    }
+}
+
+/// Receives the commands that recreate a value.
+pub trait Emit {
+    /// Emits `command key number bytes`, where `key` is the key of the value. LOADCHUNK (iterator, chunk) and RESTORE
+    /// (time to live, payload) have this form.
+    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]);
+
+    /// Emits `command key payload`.
+    fn emit_payload(&mut self, command: &CStr, payload: &[u8]);
+}
+
+impl Emit for AofWriter {
+    fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+        fault::point(match number {
+            0 | 1 => "aof_rewrite first",
+            _ => "aof_rewrite second",
+        });
+        // SAFETY: the format takes the key, a long long and a buffer with its length, in this order;
+        // all live until the return.
+        unsafe {
+            api!(RedisModule_EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"slb".as_ptr(),
+                self.key,
+                c_longlong::from(number),
+                bytes.as_ptr(),
+                bytes.len(),
+            );
+        }
+    }
+
+    fn emit_payload(&mut self, command: &CStr, payload: &[u8]) {
+        fault::point("aof_rewrite first");
+        // SAFETY: the format takes the key and a buffer with its length, in this order; both live until the return.
+        unsafe {
+            api!(RedisModule_EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"sb".as_ptr(),
+                self.key,
+                payload.as_ptr(),
+                payload.len(),
+            );
+        }
+    }
+}
+
+/// Emits the commands that recreate a value: the type's [`DataType::PAYLOAD_COMMAND`] or one RESTORE if the payload has at
+/// most `max_restore_bytes` ([`DataType::MAX_RESTORE_BYTES`], except in tests) and there is memory for it, or RESTORE if
+/// the value has no header; otherwise LOADCHUNK for the header and each chunk.
+///
+/// # Errors
+/// [`OutOfMemory`] if there is no memory for the payload and the header. Then nothing was emitted.
+pub fn rewrite<T: DataType>(
+    value: &T,
+    out: &mut impl Emit,
+    max_restore_bytes: u64,
+) -> Result<(), OutOfMemory> {
+    if let Some(command) = T::PAYLOAD_COMMAND {
+        if (command.payload_bytes)(value) <= max_restore_bytes
+            && let Ok(payload) = (command.payload)(value)
+        {
+            out.emit_payload(command.name, &payload);
+            return Ok(());
+        }
+        return rewrite_in_chunks(value, out);
+    }
+    let bytes = value.payload_bytes();
+    if bytes <= max_restore_bytes || !value.has_header() {
+        match payload(value, bytes) {
+            Ok(payload) => {
+                out.emit(c"RESTORE", 0, &payload);
+                return Ok(());
+            }
+            Err(refused) if !value.has_header() => return Err(refused),
+            Err(_) => {}
+        }
+    }
+    rewrite_in_chunks(value, out)
+}
+
+fn rewrite_in_chunks<T: DataType>(value: &T, out: &mut impl Emit) -> Result<(), OutOfMemory> {
+    out.emit(T::LOADCHUNK, 1, &value.header()?);
+    let mut iterator = 1;
+    while let Some((next, chunk)) = value.chunk(iterator, CHUNK_BYTES) {
+        out.emit(T::LOADCHUNK, next, chunk);
+        iterator = next;
+    }
+    Ok(())
+}
+
+/// The DUMP payload of a value, which has at most `max_bytes` bytes.
+fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
+    let name = T::TYPE_NAME
+        .to_bytes()
+        .first_chunk()
+        .expect("nine characters");
+    let id = type_id(name, T::ENCODING_VERSION);
+    let mut writer =
+        Writer::with_capacity(id, max_bytes).map_err(|_| OutOfMemory { bytes: max_bytes })?;
+    value.save(&mut writer);
+    Ok(writer.finish())
+}

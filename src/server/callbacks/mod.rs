@@ -1,0 +1,206 @@
+//! The callbacks with which the server handles the values of a type, and the registration of types.
+
+pub mod aof;
+pub mod defrag;
+pub mod rdb;
+pub mod save;
+
+use super::data_type::{AnyValue, DataType, Ops, Registration};
+use super::fault;
+use super::guard::guarded;
+use super::log;
+use super::value::Counted;
+use aof::AofWriter;
+use rdb::{RdbReader, RdbWriter};
+use redis_module::raw;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
+#[must_use]
+pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
+    let ops = Ops {
+        register: register::<T>,
+        value: |value| value.cast::<Counted<T>>(),
+        from_header: |header, budget| Ok(Counted::new(T::from_header(header, budget)?)),
+    };
+    Registration::new::<T>(info_suffix, ops)
+}
+
+/// Registers `T`. Returns false if the server refuses it, because another module owns the name.
+///
+/// # Safety
+/// `ctx` must be that of the running load function.
+///
+/// # Panics
+/// If the type's registration is that of another type.
+unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
+    // The handle identifies the type of a value, so two types must not share one. It is not null if an earlier load
+    // failed and the library stayed in memory.
+    let registration = T::registration();
+    assert!(
+        registration.name == T::TYPE_NAME,
+        "two types share a registration"
+    );
+    let mut methods = raw::RedisModuleTypeMethods {
+        version: u64::from(raw::REDISMODULE_TYPE_METHOD_VERSION),
+        rdb_load: Some(rdb_load::<T>),
+        rdb_save: Some(rdb_save::<T>),
+        aof_rewrite: Some(aof_rewrite::<T>),
+        mem_usage: Some(mem_usage::<T>),
+        digest: Some(digest::<T>),
+        free: Some(free::<T>),
+        aux_load: None,
+        aux_save: None,
+        aux_save_triggers: 0,
+        free_effort: Some(free_effort::<T>),
+        unlink: None,
+        copy: Some(copy::<T>),
+        defrag: Some(defragment::<T>),
+        mem_usage2: None,
+        free_effort2: None,
+        unlink2: None,
+        copy2: None,
+        aux_save2: None,
+    };
+    // SAFETY: name and methods live until the return; the server copies both. The callbacks take boxes of
+    // `Counted<T>`, which this module gives the server as values.
+    let handle = unsafe {
+        api!(RedisModule_CreateDataType)(
+            ctx,
+            T::TYPE_NAME.as_ptr(),
+            T::ENCODING_VERSION.into(),
+            &raw mut methods,
+        )
+    };
+    registration.set_handle(handle);
+    !handle.is_null()
+}
+
+/// The value behind a callback's pointer.
+///
+/// # Safety
+/// `value` must point to a `Counted<T>` box that the server owns. The box must not change while the reference exists.
+unsafe fn counted<'a, T: DataType>(value: *const c_void) -> &'a Counted<T> {
+    // SAFETY: by the function's contract.
+    unsafe { &*value.cast() }
+}
+
+unsafe extern "C" fn rdb_load<T: DataType>(
+    io: *mut raw::RedisModuleIO,
+    encoding_version: c_int,
+) -> *mut c_void {
+    let loaded = guarded("rdb_load", || {
+        // SAFETY: the stream is this callback's.
+        let mut reader = unsafe { RdbReader::new(io) };
+        // The version has ten bits in the type's id, so the conversion does not fail.
+        let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
+        let is_limited = reader.is_limited();
+        match T::load_limited(&mut reader, version, is_limited) {
+            Ok(value) => Box::into_raw(Counted::of_key(value)).cast(),
+            Err(error) => {
+                T::registration().stats.count_refused_load();
+                reader.log_refusal(&error.to_string());
+                ptr::null_mut()
+            }
+        }
+    });
+    loaded.unwrap_or(ptr::null_mut())
+}
+
+unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
+    let saved = guarded("rdb_save", || {
+        // SAFETY: the stream is this callback's, the value a `Counted<T>`.
+        let (value, mut writer) = unsafe { (counted::<T>(value), RdbWriter::new(io)) };
+        fault::without_memory("rdb_save memory", || value.value.save(&mut writer));
+    });
+    if saved.is_none() {
+        // SAFETY: as above.
+        guarded("a failed save", || unsafe { save::fail_rdb(io) });
+    }
+}
+
+unsafe extern "C" fn aof_rewrite<T: DataType>(
+    io: *mut raw::RedisModuleIO,
+    key: *mut raw::RedisModuleString,
+    value: *mut c_void,
+) {
+    let rewritten = guarded("aof_rewrite", || {
+        // SAFETY: stream and key are this callback's, the value a `Counted<T>`.
+        let (value, mut writer) = unsafe { (counted::<T>(value), AofWriter::new(io, key)) };
+        let rewrite = || aof::rewrite(&value.value, &mut writer, T::MAX_RESTORE_BYTES);
+        fault::without_memory("aof_rewrite memory", rewrite)
+            .inspect_err(|why| log::warning(&format!("cannot write a key to the new AOF: {why}")))
+    });
+    if !matches!(rewritten, Some(Ok(()))) {
+        // SAFETY: as above.
+        guarded("a failed rewrite", || unsafe { save::fail_aof(io) });
+    }
+}
+
+unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
+    guarded("mem_usage", || {
+        // SAFETY: the value is a `Counted<T>`.
+        unsafe { counted::<T>(value) }.memory_usage() as usize
+    })
+    .unwrap_or(0)
+}
+
+unsafe extern "C" fn free_effort<T: DataType>(
+    _key: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> usize {
+    // SAFETY: the value is a `Counted<T>`.
+    unsafe { counted::<T>(value) }.effort()
+}
+
+unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
+    guarded("digest", || {
+        // SAFETY: the digest is this callback's, the value a `Counted<T>`; the bytes are only read, although
+        // the parameter is not const.
+        unsafe {
+            counted::<T>(value).value.digest(&mut |bytes| {
+                api!(RedisModule_DigestAddStringBuffer)(
+                    digest,
+                    bytes.as_ptr().cast_mut().cast(),
+                    bytes.len(),
+                );
+            });
+            api!(RedisModule_DigestEndSequence)(digest);
+        }
+    });
+}
+
+unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
+    guarded("free", || {
+        // SAFETY: the value is a `Counted<T>` box that the server gives back.
+        drop(unsafe { Box::from_raw(value.cast::<Counted<T>>()) })
+    });
+}
+
+unsafe extern "C" fn copy<T: DataType>(
+    _from: *mut raw::RedisModuleString,
+    _to: *mut raw::RedisModuleString,
+    value: *const c_void,
+) -> *mut c_void {
+    let copied = guarded("copy", || {
+        // SAFETY: the value is a `Counted<T>`.
+        let copy = unsafe { counted::<T>(value) }.value.try_clone();
+        copy.map_or(ptr::null_mut(), |copy| {
+            Box::into_raw(Counted::of_key(copy)).cast()
+        })
+    });
+    copied.unwrap_or(ptr::null_mut())
+}
+
+unsafe extern "C" fn defragment<T: DataType>(
+    ctx: *mut raw::RedisModuleDefragCtx,
+    _key: *mut raw::RedisModuleString,
+    value: *mut *mut c_void,
+) -> c_int {
+    if !T::is_defragmented() {
+        return 0;
+    }
+    // SAFETY: `value` is the address of the server's pointer to a `Counted<T>` box.
+    guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
+}

@@ -1,0 +1,165 @@
+//! The value streams of RDB files, DUMP payloads and full synchronizations.
+
+use crate::server::argument::Argument;
+use crate::server::fault;
+use crate::server::huge_pages;
+use crate::server::log::line_of_input;
+use crate::server::log_text::quoted;
+use redis_module::raw;
+use roughly_sketch::buffer::Buffer;
+use roughly_sketch::format::{FormatError, Sink, Source};
+use std::ffi::{CString, c_int};
+use std::ptr;
+
+/// Reads values. The module handles I/O errors (HANDLE_IO_ERRORS): each read reports whether it failed.
+#[derive(Debug)]
+pub struct RdbReader {
+    io: *mut raw::RedisModuleIO,
+}
+
+impl RdbReader {
+    /// # Safety
+    /// `io` must be that of the running load callback.
+    pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self { io }
+    }
+
+    /// Whether a client sent the values with RESTORE: the server reads no file, and it has no primary whose commands it must
+    /// obey.
+    pub(super) fn is_limited(&self) -> bool {
+        let exempt = raw::REDISMODULE_CTX_FLAGS_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
+            | raw::REDISMODULE_CTX_FLAGS_SLAVE;
+        // SAFETY: the stream is the running callback's; the context lives as long as it.
+        let flags = unsafe {
+            let ctx = api!(RedisModule_GetContextFromIO)(self.io);
+            api!(RedisModule_GetContextFlags)(ctx)
+        };
+        flags & exempt as c_int == 0
+    }
+
+    fn checked<V>(&self, value: V) -> Result<V, FormatError> {
+        // SAFETY: the stream is the running callback's.
+        if unsafe { api!(RedisModule_IsIOError)(self.io) } == 0 {
+            Ok(value)
+        } else {
+            Err(FormatError::Truncated)
+        }
+    }
+
+    /// The key of the value as the log shows it, after `of`; nothing if the server does not specify the key.
+    fn of_key(&self) -> String {
+        // SAFETY: the stream is the running callback's. The name lives as long as the callback.
+        let key = unsafe { api!(RedisModule_GetKeyNameFromIO)(self.io) };
+        if key.is_null() {
+            return String::new();
+        }
+        // SAFETY: as above.
+        let key = unsafe { Argument::new(key.cast_mut()) };
+        format!(" of key {}", quoted(key.bytes()))
+    }
+
+    /// Logs why a value is refused. Clients can send such values with RESTORE, so at most one line per second is logged.
+    pub(super) fn log_refusal(&self, why: &str) {
+        let text = || format!("value{} refused: {why}", self.of_key());
+        let Some(line) = line_of_input(text) else {
+            return;
+        };
+        let line = CString::new(line).unwrap_or_default();
+        // SAFETY: the format takes one C string, which lives until the return.
+        unsafe {
+            api!(RedisModule_LogIOError)(
+                self.io,
+                c"warning".as_ptr(),
+                c"%s".as_ptr(),
+                line.as_ptr(),
+            );
+        }
+    }
+}
+
+impl Source for RdbReader {
+    fn read_unsigned(&mut self) -> Result<u64, FormatError> {
+        // SAFETY: the stream is the running callback's.
+        let value = unsafe { api!(RedisModule_LoadUnsigned)(self.io) };
+        self.checked(value)
+    }
+
+    fn read_double(&mut self) -> Result<f64, FormatError> {
+        // SAFETY: as above.
+        let value = unsafe { api!(RedisModule_LoadDouble)(self.io) };
+        self.checked(value)
+    }
+
+    /// Checks for an error once, after the last value: after an error, the server returns zeros and keeps the error.
+    fn read_doubles(&mut self, values: &mut [f64]) -> Result<(), FormatError> {
+        let load = api!(RedisModule_LoadDouble);
+        for value in values {
+            // SAFETY: as above.
+            *value = unsafe { load(self.io) };
+        }
+        self.checked(())
+    }
+
+    /// Returns the server's buffer without copying it.
+    fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
+        let mut len = 0;
+        // SAFETY: as above.
+        let block = unsafe { api!(RedisModule_LoadStringBuffer)(self.io, &raw mut len) };
+        if block.is_null() {
+            return Err(FormatError::Truncated);
+        }
+        if len == 0 {
+            // SAFETY: the block belongs to this function and is not used any more.
+            unsafe { api!(RedisModule_Free)(block.cast()) };
+            return self.checked(Buffer::default());
+        }
+        // SAFETY: the block is from the server's allocator, which is the global allocator, and holds `len`
+        // initialized bytes; the allocator needs only the layout's alignment, and the size for the advice.
+        let bytes = unsafe {
+            huge_pages::advise_filled(block.cast(), len);
+            Vec::from_raw_parts(block.cast(), len, len)
+        };
+        self.checked(bytes.into())
+    }
+}
+
+/// Writes values. The server detects errors of the stream.
+#[derive(Debug)]
+pub struct RdbWriter {
+    io: *mut raw::RedisModuleIO,
+}
+
+impl RdbWriter {
+    /// # Safety
+    /// `io` must be that of the running save callback.
+    pub(super) unsafe fn new(io: *mut raw::RedisModuleIO) -> Self {
+        Self { io }
+    }
+}
+
+impl Sink for RdbWriter {
+    fn write_unsigned(&mut self, value: u64) {
+        fault::point("rdb_save integer");
+        // SAFETY: the stream is the running callback's.
+        unsafe { api!(RedisModule_SaveUnsigned)(self.io, value) }
+    }
+
+    fn write_double(&mut self, value: f64) {
+        fault::point("rdb_save double");
+        // SAFETY: as above.
+        unsafe { api!(RedisModule_SaveDouble)(self.io, value) }
+    }
+
+    fn write_bytes(&mut self, value: &[u8]) {
+        fault::point("rdb_save bytes");
+        // The pointer of an empty slice may dangle; the server gets a null pointer instead.
+        let start = if value.is_empty() {
+            ptr::null()
+        } else {
+            value.as_ptr()
+        };
+        // SAFETY: as above; the bytes are read before the return.
+        unsafe { api!(RedisModule_SaveStringBuffer)(self.io, start.cast(), value.len()) }
+    }
+}

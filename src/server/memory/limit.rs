@@ -1,0 +1,191 @@
+//! The memory that the machine, the control group and `maxmemory` leave for a command.
+
+use super::control_group;
+use crate::server::context::Context;
+use crate::server::stats::MemoryRefusal;
+use std::ffi::CStr;
+use std::fmt;
+
+/// The limits are not checked for commands that take less than this in total: the server refuses writes above
+/// `maxmemory` (deny-oom), and reading the limits costs too much for a small command.
+pub(super) const MIN_CHECKED_BYTES: u64 = 1 << 20;
+
+/// Bytes of memory of the machine; `u64::MAX` if the operating system does not report them.
+fn machine_bytes() -> u64 {
+    // SAFETY: sysconf takes any name.
+    let (pages, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    match (u64::try_from(pages), u64::try_from(page)) {
+        (Ok(pages), Ok(page)) if pages > 0 => pages.saturating_mul(page),
+        _ => u64::MAX,
+    }
+}
+
+/// The server's memory settings and use, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct ServerMemory {
+    maxmemory: u64,
+    /// What the server compares with `maxmemory`: without the buffers of replicas and of the AOF.
+    used: u64,
+    /// Whether the server evicts keys to stay below `maxmemory`.
+    evicts: bool,
+}
+
+impl ServerMemory {
+    /// `None` if `maxmemory` is 0 (no limit) or cannot be read.
+    fn read(ctx: Context) -> Option<Self> {
+        let ctx = ctx.as_raw();
+        // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
+        // below, after their last use.
+        unsafe {
+            let info = api!(RedisModule_GetServerInfo)(ctx, c"memory".as_ptr());
+            if info.is_null() {
+                return None;
+            }
+            let number = |field: &CStr| {
+                let mut error = 0;
+                let number = api!(RedisModule_ServerInfoGetFieldUnsigned)(
+                    info,
+                    field.as_ptr(),
+                    &raw mut error,
+                );
+                (error == 0).then_some(number)
+            };
+            let policy = api!(RedisModule_ServerInfoGetFieldC)(info, c"maxmemory_policy".as_ptr());
+            let memory = number(c"maxmemory")
+                .filter(|&bytes| bytes > 0)
+                .map(|maxmemory| Self {
+                    maxmemory,
+                    used: number(c"used_memory")
+                        .unwrap_or(0)
+                        .saturating_sub(number(c"mem_not_counted_for_evict").unwrap_or(0)),
+                    evicts: !policy.is_null() && CStr::from_ptr(policy) != c"noeviction",
+                });
+            api!(RedisModule_FreeServerInfo)(ctx, info);
+            memory
+        }
+    }
+
+    /// Bytes that a command may take in total if it has taken `taken` already.
+    ///
+    /// Without eviction: the free bytes. With eviction: `maxmemory`, because the server evicts keys before the next
+    /// command. Between the commands of a transaction or script the server does not evict keys, so all memory in use
+    /// must stay below twice `maxmemory`.
+    fn max_bytes(self, taken: u64) -> u64 {
+        if self.evicts {
+            let below_twice = self.maxmemory.saturating_mul(2).saturating_sub(self.used);
+            self.maxmemory.min(taken.saturating_add(below_twice))
+        } else {
+            taken.saturating_add(self.maxmemory.saturating_sub(self.used))
+        }
+    }
+}
+
+/// What limits the memory of a command. In the log, a size follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitSource {
+    Machine,
+    ControlGroup,
+    Maxmemory,
+}
+
+impl fmt::Display for LimitSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Machine => "the machine has",
+            Self::ControlGroup => "the control group allows",
+            Self::Maxmemory => "maxmemory leaves",
+        })
+    }
+}
+
+impl From<LimitSource> for MemoryRefusal {
+    fn from(source: LimitSource) -> Self {
+        match source {
+            LimitSource::Machine => Self::Machine,
+            LimitSource::ControlGroup => Self::ControlGroup,
+            LimitSource::Maxmemory => Self::Maxmemory,
+        }
+    }
+}
+
+/// Bytes that the process can have at most: those of the machine, or fewer if a control group limits it.
+///
+/// Cost: as [`control_group::limit_bytes`].
+pub(in crate::server) fn process_bytes() -> u64 {
+    machine_bytes().min(control_group::limit_bytes())
+}
+
+/// The memory that a command may take in total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MemoryLimit {
+    pub(super) bytes: u64,
+    /// What sets this limit.
+    pub(super) source: LimitSource,
+}
+
+/// The memory that a command may take in total if it has taken `taken` already: at most what the machine and the
+/// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (see
+/// [`Context::must_obey`]).
+///
+/// Cost: reads one section of INFO, and calls [`control_group::limit_bytes`].
+pub(super) fn read(ctx: Context, obeyed: bool, taken: u64) -> MemoryLimit {
+    let memory = Some(ctx).filter(|_| !obeyed).and_then(ServerMemory::read);
+    let machine = MemoryLimit {
+        bytes: machine_bytes(),
+        source: LimitSource::Machine,
+    };
+    let control_group = MemoryLimit {
+        bytes: control_group::limit_bytes(),
+        source: LimitSource::ControlGroup,
+    };
+    let maxmemory = MemoryLimit {
+        bytes: memory.map_or(u64::MAX, |memory| memory.max_bytes(taken)),
+        source: LimitSource::Maxmemory,
+    };
+    // Of equal limits, the first is named in the log.
+    [control_group, maxmemory]
+        .into_iter()
+        .fold(machine, |least, limit| {
+            if limit.bytes < least.bytes {
+                limit
+            } else {
+                least
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(used: u64, evicts: bool) -> ServerMemory {
+        ServerMemory {
+            maxmemory: 100,
+            used,
+            evicts,
+        }
+    }
+
+    #[test]
+    fn without_eviction_a_command_may_take_the_free_memory() {
+        assert_eq!(memory(30, false).max_bytes(0), 70);
+        // The bytes that the command has taken are already in use.
+        assert_eq!(memory(50, false).max_bytes(20), 70);
+        assert_eq!(memory(100, false).max_bytes(0), 0);
+        assert_eq!(memory(130, false).max_bytes(20), 20);
+    }
+
+    #[test]
+    fn with_eviction_a_command_may_take_maxmemory_if_usage_stays_below_twice_that() {
+        assert_eq!(memory(30, true).max_bytes(0), 100);
+        assert_eq!(memory(100, true).max_bytes(20), 100);
+        assert_eq!(memory(170, true).max_bytes(0), 30);
+        assert_eq!(memory(190, true).max_bytes(20), 30);
+        assert_eq!(memory(230, true).max_bytes(0), 0);
+    }
+}
