@@ -3,7 +3,7 @@
 #
 #   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server); with the variables below, beside
 #                                                  other modules
-#   scripts/bench.sh huge-pages [CASE...]          CPU time and pauses of large filters with and without huge pages
+#   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
 #                                                  filters of 1 GiB, with the server's own tools

@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
 /// Number of rounds of the measurements with BGSAVE and of latencies.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
+/// The name that selects the measurements with BGSAVE and of latencies.
+const PAUSES: &str = "pauses";
 /// Filter of 1 GiB.
 const LARGE: &str = "BF.RESERVE k 0.001 597000000";
 /// Additions of one client, each after the reply to the last one.
@@ -159,7 +161,7 @@ fn rounds(group: &Group, measure: fn(&mut Server) -> Measured, results: &mut Map
     }
 }
 
-/// Measures the cases that `selects` accepts, and the rest if not `is_part`. Then writes the results.
+/// Measures the cases and pauses that `selects` accepts. Writes the results if not `is_part`.
 pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
     let group = Group::of_huge_pages();
     let (server, versions) = group.versions();
@@ -177,12 +179,14 @@ pub fn run(selects: impl Fn(&str) -> bool, is_part: bool, load_before: f64) {
         let ratios = ratio_of_passes(&times[0], &times[1]);
         results.insert(case.name.to_owned(), entry(case.name, "ns", ns, ratios));
     }
+    let mut pauses = Map::new();
+    if selects(PAUSES) {
+        rounds(&group, of_saves, &mut pauses);
+        rounds(&group, of_new_filter, &mut pauses);
+    }
     if is_part {
         return;
     }
-    let mut pauses = Map::new();
-    rounds(&group, of_saves, &mut pauses);
-    rounds(&group, of_new_filter, &mut pauses);
     let results = json!({
         "server": server, "roughly": versions[0], "cases": results, "pauses": pauses,
         "unit": "ns of server CPU per command, fastest of interleaved passes; pauses: median of rounds",
