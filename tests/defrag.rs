@@ -229,3 +229,22 @@ fn defragmentation_moves_large_keys_in_steps() {
     assert_ne!(wanted, before);
     State::of(&mut replica.resp2()).assert_same(&wanted, "after all steps");
 }
+
+/// The server does not move large blocks. The module withdraws its request for huge pages before the attempt, and repeats it.
+#[test]
+fn large_keys_keep_their_huge_pages() {
+    let mut server = start();
+    let mut connection = server.resp2();
+    run(&mut connection, "BF.RESERVE large 0.001 20000000");
+    fragment(&mut connection, &FAMILIES[0]);
+    let before = State::of(&mut connection);
+    let arrays = server.info("bf_huge_page_arrays");
+    let fragmented = wait_for_fragmentation(&mut server, 1.3);
+    set_defragmentation(&server, "yes");
+    wait_for_defragmentation(&mut server, fragmented);
+    assert_eq!(server.info("bf_huge_page_arrays"), arrays);
+    assert_eq!(server.info_number("bf_huge_page_errors"), 0);
+    State::of(&mut connection).assert_same(&before, "large");
+    run(&mut connection, "DEL large");
+    assert_eq!(server.info_number("bf_huge_page_arrays"), 0);
+}

@@ -75,6 +75,61 @@ pub fn all() -> Vec<Case> {
     .collect()
 }
 
+/// Cases on large arrays, for the comparison of huge pages with ordinary ones. The load of a case without a load before it
+/// is the first that writes to the array.
+pub fn large() -> Vec<Case> {
+    let bloom = "BF.RESERVE k 0.001 200000000";
+    let cuckoo = "CF.RESERVE k 200000000";
+    let count_min = "CMS.INITBYPROB k 0.000001 0.001";
+    let window: &str = format!("{bloom} {DAY}").leak();
+    let top_k = "TOPK.RESERVE k 1000 2000000 7 0.9";
+    let madd = |commands| hundred("BF.MADD k", commands, WIDE);
+    let insert = |commands| hundred("CF.INSERT k ITEMS", commands, WIDE);
+    let increments = |commands| many("CMS.INCRBY k", commands, 50, "item:# 3", WIDE);
+    vec![
+        Case::new("BF.ADD", bloom, one("BF.ADD k item:#", WIDE)).after(madd(30_000)),
+        Case::new("BF.EXISTS", bloom, one("BF.EXISTS k item:#", WIDE)).after(madd(30_000)),
+        Case::new("BF.MADD ×100", bloom, madd(20_000)).after(madd(30_000)),
+        Case::new(
+            "BF.MEXISTS ×100",
+            bloom,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(madd(30_000)),
+        Case::new("CF.ADD", cuckoo, one("CF.ADD k item:#", WIDE)).after(insert(30_000)),
+        Case::new("CF.EXISTS", cuckoo, one("CF.EXISTS k item:#", WIDE)).after(insert(30_000)),
+        Case::new("CF.INSERT ×100", cuckoo, insert(20_000)).after(insert(30_000)),
+        Case::new(
+            "CF.MEXISTS ×100",
+            cuckoo,
+            hundred("CF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(insert(30_000)),
+        Case::new("CMS.INCRBY ×50", count_min, increments(30_000)).after(increments(20_000)),
+        Case::new(
+            "CMS.QUERY ×50",
+            count_min,
+            many("CMS.QUERY k", 30_000, 50, "item:#", WIDE),
+        )
+        .after(increments(20_000)),
+        Case::new("TOPK.ADD", top_k, one("TOPK.ADD k item:#", WIDE))
+            .after(one("TOPK.ADD k item:#", WIDE)),
+        Case::new("BF.MADD ×100, window", window, madd(20_000)).after(madd(30_000)),
+        Case::new(
+            "BF.MEXISTS ×100, window",
+            window,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(madd(30_000)),
+        Case::new("BF.ADD, first fill", bloom, one("BF.ADD k item:#", WIDE)),
+        Case::new("BF.MADD ×100, first fill", bloom, madd(30_000)),
+        Case::new("CF.ADD, first fill", cuckoo, one("CF.ADD k item:#", WIDE)),
+        Case::new("CF.INSERT ×100, first fill", cuckoo, insert(30_000)),
+        Case::new("CMS.INCRBY ×50, first fill", count_min, increments(30_000)),
+        Case::new("BF.MADD ×100, window, first fill", window, madd(30_000)),
+    ]
+}
+
 fn built_in() -> Vec<Case> {
     vec![
         Case::new("EXISTS", "", one("EXISTS nokey", 10)),

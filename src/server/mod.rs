@@ -47,6 +47,7 @@ mod error;
 mod fault;
 mod guard;
 mod handler;
+mod huge_pages;
 pub mod info;
 pub mod key;
 mod key_spec;
