@@ -4,6 +4,7 @@
 //! if the sketch is large. Then they are read and written item by item, in order.
 
 use super::cell::{Cell, with_cell};
+use super::limit::{Limit, NoLimit};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::prefetch::{prefetch, with_wide_vectors};
 use crate::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
@@ -50,7 +51,21 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by))
+        self.increment_limited(item, by, NoLimit)
+    }
+
+    /// [`CountMin::increment`], if the new estimate is within the limit. Cost: as [`CountMin::increment`]; twice that if
+    /// the sketch has more than 64 rows.
+    ///
+    /// # Errors
+    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    pub fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: impl Limit,
+    ) -> Result<u64, CountMinError> {
+        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by, limit))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -60,7 +75,17 @@ impl CountMin {
         items: impl Iterator<Item = (&'a [u8], i64)>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, answer));
+        self.increment_all_limited(items, NoLimit, answer);
+    }
+
+    /// [`CountMin::increment_all`] with the results of [`CountMin::increment_limited`].
+    pub fn increment_all_limited<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, limit, answer));
     }
 
     /// [`CountMin::query_all`] with a function that returns the count of a cell.
@@ -126,6 +151,9 @@ pub(super) trait Table {
     /// Prefetches what an increment of the cell at this byte reads.
     fn prefetch(&self, byte: usize);
 
+    /// The estimate of the item with the cells at these places.
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64;
+
     /// Adds `by` to the cells at these places and to the total, and returns the new estimate. After an error nothing has
     /// changed.
     ///
@@ -149,6 +177,16 @@ impl Table for CountMin {
         prefetch(&self.cells, byte);
     }
 
+    #[inline]
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
+        let cells = C::all(&self.cells);
+        let mut estimate = u64::MAX;
+        places.for_each_group(|places| {
+            estimate = estimate.min(min_count(places, |place| C::count(cells[place])));
+        });
+        estimate
+    }
+
     /// If a cell is out of range, the places are visited again to undo the additions.
     #[inline]
     fn increment_cells<C: Cell>(
@@ -169,30 +207,68 @@ impl Table for CountMin {
     }
 }
 
-/// [`CountMin::increment`] in any table.
+/// [`CountMin::increment_limited`] in any table.
 pub(super) fn increment_one<C: Cell>(
     table: &mut impl Table,
     item: &[u8],
     by: i64,
+    limit: impl Limit,
 ) -> Result<u64, CountMinError> {
     let rows = table.sketch().rows();
-    table.increment_cells::<C>(Hashed { rows, item }, by)
+    let mut answer = None;
+    if limit.max_estimate().is_some() && rows.depth <= MAX_PASS_ROWS {
+        // One group: the item is hashed once for both visits.
+        for_each_group(rows, item, |places| {
+            answer = Some(increment_limited::<C>(table, Located(places), by, limit));
+        });
+    }
+    answer.unwrap_or_else(|| increment_limited::<C>(table, Hashed { rows, item }, by, limit))
 }
 
-/// [`CountMin::increment_all`] in any table.
+/// [`Table::increment_cells`], if the new estimate is within the limit. The estimate is computed first, so that an
+/// increment above the limit writes no memory.
+#[inline(always)]
+fn increment_limited<C: Cell>(
+    table: &mut impl Table,
+    places: impl Places,
+    by: i64,
+    limit: impl Limit,
+) -> Result<u64, CountMinError> {
+    let Some(max) = limit.max_estimate() else {
+        return table.increment_cells::<C>(places, by);
+    };
+    let estimate = table.estimate::<C>(&places);
+    if estimate.saturating_add_signed(by) > max {
+        return Err(CountMinError::AboveLimit(estimate));
+    }
+    if by == 0 {
+        return Ok(estimate);
+    }
+    match table.increment_cells::<C>(places, by) {
+        Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
+        result => result,
+    }
+}
+
+/// [`CountMin::increment_all_limited`] in any table.
 pub(super) fn increment_items<'a, C: Cell>(
     table: &mut impl Table,
     items: impl Iterator<Item = (&'a [u8], i64)>,
+    limit: impl Limit,
     mut answer: impl FnMut(i64, Result<u64, CountMinError>),
 ) {
     let rows = table.sketch().rows();
     match rows.depth {
-        depth if depth <= HALF => increment_batches::<_, C, HALF, 1>(table, rows, items, answer),
-        depth if depth <= LANES => increment_batches::<_, C, LANES, 1>(table, rows, items, answer),
-        depth if depth <= MAX_BATCH_ROWS => {
-            increment_batches::<_, C, LANES, 2>(table, rows, items, answer);
+        depth if depth <= HALF => {
+            increment_batches::<_, C, HALF, 1>(table, rows, items, limit, answer);
         }
-        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by))),
+        depth if depth <= LANES => {
+            increment_batches::<_, C, LANES, 1>(table, rows, items, limit, answer);
+        }
+        depth if depth <= MAX_BATCH_ROWS => {
+            increment_batches::<_, C, LANES, 2>(table, rows, items, limit, answer);
+        }
+        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by, limit))),
     }
 }
 
@@ -200,6 +276,7 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
     table: &mut T,
     rows: Rows,
     items: impl Iterator<Item = (&'a [u8], i64)>,
+    limit: impl Limit,
     mut answer: impl FnMut(i64, Result<u64, CountMinError>),
 ) {
     let pipeline = Pipeline {
@@ -209,7 +286,10 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
         prefetch: T::prefetch,
     };
     pipeline.run(table, items, |table, places, by| {
-        answer(by, table.increment_cells::<C>(Located(places), by));
+        answer(
+            by,
+            increment_limited::<C>(table, Located(places), by, limit),
+        );
     });
 }
 

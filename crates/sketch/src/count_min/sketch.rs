@@ -1,6 +1,6 @@
 //! [`Sketch`]: what sketches with and without a window have in common, so that a command is written once for both.
 
-use super::{CountMin, CountMinError, CountMinWindow, MergeSource, Shape};
+use super::{CountMin, CountMinError, CountMinWindow, Limit, MergeSource, Shape};
 use crate::memory::Budget;
 use crate::stored::Stored;
 
@@ -29,7 +29,7 @@ pub trait Sketch: Stored {
     /// Whether an increment may allocate or free memory; never without a window.
     fn may_change_memory(&self) -> bool;
 
-    /// [`CountMin::increment`] or [`CountMinWindow::increment`].
+    /// [`CountMin::increment_limited`] or [`CountMinWindow::increment_limited`].
     ///
     /// # Errors
     /// Those of these functions.
@@ -37,13 +37,15 @@ pub trait Sketch: Stored {
         &mut self,
         item: &[u8],
         by: i64,
+        limit: impl Limit,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError>;
 
-    /// [`CountMin::increment_all`] or [`CountMinWindow::increment_all`].
+    /// [`CountMin::increment_all_limited`] or [`CountMinWindow::increment_all_limited`].
     fn increment_all_within<'a>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     );
@@ -104,19 +106,21 @@ impl Sketch for CountMin {
         &mut self,
         item: &[u8],
         by: i64,
+        limit: impl Limit,
         _budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        self.increment(item, by)
+        self.increment_limited(item, by, limit)
     }
 
     #[inline]
     fn increment_all_within<'a>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
         _budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        self.increment_all(items, answer);
+        self.increment_all_limited(items, limit, answer);
     }
 
     fn check_source(&self, source: &Self) -> Result<(), CountMinError> {
@@ -170,19 +174,21 @@ impl Sketch for CountMinWindow {
         &mut self,
         item: &[u8],
         by: i64,
+        limit: impl Limit,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
-        self.increment(item, by, budget)
+        self.increment_limited(item, by, limit, budget)
     }
 
     #[inline]
     fn increment_all_within<'a>(
         &mut self,
         items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        self.increment_all(items, budget, answer);
+        self.increment_all_limited(items, limit, budget, answer);
     }
 
     fn check_source(&self, source: &Self) -> Result<(), CountMinError> {

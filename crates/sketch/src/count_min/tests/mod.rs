@@ -3,6 +3,7 @@
 mod accuracy;
 mod golden;
 mod hostile;
+mod limit;
 mod merge;
 mod model;
 mod stored;

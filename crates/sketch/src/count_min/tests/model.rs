@@ -57,6 +57,20 @@ impl Model {
         Ok(self.query(item))
     }
 
+    fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.query(item);
+        if u128::from(estimate) + u128::from(by.unsigned_abs()) > limit.into() {
+            return Err(CountMinError::AboveLimit(estimate));
+        }
+        let result = self.increment(item, by);
+        result.map_err(|_| CountMinError::AboveLimit(estimate))
+    }
+
     /// The merged sketch; `sources` may contain the destination.
     fn merge(&self, sources: &[(&Model, i64)]) -> Result<Model, CountMinError> {
         let sum = |counts: &dyn Fn(&Model) -> i128, max: i128| {
@@ -171,6 +185,36 @@ proptest! {
         let expected: Vec<u64> = items.iter().map(|item| model.query(item)).collect();
         prop_assert_eq!(estimates, expected);
         prop_assert_eq!(sketch.query(b"\x05\x05\x05\x05\x05"), model.query(&[5; 5]));
+    }
+
+    #[test]
+    fn limited_increments_equal_those_of_the_model(
+        shape in shape(),
+        commands in prop::collection::vec((increments(), amount()), 1..5),
+    ) {
+        let (mut model, mut sketch) = counted(shape, &[]);
+        for (increments, limit) in commands {
+            let limit = (limit & i64::MAX).unsigned_abs().max(1);
+            let increments: Vec<_> = increments
+                .iter()
+                .map(|(item, by)| (item.as_slice(), by & i64::MAX))
+                .collect();
+            let expected: Vec<_> = increments
+                .iter()
+                .map(|&(item, by)| (by, model.increment_limited(item, by, limit)))
+                .collect();
+            let mut one_by_one = sketch.try_clone().unwrap();
+            let mut answers = Vec::new();
+            sketch.increment_all_limited(increments.iter().copied(), limit, |by, answer| {
+                answers.push((by, answer));
+            });
+            prop_assert_eq!(&answers, &expected);
+            for (&(item, by), (_, answer)) in increments.iter().zip(answers) {
+                prop_assert_eq!(one_by_one.increment_limited(item, by, limit), answer);
+            }
+            prop_assert_eq!(&one_by_one, &sketch);
+            prop_assert_eq!(values(&sketch), model.values(shape.2));
+        }
     }
 
     #[test]

@@ -78,6 +78,20 @@ impl Model {
         Ok(self.query(item, self.newest))
     }
 
+    fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.query(item, self.newest);
+        if u128::from(estimate) + u128::from(by.unsigned_abs()) > limit.into() {
+            return Err(CountMinError::AboveLimit(estimate));
+        }
+        let result = self.increment(item, by);
+        result.map_err(|_| CountMinError::AboveLimit(estimate))
+    }
+
     pub(super) fn advance(&mut self, pane: u64) -> bool {
         let advances = pane > self.newest;
         self.newest = self.newest.max(pane);
@@ -139,6 +153,8 @@ impl Model {
 #[derive(Debug, Clone)]
 enum Operation {
     Increment(Vec<(u8, i64)>),
+    /// With a limit.
+    Limited(Vec<(u8, i64)>, u64),
     /// The number of items.
     Many(u16),
     Advance(u64),
@@ -164,6 +180,8 @@ fn operation(panes: u64) -> impl Strategy<Value = Operation> {
     use Operation::*;
     prop_oneof![
         4 => prop::collection::vec((any::<u8>(), by()), 1..12).prop_map(Increment),
+        3 => (prop::collection::vec((any::<u8>(), by()), 1..12), 1u64..100)
+            .prop_map(|(items, limit)| Limited(items, limit)),
         1 => (0u16..300).prop_map(Many),
         4 => (0u64..3).prop_map(Advance),
         2 => (0..panes + 3).prop_map(Advance),
@@ -233,6 +251,27 @@ proptest! {
                         let items: Vec<_> = items.iter().map(|&(item, by)| ([item], by)).collect();
                         let items = items.iter().map(|(item, by)| (item.as_slice(), *by));
                         sketch.increment_all(items, Budget::UNLIMITED, |by, answer| {
+                            answers.push((by, answer));
+                        });
+                        answers
+                    });
+                    let is_change = |&(by, answer): &(i64, Result<u64, _>)| by != 0 && answer.is_ok();
+                    prop_assert_eq!(values(&pair.original) != before, answers.iter().any(is_change));
+                    prop_assert_eq!(answers, expected);
+                }
+                Operation::Limited(items, limit) => {
+                    let items: Vec<_> = items
+                        .into_iter()
+                        .map(|(item, by)| ([item], by & i64::MAX))
+                        .collect();
+                    let expected: Vec<_> = items
+                        .iter()
+                        .map(|(item, by)| (*by, model.increment_limited(item, *by, limit)))
+                        .collect();
+                    let answers = pair.both(|sketch| {
+                        let mut answers = Vec::new();
+                        let items = items.iter().map(|(item, by)| (item.as_slice(), *by));
+                        sketch.increment_all_limited(items, limit, Budget::UNLIMITED, |by, answer| {
                             answers.push((by, answer));
                         });
                         answers
