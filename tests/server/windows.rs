@@ -12,6 +12,7 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod rate_limits;
 mod replicas;
 mod sketch_commands;
 
@@ -137,7 +138,7 @@ fn dumps(connection: &mut Connection, keys: &[String]) -> Vec<Reply> {
 }
 
 /// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
-fn logged_commands(server: &Server) -> Vec<String> {
+pub fn logged_commands(server: &Server) -> Vec<String> {
     let directory = server.dir().join("appendonlydir");
     let files = std::fs::read_dir(directory).expect("a directory");
     let mut logs = files.map(|file| file.expect("a file").path());

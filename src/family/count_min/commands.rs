@@ -1,6 +1,6 @@
 //! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, create, info, merge, query};
+use super::{add, create, info, limit, merge, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use roughly_sketch::count_min::{CountMin, CountMinWindow};
@@ -50,6 +50,23 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[
             Arg::KEY,
+            Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
+        ],
+        ..CREATE
+    },
+    Command {
+        name: c"cms.incrbylimit",
+        handler: handler(limit::incrbylimit),
+        arity: -5,
+        acl: c"write",
+        keys: &[KeySpec::ACCESS_UPDATE],
+        summary:
+            c"Increments the counts of one or more items whose new counts are within a limit",
+        complexity: c"O(d * n), d the depth of the sketch, n the number of items",
+        since: Some(Since::Roughly(c"1.0.0")),
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"limit"),
             Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
         ],
         ..CREATE

@@ -5,6 +5,7 @@ mod add;
 mod commands;
 mod create;
 mod info;
+mod limit;
 mod merge;
 mod query;
 
@@ -13,6 +14,7 @@ use crate::server::call::{Call, Error};
 use crate::server::command::Since;
 use crate::server::datatype::{DataType, Registration};
 use crate::server::module::{self, Family};
+use crate::server::stats::ExtraCounter;
 use crate::server::window::Panes;
 use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 use roughly_sketch::stored::Stored;
@@ -28,7 +30,7 @@ pub const FAMILY: Family = Family {
     ],
     commands: commands::COMMANDS,
     settings: &[],
-    counters: &[],
+    counters: &[ExtraCounter::LimitRefusals],
 };
 
 static REGISTRATION: Registration = Registration::new(CountMin::TYPE_NAME);
@@ -75,11 +77,16 @@ const NO_PANE_MEMORY: &CStr = c"CMS: Insufficient memory for a pane";
 
 const TOO_MUCH: &CStr = c"CMS: too much work for the depth of the sketch";
 
-/// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]. Each item has
-/// `args_per_item` arguments. Commands from a primary or an AOF are not refused.
-fn check_work(call: &Call<'_>, sketch: &impl Sketch, args_per_item: usize) -> Result<(), Error> {
+/// Refuses items that would take too long to hash for all rows, see [`CountMin::within_work_limit`]. The items start at
+/// argument `first`, and each has `args_per_item` arguments. Commands from a primary or an AOF are not refused.
+fn check_work(
+    call: &Call<'_>,
+    sketch: &impl Sketch,
+    first: usize,
+    args_per_item: usize,
+) -> Result<(), Error> {
     let items = call
-        .args_from(2)
+        .args_from(first)
         .step_by(args_per_item)
         .map(|item| item.bytes());
     if sketch.within_work_limit(items) || call.must_obey() {

@@ -13,7 +13,7 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn query_in<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    check_work(call, sketch, 1)?;
+    check_work(call, sketch, 2, 1)?;
     let items = call.args_from(2).map(|item| item.bytes());
     call.reply_array(items.len());
     let current = call.current_pane(sketch);
