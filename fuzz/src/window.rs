@@ -2,14 +2,15 @@
 
 use super::input::Input;
 use super::stored::{self, Subject, from_chunks, reloaded, reloads};
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::stored::Stored;
+use roughly_sketch::window::{Timed, Timeline, Window};
 use std::fmt::Debug;
 
 /// Milliseconds of a pane in sequences of operations.
 const PANE_MS: u64 = 1000;
 
 /// A type with a window whose stored forms are fuzzed.
-pub trait WindowedSubject: Subject + Windowed {
+pub trait WindowedSubject: Subject {
     /// The results of reads.
     type Results: PartialEq + Debug;
 
@@ -20,10 +21,15 @@ pub trait WindowedSubject: Subject + Windowed {
     fn read(&self, current: u64) -> Self::Results;
 }
 
+/// The timeline of a value.
+fn timeline(value: &impl Timed) -> &Timeline {
+    value.timeline().expect("a window")
+}
+
 /// Writes to a value and advances it, until all panes have expired. In each state, reads must not change the value, and
 /// copies must give equal results and continue as the value.
 pub fn exercise<T: WindowedSubject>(mut value: T) {
-    let panes = value.timeline().window().panes();
+    let panes = timeline(&value).window().panes();
     let steps = [0, 1, 1, panes / 2, panes, panes + 1, u64::MAX];
     for (number, step) in steps.into_iter().enumerate() {
         let results = read(&value);
@@ -33,7 +39,7 @@ pub fn exercise<T: WindowedSubject>(mut value: T) {
             _ => from_chunks(&value),
         };
         assert!(read(&copy) == results, "a copy gives other results");
-        let pane = value.timeline().newest().saturating_add(step);
+        let pane = timeline(&value).newest().saturating_add(step);
         for value in [&mut value, &mut copy] {
             value.write();
             advance(value, pane);
@@ -49,14 +55,14 @@ pub fn exercise<T: WindowedSubject>(mut value: T) {
 }
 
 /// Advances a value and checks its timeline.
-pub fn advance<T: Windowed>(value: &mut T, pane: u64) {
+pub fn advance<T: Stored>(value: &mut T, pane: u64) {
     let (newest, max) = (
-        value.timeline().newest(),
-        value.timeline().window().max_pane(),
+        timeline(value).newest(),
+        timeline(value).window().max_pane(),
     );
     let before = (pane <= newest).then(|| stored::digest(value));
     assert_eq!(value.advance(pane), newest < pane.min(max));
-    assert_eq!(value.timeline().newest(), newest.max(pane.min(max)));
+    assert_eq!(timeline(value).newest(), newest.max(pane.min(max)));
     if let Some(before) = before {
         assert!(stored::digest(value) == before, "nothing must change");
     }
@@ -65,7 +71,7 @@ pub fn advance<T: Windowed>(value: &mut T, pane: u64) {
 /// Reads before, at and after the newest pane. The value must not change.
 fn read<T: WindowedSubject>(value: &T) -> Vec<T::Results> {
     let before = stored::digest(value);
-    let timeline = value.timeline();
+    let timeline = timeline(value);
     let (newest, panes) = (timeline.newest(), timeline.window().panes());
     let ahead = [0, 1, panes, panes + 1].map(|ahead| newest.saturating_add(ahead));
     let times = [0].into_iter().chain(ahead).chain([u64::MAX, newest]);
@@ -96,12 +102,12 @@ pub fn step(input: &mut Input<'_>, window: Window) -> u64 {
 }
 
 /// The current pane of a read: before, at or after the newest one.
-pub fn current(input: &mut Input<'_>, value: &impl Windowed) -> u64 {
-    let newest = value.timeline().newest();
+pub fn current(input: &mut Input<'_>, value: &impl Timed) -> u64 {
+    let newest = timeline(value).newest();
     match input.byte() {
         0..=60 => newest,
         byte @ 61..=90 => newest.saturating_sub(byte.into()),
-        _ => newest.saturating_add(step(input, value.timeline().window())),
+        _ => newest.saturating_add(step(input, timeline(value).window())),
     }
 }
 

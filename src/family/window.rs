@@ -2,10 +2,10 @@
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::Entry;
 use crate::server::options::{MissingValue, Options};
-use roughly_sketch::window::{Window, WindowError, Windowed};
+use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::{CStr, CString};
 
 const BAD_LENGTH: &CStr = c"ERR WINDOW must be between 1 and 315360000000 milliseconds";
@@ -88,7 +88,7 @@ impl<'a> WindowOption<'a> {
     ///
     /// # Errors
     /// If a number is out of range.
-    pub fn window<T: Windowed>(self) -> Result<Window, Error> {
+    pub fn window<T: Timed>(self) -> Result<Window, Error> {
         // An invalid number becomes 0, which is out of range.
         let number = |argument: Argument<'_>| {
             let number = argument.integer();
@@ -106,7 +106,7 @@ impl<'a> WindowOption<'a> {
     ///
     /// # Errors
     /// Those of [`WindowOption::window`] and [`check_allowed`].
-    pub fn window_of_new<T: Windowed>(self, call: &Call<'_>) -> Result<Window, Error> {
+    pub fn window_of_new<T: Timed>(self, call: &Call<'_>) -> Result<Window, Error> {
         let window = self.window::<T>()?;
         check_allowed(call)?;
         Ok(window)

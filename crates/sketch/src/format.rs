@@ -113,6 +113,13 @@ impl<'a> Fields<'a> {
         Self { rest: bytes }
     }
 
+    /// Skips these bytes. Returns false, and skips nothing, if others are next.
+    pub fn skip(&mut self, expected: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(expected);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     /// The next `N` bytes.
     ///
     /// # Errors

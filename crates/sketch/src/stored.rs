@@ -4,6 +4,7 @@ use crate::blocks::Blocks;
 use crate::format::chunks::{self, ChunkError, Place};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
+use crate::window::Timed;
 use std::ffi::CStr;
 
 /// A sketch with its stored forms: the values of an RDB file, and a header with chunks.
@@ -11,13 +12,17 @@ use std::ffi::CStr;
 /// The values are what RDB files and DUMP payloads hold. The header describes a sketch without its arrays; the
 /// chunks are parts of the concatenated arrays (see [`chunks`]). SCANDUMP, LOADCHUNK, AOF rewrite, RDB load
 /// and save, COPY and DEBUG DIGEST are written once, for every sketch that implements this trait.
-pub trait Stored: Blocks + Sized {
+pub trait Stored: Blocks + Timed + Sized {
     /// The name of the type in RDB files and DUMP payloads: nine characters of `A-Z a-z 0-9 - _`.
     const TYPE_NAME: &'static CStr;
     /// The encoding version that [`Stored::save`] writes.
     const ENCODING_VERSION: u16;
     /// The highest encoding version that [`Stored::load`] reads.
     const MAX_ENCODING_VERSION: u16 = Self::ENCODING_VERSION;
+
+    /// The first bytes of a header, if the family has another type with another header. No header of the other types begins
+    /// with them.
+    const HEADER_MARK: &'static [u8] = &[];
 
     /// Parameters that old encoding versions do not store. The caller supplies them.
     type Defaults;

@@ -5,12 +5,11 @@
 //! it. So whatever was added at most one window ago counts, and whatever was added more than one window and one pane
 //! ago does not.
 //!
-//! The crate has no clock. [`Windowed::advance`] moves a sketch to a later pane, and each read takes the number of the
-//! current pane.
+//! The crate has no clock. [`Timed::advance`] moves a sketch to a later pane, and each read takes the [`Panes`] that
+//! count, which [`Timeline::panes_at`] computes.
 
-use crate::blocks::{BlockChanges, BlockVisitor};
+use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 use crate::format::{Fields, FormatError, Sink, Source};
-use crate::stored::Stored;
 use std::ops::RangeInclusive;
 
 /// The length of a window and the number of its panes.
@@ -27,7 +26,7 @@ pub enum WindowError {
     #[error("the length of the window is out of range")]
     InvalidLength,
     /// The number of panes is not in [1, [`Window::MAX_PANES`]], exceeds the milliseconds of the window, or exceeds
-    /// [`Windowed::MAX_PANES`] of the sketch.
+    /// [`Timed::MAX_PANES`] of the sketch.
     #[error("the number of panes is out of range")]
     InvalidPanes,
 }
@@ -35,7 +34,7 @@ pub enum WindowError {
 impl Window {
     /// The longest window in milliseconds: ten years.
     pub const MAX_MS: u64 = 315_360_000_000;
-    /// The largest number of panes of any sketch; see [`Windowed::MAX_PANES`].
+    /// The largest number of panes of any sketch; see [`Timed::MAX_PANES`].
     pub const MAX_PANES: u64 = 1000;
     /// The default number of panes.
     pub const DEFAULT_PANES: u64 = 12;
@@ -63,8 +62,8 @@ impl Window {
     /// As [`Window::new`], for a sketch of type `T`.
     ///
     /// # Errors
-    /// As [`Window::new`], and [`WindowError::InvalidPanes`] above [`Windowed::MAX_PANES`].
-    pub fn of<T: Windowed>(ms: u64, panes: u64) -> Result<Self, WindowError> {
+    /// As [`Window::new`], and [`WindowError::InvalidPanes`] above [`Timed::MAX_PANES`].
+    pub fn of<T: Timed>(ms: u64, panes: u64) -> Result<Self, WindowError> {
         let window = Self::new(ms, panes)?;
         match panes <= T::MAX_PANES {
             true => Ok(window),
@@ -121,6 +120,25 @@ impl Window {
     }
 }
 
+/// The panes that count for a read: the oldest one and all later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Panes {
+    /// Negative if the window begins before pane 0.
+    oldest: i64,
+}
+
+impl Panes {
+    /// All panes.
+    pub const ALL: Self = Self { oldest: i64::MIN };
+
+    /// The oldest pane that counts.
+    #[must_use]
+    #[inline]
+    pub fn oldest(self) -> u64 {
+        self.oldest.max(0).cast_unsigned()
+    }
+}
+
 /// The window of a value and its newest pane. Each live pane has a slot in a ring of [`Window::live_panes`] slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
@@ -135,8 +153,8 @@ impl Timeline {
     /// The timeline of a sketch of type `T`, which begins with pane 0.
     ///
     /// # Errors
-    /// [`WindowError::InvalidPanes`] above [`Windowed::MAX_PANES`].
-    pub fn new<T: Windowed>(window: Window) -> Result<Self, WindowError> {
+    /// [`WindowError::InvalidPanes`] above [`Timed::MAX_PANES`].
+    pub fn new<T: Timed>(window: Window) -> Result<Self, WindowError> {
         let window = Window::of::<T>(window.ms, window.panes)?;
         Ok(Self { window, newest: 0 })
     }
@@ -165,11 +183,44 @@ impl Timeline {
         self.oldest()..=self.newest
     }
 
-    /// Those of [`Timeline::live`] that are also live when `current` is the current pane. Empty if all have expired.
-    /// A `current` below the newest pane counts as the newest: time never runs backwards for a value.
+    /// The panes that are live at this time, in milliseconds since the Unix epoch.
     #[must_use]
-    pub fn live_at(&self, current: u64) -> RangeInclusive<u64> {
-        self.window.oldest(current.max(self.newest))..=self.newest
+    #[inline]
+    pub fn panes_at(&self, unix_ms: u64) -> Panes {
+        self.panes_in(self.window.pane_at(unix_ms))
+    }
+
+    /// The panes that are live when `current` is the current pane. A `current` below the newest pane counts as the
+    /// newest: time never runs backwards for a value.
+    #[must_use]
+    #[inline]
+    pub fn panes_in(&self, current: u64) -> Panes {
+        let current = i64::try_from(current.max(self.newest)).unwrap_or(i64::MAX);
+        Panes {
+            oldest: current - self.window.panes.cast_signed(),
+        }
+    }
+
+    /// The number of slots before the first one that counts, in the order of their panes. Slots of panes before pane 0 are
+    /// empty.
+    #[must_use]
+    #[inline]
+    pub fn skipped_slots(&self, panes: Panes) -> u64 {
+        let first = self.newest.cast_signed() - self.window.panes.cast_signed();
+        panes.oldest.saturating_sub(first).max(0).cast_unsigned()
+    }
+
+    /// Whether all panes of [`Timeline::live`] count.
+    #[must_use]
+    #[inline]
+    pub fn counts_all(&self, panes: Panes) -> bool {
+        self.skipped_slots(panes) == 0
+    }
+
+    /// Those of [`Timeline::live`] that count. Empty if none does.
+    #[must_use]
+    pub fn counted(&self, panes: Panes) -> RangeInclusive<u64> {
+        panes.oldest().max(self.oldest())..=self.newest
     }
 
     /// The slot of a pane in the ring. Different live panes have different slots.
@@ -205,7 +256,7 @@ impl Timeline {
     ///
     /// # Errors
     /// [`FormatError::Invalid`] if a number is out of range, and the errors of the source.
-    pub fn load<T: Windowed>(source: &mut dyn Source) -> Result<Self, FormatError> {
+    pub fn load<T: Timed>(source: &mut dyn Source) -> Result<Self, FormatError> {
         let [ms, panes, newest] = [
             source.read_unsigned()?,
             source.read_unsigned()?,
@@ -229,12 +280,12 @@ impl Timeline {
     ///
     /// # Errors
     /// [`FormatError`] if a number is out of range or missing.
-    pub fn from_fields<T: Windowed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
+    pub fn from_fields<T: Timed>(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
         let [ms, panes, newest] = [fields.u64()?, fields.u64()?, fields.u64()?];
         Self::checked::<T>(ms, panes, newest)
     }
 
-    fn checked<T: Windowed>(ms: u64, panes: u64, newest: u64) -> Result<Self, FormatError> {
+    fn checked<T: Timed>(ms: u64, panes: u64, newest: u64) -> Result<Self, FormatError> {
         let window = Window::of::<T>(ms, panes)
             .map_err(|_| FormatError::Invalid("the window is out of range"))?;
         if window.panes != panes {
@@ -249,35 +300,50 @@ impl Timeline {
     }
 }
 
-/// Bytes of cells that a call of [`Windowed::expire`] processes.
+/// Bytes of cells that a call of [`Timed::expire`] processes.
 pub const EXPIRED_BYTES: usize = 4 << 20;
 
-/// Bytes that a call of [`Windowed::release_recorded`] frees: 32 pages. To free many megabytes at once takes milliseconds.
+/// Bytes that a call of [`Timed::release_recorded`] frees: 32 pages. To free many megabytes at once takes milliseconds.
 pub const RELEASED_BYTES: usize = 1 << 17;
 
-/// A sketch with a window.
-pub trait Windowed: Stored {
-    /// The largest number of panes. By default, each pane is a sketch of its own, so the time of reads and of expiry depends
-    /// on the number of panes.
-    const MAX_PANES: u64 = 100;
-    /// The first bytes of a header. No header of the sketch without a window begins with them.
-    const HEADER_MARK: [u8; 8];
+/// The largest number of panes if each pane is a sketch of its own: the time of reads and of expiry depends on the number of
+/// panes.
+pub const MAX_SKETCHES: u64 = 100;
 
-    /// Its window and newest pane.
-    fn timeline(&self) -> &Timeline;
+/// A sketch, which may have a window. By default, it has none.
+pub trait Timed: Blocks {
+    /// The largest number of panes; 0 without a window.
+    const MAX_PANES: u64 = 0;
+
+    /// Its window and newest pane; `None` without a window.
+    #[inline]
+    fn timeline(&self) -> Option<&Timeline> {
+        None
+    }
+
+    /// The panes that are live when `current` is the current pane, see [`Timeline::panes_in`]; all without a window.
+    fn panes_in(&self, current: u64) -> Panes {
+        self.timeline()
+            .map_or(Panes::ALL, |timeline| timeline.panes_in(current))
+    }
 
     /// Makes `pane` the newest pane and drops the panes that expire. Returns false, and changes nothing, if `pane` is
-    /// not above the newest pane.
-    fn advance(&mut self, pane: u64) -> bool;
+    /// not above the newest pane, and without a window.
+    fn advance(&mut self, _pane: u64) -> bool {
+        false
+    }
 
-    /// As [`Windowed::advance`]; `changes` records the blocks that are freed and allocated. Cost: in addition one call per
+    /// As [`Timed::advance`]; `changes` records the blocks that are freed and allocated. Cost: in addition one call per
     /// block, twice, unless the sketch has a cheaper implementation.
     fn advance_recorded(
         &mut self,
         pane: u64,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> bool {
-        if pane <= self.timeline().newest() {
+        if self
+            .timeline()
+            .is_none_or(|timeline| pane <= timeline.newest())
+        {
             return false;
         }
         self.for_each_block(&mut changes.freed);
@@ -286,9 +352,9 @@ pub trait Windowed: Stored {
         advanced
     }
 
-    /// Removes what expired panes have left, if [`Windowed::advance`] leaves that to later writes: processes at least
+    /// Removes what expired panes have left, if [`Timed::advance`] leaves that to later writes: processes at least
     /// [`EXPIRED_BYTES`] of cells, or all. Returns whether the state changed. Copies of the sketch stay equal if they do the
-    /// same. If no live pane has an increment, the sketch is then empty, and [`Windowed::release_recorded`] can free all
+    /// same. If no live pane has an increment, the sketch is then empty, and [`Timed::release_recorded`] can free all
     /// that a new sketch does not have.
     fn expire(&mut self) -> bool {
         false
@@ -300,14 +366,16 @@ pub trait Windowed: Stored {
         false
     }
 
-    /// Bytes of memory that [`Windowed::release_recorded`] will free.
+    /// Bytes of memory that [`Timed::release_recorded`] will free.
     fn retired_bytes(&self) -> u64 {
         0
     }
 
     /// The sum of all increments in a pane, for sketches that count; the number of samples or items for others. 0 for
     /// a pane that is not live.
-    fn pane_total(&self, pane: u64) -> u64;
+    fn pane_total(&self, _pane: u64) -> u64 {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -350,7 +418,7 @@ mod tests {
     /// Stored windows have the numbers that [`Window::new`] makes, and not more panes than the sketch allows.
     #[test]
     fn other_stored_windows_are_refused() {
-        fn is_loaded<T: Windowed>(ms: u64, panes: u64) -> bool {
+        fn is_loaded<T: Timed>(ms: u64, panes: u64) -> bool {
             let numbers = [ms, panes, 0];
             let mut bytes = Vec::new();
             let mut values = roughly_dump::Values::default();
@@ -362,7 +430,7 @@ mod tests {
             assert_eq!(Timeline::load::<T>(&mut values), loaded);
             loaded.is_ok()
         }
-        fn check<T: Windowed>(max_panes: u64) {
+        fn check<T: Timed>(max_panes: u64) {
             assert_eq!(T::MAX_PANES, max_panes);
             assert!(is_loaded::<T>(max_panes, max_panes));
             assert!(!is_loaded::<T>(max_panes + 1, max_panes + 1));
@@ -392,9 +460,9 @@ mod tests {
         assert_eq!(timeline.advance(6), None);
         assert_eq!(timeline.advance(2), None);
         assert_eq!(timeline.live(), 1..=6);
-        assert_eq!(timeline.live_at(2), 1..=6);
-        assert_eq!(timeline.live_at(8), 3..=6);
-        assert!(timeline.live_at(100).is_empty());
+        assert_eq!(timeline.counted(timeline.panes_in(2)), 1..=6);
+        assert_eq!(timeline.counted(timeline.panes_in(8)), 3..=6);
+        assert!(timeline.counted(timeline.panes_in(100)).is_empty());
         assert_eq!(timeline.advance(100), Some(1..=6));
         assert_eq!(timeline.advance(u64::MAX), Some(95..=100));
         assert_eq!(timeline.newest(), timeline.window().max_pane());
@@ -414,7 +482,7 @@ mod tests {
             let mut timeline = Timeline::new::<WindowSet>(window).unwrap();
             timeline.advance(window.pane_at(added));
             let pane = timeline.newest();
-            let is_live = timeline.live_at(window.pane_at(added + age)).contains(&pane);
+            let is_live = timeline.counted(timeline.panes_at(added + age)).contains(&pane);
             if age <= ms {
                 prop_assert!(is_live);
             }

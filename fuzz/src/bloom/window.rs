@@ -6,7 +6,7 @@ use super::super::window::{self, WindowedSubject, advance};
 use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{Addition, Error, SetParameters, WindowSet};
 use std::collections::HashMap;
 
@@ -25,8 +25,11 @@ impl Subject for WindowSet {
     fn exercise(self) {
         let _ = (self.capacity(), self.grown_capacity(), self.slot_bytes());
         let newest = self.timeline().newest();
-        let items = self.sub_filters(newest).map(|each| each.items).sum::<u64>();
-        assert_eq!(items, self.items(newest));
+        let items = self
+            .sub_filters(self.panes_in(newest))
+            .map(|each| each.items)
+            .sum::<u64>();
+        assert_eq!(items, self.items(self.panes_in(newest)));
         window::exercise(self);
     }
 
@@ -84,7 +87,7 @@ impl WindowedSubject for WindowSet {
             let result = self.add(item, Budget::new(&allows));
             assert_eq!(result, answer);
             if result.is_ok() {
-                assert!(self.contains(item, 0), "false negative");
+                assert!(self.contains(item, Panes::ALL), "false negative");
                 assert_eq!(self.add(item, Budget::UNLIMITED), Ok(Addition::Unchanged));
             }
         }
@@ -93,12 +96,12 @@ impl WindowedSubject for WindowSet {
 
     fn read(&self, current: u64) -> Self::Results {
         let mut found = Vec::new();
-        self.contains_each(ITEMS, current, |answer| found.push(answer));
-        let one_by_one = ITEMS.map(|item| self.contains(item, current));
+        self.contains_each(ITEMS, self.panes_in(current), |answer| found.push(answer));
+        let one_by_one = ITEMS.map(|item| self.contains(item, self.panes_in(current)));
         assert_eq!(found, one_by_one);
-        let live = self.timeline().live_at(current);
+        let live = self.timeline().counted(self.panes_in(current));
         let items = live.map(|pane| self.pane_total(pane)).sum();
-        assert_eq!(self.items(current), items);
+        assert_eq!(self.items(self.panes_in(current)), items);
         (items, found)
     }
 }
@@ -138,7 +141,7 @@ fn add<'a>(filter: &mut WindowSet, model: &mut Model<'a>, item: &'a [u8], is_exa
             assert!(stored::digest(filter) == before, "nothing must change");
             if error == Error::Full {
                 assert_eq!(filter.expansion(), 0);
-                assert!(filter.items(0) >= filter.capacity());
+                assert!(filter.items(Panes::ALL) >= filter.capacity());
             }
         }
     }
@@ -146,15 +149,15 @@ fn add<'a>(filter: &mut WindowSet, model: &mut Model<'a>, item: &'a [u8], is_exa
 
 /// Compares all items with the model at a time.
 fn check(filter: &WindowSet, model: &Model<'_>, current: u64, is_exact: bool) {
-    let live = filter.timeline().live_at(current);
+    let live = filter.timeline().counted(filter.panes_in(current));
     for (&item, pane) in model {
-        let found = filter.contains(item, current);
+        let found = filter.contains(item, filter.panes_in(current));
         assert!(found || !live.contains(pane), "false negative");
         assert!(!is_exact || found == live.contains(pane));
     }
     if is_exact {
         let items = model.values().filter(|&pane| live.contains(pane)).count();
-        assert_eq!(filter.items(current), items as u64);
+        assert_eq!(filter.items(filter.panes_in(current)), items as u64);
     }
 }
 

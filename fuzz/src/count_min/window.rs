@@ -10,7 +10,7 @@ use roughly_sketch::count_min::{
 };
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Panes, Timed, Window};
 use std::collections::{BTreeMap, HashMap};
 
 const ITEMS: [&[u8]; 3] = [b"", b"a", b"abcdefgh"];
@@ -82,9 +82,9 @@ impl WindowedSubject for CountMinWindow {
         let mut answers = answers.into_iter();
         for by in amounts {
             for item in ITEMS {
-                let before = self.query(item, 0);
+                let before = self.query(item, Panes::ALL);
                 let result = self.increment(item, by, Budget::new(&allows));
-                assert_eq!(self.query(item, 0), result.unwrap_or(before));
+                assert_eq!(self.query(item, Panes::ALL), result.unwrap_or(before));
                 assert_eq!(answers.next(), Some(result));
             }
         }
@@ -93,13 +93,16 @@ impl WindowedSubject for CountMinWindow {
 
     fn read(&self, current: u64) -> Self::Results {
         let mut estimates = Vec::new();
-        self.query_all(ITEMS.into_iter(), current, |estimate| {
+        self.query_all(ITEMS.into_iter(), self.panes_in(current), |estimate| {
             estimates.push(estimate);
         });
-        assert_eq!(estimates, ITEMS.map(|item| self.query(item, current)));
-        let live = self.timeline().live_at(current);
+        assert_eq!(
+            estimates,
+            ITEMS.map(|item| self.query(item, self.panes_in(current)))
+        );
+        let live = self.timeline().counted(self.panes_in(current));
         let total = live.map(|pane| self.pane_total(pane)).sum();
-        assert_eq!(self.total_at(current), total);
+        assert_eq!(self.total(self.panes_in(current)), total);
         (total, estimates)
     }
 }
@@ -259,8 +262,8 @@ impl<'a> Model<'a> {
     /// Compares the total and the estimate of an item at a time.
     fn check(&self, sketch: &CountMinWindow, item: &[u8], current: u64) {
         let all = self.all_at(current).expect("at most the sums of all panes");
-        assert_eq!(sketch.total_at(current), all.total());
-        let estimate = sketch.query(item, current);
+        assert_eq!(sketch.total(sketch.panes_in(current)), all.total());
+        let estimate = sketch.query(item, sketch.panes_in(current));
         assert_eq!(estimate, all.query(item));
         let counts = self
             .live(current)
@@ -298,7 +301,7 @@ pub fn commands(bytes: &[u8]) {
                 let before = (by <= 0).then(|| stored::digest(&sketch));
                 let result = sketch.increment(item, by, Budget::UNLIMITED);
                 assert_eq!(result, model.increment(&mut all, item, by));
-                assert_eq!(sketch.query(item, 0), all.query(item));
+                assert_eq!(sketch.query(item, Panes::ALL), all.query(item));
                 if let Some(before) = before {
                     assert!(stored::digest(&sketch) == before, "nothing must change");
                 }
@@ -339,7 +342,7 @@ pub fn commands(bytes: &[u8]) {
             _ => reloads(&sketch),
         }
         assert_eq!(sketch.timeline().newest(), model.newest);
-        assert_eq!(sketch.total_at(0), all.total());
+        assert_eq!(sketch.total(Panes::ALL), all.total());
     }
     for (pane, sum) in model.live(0) {
         assert_eq!(sketch.pane_total(*pane), sum.cells.total());

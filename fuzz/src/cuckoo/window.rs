@@ -7,7 +7,7 @@ use super::super::window::{self, WindowedSubject, advance};
 use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Panes, Timed, Window};
 use roughly_sketch::window_filter::{Error, MultisetParameters, WindowMultiset};
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,16 +24,25 @@ impl Subject for WindowMultiset {
     fn exercise(self) {
         let _ = (self.capacity(), self.num_buckets(), self.slot_bytes());
         let newest = self.timeline().newest();
-        let items = self.sub_filters(newest).map(|each| each.items).sum::<u64>();
-        assert_eq!(items, self.items(newest));
+        let items = self
+            .sub_filters(self.panes_in(newest))
+            .map(|each| each.items)
+            .sum::<u64>();
+        assert_eq!(items, self.items(self.panes_in(newest)));
         let mut compacted = self.try_clone().expect("enough memory");
         compacted.compact();
         assert!(!compacted.compact(), "nothing is left to compact");
-        assert_eq!(compacted.items(0), self.items(0));
+        assert_eq!(compacted.items(Panes::ALL), self.items(Panes::ALL));
         let current = newest.saturating_add(1);
         for item in ITEMS {
-            assert_eq!(compacted.count(item, 0), self.count(item, 0));
-            assert_eq!(compacted.count(item, current), self.count(item, current));
+            assert_eq!(
+                compacted.count(item, Panes::ALL),
+                self.count(item, Panes::ALL)
+            );
+            assert_eq!(
+                compacted.count(item, compacted.panes_in(current)),
+                self.count(item, self.panes_in(current))
+            );
         }
         reloads(&compacted);
         window::exercise(self);
@@ -93,36 +102,42 @@ impl WindowedSubject for WindowMultiset {
         together.insert_each(slices(), budget(), |answer| inserted.push(answer));
         together.insert_unique_each(slices(), budget(), |answer| unique.push(answer));
         for (item, answer) in slices().zip(inserted) {
-            let count = self.count(item, 0);
+            let count = self.count(item, Panes::ALL);
             let result = self.insert_item(item, budget());
             assert_eq!(result, answer);
-            assert_eq!(self.count(item, 0), count + u64::from(result.is_ok()));
+            assert_eq!(
+                self.count(item, Panes::ALL),
+                count + u64::from(result.is_ok())
+            );
         }
         for (item, answer) in slices().zip(unique) {
-            let is_present = self.contains(item, 0);
+            let is_present = self.contains(item, Panes::ALL);
             let result = self.insert_unique(item, budget());
             assert_eq!(result, answer);
             assert!(result.is_err() || result == Ok(!is_present));
         }
         assert!(together == *self, "single insertions give another filter");
         for item in ITEMS {
-            let (count, deletes) = (self.count(item, 0), self.deletes());
+            let (count, deletes) = (self.count(item, Panes::ALL), self.deletes());
             let is_deleted = self.delete(item);
             assert_eq!(is_deleted, count > 0);
-            assert_eq!(self.count(item, 0), count - u64::from(is_deleted));
+            assert_eq!(self.count(item, Panes::ALL), count - u64::from(is_deleted));
             assert_eq!(self.deletes(), deletes.saturating_add(is_deleted.into()));
         }
     }
 
     fn read(&self, current: u64) -> Self::Results {
-        let counts = ITEMS.map(|item| self.count(item, current));
+        let counts = ITEMS.map(|item| self.count(item, self.panes_in(current)));
         let mut found = Vec::new();
-        self.contains_each(ITEMS, current, |answer| found.push(answer));
+        self.contains_each(ITEMS, self.panes_in(current), |answer| found.push(answer));
         assert_eq!(found, counts.map(|count| count > 0));
-        assert_eq!(found, ITEMS.map(|item| self.contains(item, current)));
-        let live = self.timeline().live_at(current);
+        assert_eq!(
+            found,
+            ITEMS.map(|item| self.contains(item, self.panes_in(current)))
+        );
+        let live = self.timeline().counted(self.panes_in(current));
         let items = live.map(|pane| self.pane_total(pane)).sum();
-        assert_eq!(self.items(current), items);
+        assert_eq!(self.items(self.panes_in(current)), items);
         (items, counts.to_vec())
     }
 }
@@ -146,27 +161,27 @@ impl<'a> Model<'a> {
 
     /// Compares all items with the filter at a time.
     fn check(&self, filter: &WindowMultiset, current: u64) {
-        let live = filter.timeline().live_at(current);
+        let live = filter.timeline().counted(filter.panes_in(current));
         for (item, panes) in &self.panes {
             let count = panes.iter().filter(|pane| live.contains(pane)).count();
             assert!(
-                filter.count(item, current) >= count as u64,
+                filter.count(item, filter.panes_in(current)) >= count as u64,
                 "false negative"
             );
         }
         if let Some(per_pane) = &self.per_pane {
             let counts = per_pane.iter().filter(|(pane, _)| live.contains(pane));
             let items = counts.map(|(_, count)| count).sum::<u64>();
-            assert_eq!(filter.items(current), items);
+            assert_eq!(filter.items(filter.panes_in(current)), items);
         }
     }
 }
 
 fn insert<'a>(filter: &mut WindowMultiset, model: &mut Model<'a>, item: &'a [u8]) {
-    let before = (stored::digest(filter), filter.count(item, 0));
+    let before = (stored::digest(filter), filter.count(item, Panes::ALL));
     match filter.insert_item(item, Budget::new(&allows)) {
         Ok(()) => {
-            assert_eq!(filter.count(item, 0), before.1 + 1);
+            assert_eq!(filter.count(item, Panes::ALL), before.1 + 1);
             model.insert(item, filter.timeline().newest());
         }
         Err(error) => {
@@ -189,12 +204,12 @@ fn delete<'a>(filter: &mut WindowMultiset, model: &mut Model<'a>, item: &'a [u8]
         return;
     }
     panes.remove(0);
-    let items = filter.items(0);
+    let items = filter.items(Panes::ALL);
     if filter.num_sub_filters() > 1 {
         model.panes.clear();
     }
     assert!(filter.delete(item), "false negative");
-    assert_eq!(filter.items(0), items - 1);
+    assert_eq!(filter.items(Panes::ALL), items - 1);
     model.per_pane = None;
 }
 
@@ -223,7 +238,7 @@ pub fn commands(bytes: &[u8]) {
             0..=109 => insert(&mut filter, &mut model, input.item()),
             110..=129 => {
                 let item = input.item();
-                let is_present = filter.contains(item, 0);
+                let is_present = filter.contains(item, Panes::ALL);
                 let result = filter.insert_unique(item, Budget::new(&allows));
                 assert!(result.is_err() || result == Ok(!is_present));
                 if result == Ok(true) {
@@ -241,9 +256,9 @@ pub fn commands(bytes: &[u8]) {
                 model.check(&filter, current);
             }
             230..=236 => {
-                let items = filter.items(0);
+                let items = filter.items(Panes::ALL);
                 filter.compact();
-                assert_eq!((filter.items(0), filter.deletes()), (items, 0));
+                assert_eq!((filter.items(Panes::ALL), filter.deletes()), (items, 0));
             }
             237..=245 => filter = window::copied(&mut input, &filter),
             _ => reloads(&filter),

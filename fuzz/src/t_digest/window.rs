@@ -7,7 +7,7 @@ use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Panes, Timed, Window};
 
 /// The largest integer up to which doubles represent all integers.
 const MAX_EXACT: i64 = 1 << 53;
@@ -63,10 +63,10 @@ impl WindowedSubject for TDigestWindow {
 
     fn write(&mut self) {
         for count in [1, 2, 40] {
-            let before = self.observations_at(0);
+            let before = self.observations_at(Panes::ALL);
             let added = self.add_within(&vec![0.5; count], Budget::new(&allows));
             let increase = if added.is_ok() { count as i64 } else { 0 };
-            assert_eq!(self.observations_at(0), before + increase);
+            assert_eq!(self.observations_at(Panes::ALL), before + increase);
         }
         for sample in [f64::NAN, f64::INFINITY] {
             assert!(self.add_within(&[sample], Budget::new(&allows)).is_err());
@@ -74,18 +74,23 @@ impl WindowedSubject for TDigestWindow {
     }
 
     fn read(&self, current: u64) -> Self::Results {
-        let (min, max) = (self.min_at(current), self.max_at(current));
-        let all = self.observations_at(current);
-        let info = self.info_at(current);
+        let (min, max) = (
+            self.min_at(self.panes_in(current)),
+            self.max_at(self.panes_in(current)),
+        );
+        let all = self.observations_at(self.panes_in(current));
+        let info = self.info_at(self.panes_in(current));
         assert_eq!(info.observations, all);
-        let live = self.timeline().live_at(current);
+        let live = self.timeline().counted(self.panes_in(current));
         let totals = live.map(|pane| self.pane_total(pane));
         assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
-        let compressed = self.compressed_at(current).expect("enough memory");
-        assert!(self.is_compressed_at(current));
+        let compressed = self
+            .compressed_at(self.panes_in(current))
+            .expect("enough memory");
+        assert!(self.is_compressed_at(self.panes_in(current)));
         let weight: i64 = compressed.centroids().map(|node| node.weight).sum();
         assert_eq!(weight, all);
-        let source = self.digest_at(current, Budget::UNLIMITED);
+        let source = self.digest_at(self.panes_in(current), Budget::UNLIMITED);
         let source = source.expect("enough memory");
         if all < MAX_EXACT {
             assert_eq!(source.observations(), all);
@@ -200,7 +205,7 @@ fn add(digests: [&mut TDigestWindow; 2], model: &mut Samples, values: &[f64]) {
 
 /// The samples that are live at a time.
 fn live(digest: &TDigestWindow, model: &Samples, current: u64) -> Vec<f64> {
-    let oldest = *digest.timeline().live_at(current).start();
+    let oldest = *digest.timeline().counted(digest.panes_in(current)).start();
     let live = model.iter().filter(|sample| sample.0 >= oldest);
     live.map(|sample| sample.1).collect()
 }
@@ -208,13 +213,22 @@ fn live(digest: &TDigestWindow, model: &Samples, current: u64) -> Vec<f64> {
 /// Number, minimum and maximum of the samples are exact.
 fn check_extent(digest: &TDigestWindow, model: &Samples, current: u64) {
     let live = live(digest, model, current);
-    assert_eq!(digest.observations_at(current), live.len() as i64);
+    assert_eq!(
+        digest.observations_at(digest.panes_in(current)),
+        live.len() as i64
+    );
     if live.is_empty() {
-        assert!(digest.min_at(current).is_nan() && digest.max_at(current).is_nan());
+        assert!(
+            digest.min_at(digest.panes_in(current)).is_nan()
+                && digest.max_at(digest.panes_in(current)).is_nan()
+        );
     } else {
         let min = live.iter().copied().fold(f64::INFINITY, f64::min);
         let max = live.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        assert!(digest.min_at(current) == min && digest.max_at(current) == max);
+        assert!(
+            digest.min_at(digest.panes_in(current)) == min
+                && digest.max_at(digest.panes_in(current)) == max
+        );
     }
 }
 
@@ -231,7 +245,9 @@ fn check(digest: &TDigestWindow, model: &Samples, current: u64) {
         let mut exact = TDigest::new(1000, Budget::UNLIMITED).expect("a valid compression");
         exact.add(&live).expect("finite samples");
         let exact = exact.compressed().expect("enough memory");
-        let compressed = digest.compressed_at(current).expect("enough memory");
+        let compressed = digest
+            .compressed_at(digest.panes_in(current))
+            .expect("enough memory");
         let nodes = |compressed: &Compressed| {
             let nodes = compressed.centroids();
             nodes

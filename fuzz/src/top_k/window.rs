@@ -8,7 +8,7 @@ use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
-use roughly_sketch::window::{Window, Windowed};
+use roughly_sketch::window::{Panes, Timed, Window};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -91,7 +91,7 @@ impl WindowedSubject for TopKWindow {
         for increment in [0, 1, 100_000, u32::MAX] {
             for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
                 if let Ok((Some(expelled), _)) = add(self, item, increment) {
-                    assert_eq!(self.query_at(&expelled, 0), Ok(false));
+                    assert_eq!(self.query_at(&expelled, Panes::ALL), Ok(false));
                 }
             }
         }
@@ -101,9 +101,16 @@ impl WindowedSubject for TopKWindow {
         let list = list(self, current);
         let items = [&b""[..], b"a", b"\x01", b"new"].into_iter();
         let results = items.map(|item| {
-            let count = self.count_at(item, current);
-            assert_eq!(self.count_hashed_at(item, &self.hash(item), current), count);
-            (self.query_at(item, current).expect("enough memory"), count)
+            let count = self.count_at(item, self.panes_in(current));
+            assert_eq!(
+                self.count_hashed_at(item, &self.hash(item), self.panes_in(current)),
+                count
+            );
+            (
+                self.query_at(item, self.panes_in(current))
+                    .expect("enough memory"),
+                count,
+            )
         });
         let results = results.collect();
         (list, results)
@@ -112,7 +119,9 @@ impl WindowedSubject for TopKWindow {
 
 /// The list at a time. It must be sorted, without duplicates, and have at most k items.
 fn list(sketch: &TopKWindow, current: u64) -> List {
-    let list = sketch.list_at(current).expect("enough memory");
+    let list = sketch
+        .list_at(sketch.panes_in(current))
+        .expect("enough memory");
     let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
     let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
     assert!(list.is_sorted_by_key(key));
@@ -121,7 +130,7 @@ fn list(sketch: &TopKWindow, current: u64) -> List {
     assert!(list.len() <= sketch.k() as usize);
     for (item, count) in &list {
         assert!(*count > 0);
-        assert_eq!(sketch.query_at(item, current), Ok(true));
+        assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(true));
     }
     list
 }
@@ -134,7 +143,7 @@ impl Model {
     /// The counts in the panes that are live at a time. Those of a pane saturate, and so does their sum.
     fn counts(&self, sketch: &TopKWindow, current: u64) -> HashMap<&[u8], u32> {
         let mut counts = HashMap::<&[u8], u32>::new();
-        let oldest = *sketch.timeline().live_at(current).start();
+        let oldest = *sketch.timeline().counted(sketch.panes_in(current)).start();
         for (item, count) in self.0.range(oldest..).flat_map(|(_, pane)| pane) {
             let sum = counts.entry(item).or_default();
             *sum = sum.saturating_add(u32::try_from(*count).unwrap_or(u32::MAX));
@@ -148,7 +157,7 @@ impl Model {
         let counts = self.counts(sketch, current);
         for item in 0..ITEMS {
             let count = counts.get(&[item][..]).copied().unwrap_or(0);
-            let estimate = sketch.count_at(&[item], current);
+            let estimate = sketch.count_at(&[item], sketch.panes_in(current));
             assert!(estimate <= count, "the estimate exceeds the count");
             assert!(estimate == count || !is_exact, "the estimate is not exact");
         }
@@ -209,7 +218,7 @@ pub fn commands(bytes: &[u8]) {
                     assert_eq!(add(&mut replica, item, increment), Ok(added.clone()));
                 }
                 if let (Some(expelled), _) = added {
-                    assert_eq!(sketch.query_at(&expelled, 0), Ok(false));
+                    assert_eq!(sketch.query_at(&expelled, Panes::ALL), Ok(false));
                     // The list has room for all items, but one with count 0 may leave it.
                     let count = model.counts(&sketch, newest).get(&expelled[..]).copied();
                     assert!(!is_exact || count == Some(0));

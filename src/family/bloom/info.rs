@@ -16,7 +16,10 @@ pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn card_of<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
     let filter = key.get().optional()?;
-    let items = filter.map_or(0, |filter| filter.items_at(call.current_pane(filter)));
+    let items = match filter {
+        None => 0,
+        Some(filter) => filter.items_at(call.panes(filter.timeline())?),
+    };
     drop(key);
     call.reply_count(items);
     Ok(())
@@ -96,7 +99,7 @@ impl Field {
             Self::Capacity => Value::Count(filter.capacity()),
             Self::Size => Value::Count(filter.reported_size()),
             Self::Filters => Value::Count(filter.num_sub_filters() as u64),
-            Self::Items => Value::Count(filter.items_at(call.current_pane(filter))),
+            Self::Items => Value::Count(filter.items_at(call.panes(filter.timeline())?)),
             Self::ErrorRate => Value::Ratio(filter.error_rate()),
             Self::Expansion => match filter.growth_factor() {
                 Some(factor) => Value::Count(factor.into()),
@@ -174,10 +177,10 @@ pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn debug_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let filter = key.get().or_missing(NOT_FOUND)?;
-    let current = call.current_pane(filter);
-    let sub_filters = filter.sub_filters_at(current);
+    let panes = call.panes(filter.timeline())?;
+    let sub_filters = filter.sub_filters_at(panes);
     call.reply_array(sub_filters.len() + 1);
-    call.reply_bulk(format!("size:{}", filter.items_at(current)).as_bytes());
+    call.reply_bulk(format!("size:{}", filter.items_at(panes)).as_bytes());
     for sub_filter in sub_filters {
         let line = format!(
             "bytes:{} bits:{} hashes:{} hashwidth:{} capacity:{} size:{} ratio:{}",

@@ -15,7 +15,10 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 fn exists_in<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
     let filter = filter_of(&key)?;
     let item = call.arg(2).bytes();
-    let found = filter.is_some_and(|filter| filter.contains_at(item, call.current_pane(filter)));
+    let found = match filter {
+        None => false,
+        Some(filter) => filter.contains_at(item, call.panes(filter.timeline())?),
+    };
     drop(key);
     reply_flag(call, found);
     Ok(())
@@ -38,14 +41,17 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 fn mexists_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let filter = filter_of(key)?;
     let items = call.args_from(2);
-    call.reply_array(items.len());
     match filter {
         Some(filter) => {
-            let current = call.current_pane(filter);
+            let panes = call.panes(filter.timeline())?;
+            call.reply_array(items.len());
             let items = items.map(Argument::bytes);
-            filter.contains_each_at(items, current, |found| reply_flag(call, found));
+            filter.contains_each_at(items, panes, |found| reply_flag(call, found));
         }
-        None => items.for_each(|_| reply_flag(call, false)),
+        None => {
+            call.reply_array(items.len());
+            items.for_each(|_| reply_flag(call, false));
+        }
     }
     Ok(())
 }

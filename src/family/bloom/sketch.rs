@@ -1,20 +1,21 @@
 //! What the commands need of a filter of any type.
 
 use super::valkey;
-use crate::family::chunks::Chunked;
 use crate::server::call::Call;
+use crate::server::data_type::DataType;
 use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 use roughly_sketch::bloom::{self, Chain, batch};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
+use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, Addition, WindowSet};
 use std::ffi::CStr;
 
 /// The ratio of the error rates of two sub-filters of RedisBloom's type.
 const TIGHTENING: f64 = 0.5;
 
-/// A Bloom filter. `current` is the number of the current pane; a filter without a window ignores it.
-pub trait Sketch: Chunked {
+/// A Bloom filter. A filter without a window ignores the panes of a read.
+pub trait Sketch: DataType {
     /// Whether it is of valkey-bloom's type.
     const IS_VALKEY: bool = false;
     /// Whether a command with several items ends at the first error of an item.
@@ -34,7 +35,7 @@ pub trait Sketch: Chunked {
     fn growth_factor(&self) -> Option<u32>;
 
     /// Live items.
-    fn items_at(&self, current: u64) -> u64;
+    fn items_at(&self, panes: Panes) -> u64;
 
     fn num_sub_filters(&self) -> usize;
 
@@ -70,16 +71,16 @@ pub trait Sketch: Chunked {
     fn hash_width(&self) -> u32;
 
     /// The sub-filters, for BF.DEBUG.
-    fn sub_filters_at(&self, current: u64) -> impl ExactSizeIterator<Item = SubFilter>;
+    fn sub_filters_at(&self, panes: Panes) -> impl ExactSizeIterator<Item = SubFilter>;
 
     /// Whether an item may be in the filter.
-    fn contains_at(&self, item: &[u8], current: u64) -> bool;
+    fn contains_at(&self, item: &[u8], panes: Panes) -> bool;
 
     /// [`Sketch::contains_at`] for each item, in order.
     fn contains_each_at<'a>(
         &self,
         items: impl Iterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         on_result: impl FnMut(bool),
     );
 
@@ -186,7 +187,7 @@ impl Sketch for Chain {
         self.is_scaling().then_some(self.expansion())
     }
 
-    fn items_at(&self, _current: u64) -> u64 {
+    fn items_at(&self, _panes: Panes) -> u64 {
         self.items()
     }
 
@@ -217,7 +218,7 @@ impl Sketch for Chain {
         self.hash_width()
     }
 
-    fn sub_filters_at(&self, _current: u64) -> impl ExactSizeIterator<Item = SubFilter> {
+    fn sub_filters_at(&self, _panes: Panes) -> impl ExactSizeIterator<Item = SubFilter> {
         self.filters().iter().map(|filter| {
             let shape = filter.shape();
             SubFilter {
@@ -232,7 +233,7 @@ impl Sketch for Chain {
     }
 
     #[inline]
-    fn contains_at(&self, item: &[u8], _current: u64) -> bool {
+    fn contains_at(&self, item: &[u8], _panes: Panes) -> bool {
         self.contains(self.hash(item))
     }
 
@@ -240,7 +241,7 @@ impl Sketch for Chain {
     fn contains_each_at<'a>(
         &self,
         mut items: impl Iterator<Item = &'a [u8]>,
-        _current: u64,
+        _panes: Panes,
         mut on_result: impl FnMut(bool),
     ) {
         loop {
@@ -293,15 +294,15 @@ impl Sketch for WindowSet {
     }
 
     fn remaining_capacity(&self) -> u64 {
-        self.limit().saturating_sub(self.items(0))
+        self.limit().saturating_sub(self.items(Panes::ALL))
     }
 
     fn growth_factor(&self) -> Option<u32> {
         Some(self.expansion()).filter(|&expansion| expansion > 0)
     }
 
-    fn items_at(&self, current: u64) -> u64 {
-        self.items(current)
+    fn items_at(&self, panes: Panes) -> u64 {
+        self.items(panes)
     }
 
     fn num_sub_filters(&self) -> usize {
@@ -324,8 +325,8 @@ impl Sketch for WindowSet {
         u64::BITS
     }
 
-    fn sub_filters_at(&self, current: u64) -> impl ExactSizeIterator<Item = SubFilter> {
-        self.sub_filters(current).map(|filter| SubFilter {
+    fn sub_filters_at(&self, panes: Panes) -> impl ExactSizeIterator<Item = SubFilter> {
+        self.sub_filters(panes).map(|filter| SubFilter {
             bytes: filter.bytes,
             bits: 8 * filter.bytes,
             hashes: 2,
@@ -335,17 +336,17 @@ impl Sketch for WindowSet {
         })
     }
 
-    fn contains_at(&self, item: &[u8], current: u64) -> bool {
-        self.contains(item, current)
+    fn contains_at(&self, item: &[u8], panes: Panes) -> bool {
+        self.contains(item, panes)
     }
 
     fn contains_each_at<'a>(
         &self,
         items: impl Iterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         on_result: impl FnMut(bool),
     ) {
-        self.contains_each(items, current, on_result);
+        self.contains_each(items, panes, on_result);
     }
 
     fn add_item(
@@ -390,7 +391,7 @@ impl Sketch for ValkeyChain {
         Some(self.parameters().expansion).filter(|&expansion| expansion > 0)
     }
 
-    fn items_at(&self, _current: u64) -> u64 {
+    fn items_at(&self, _panes: Panes) -> u64 {
         self.items()
     }
 
@@ -431,7 +432,7 @@ impl Sketch for ValkeyChain {
         u64::BITS
     }
 
-    fn sub_filters_at(&self, _current: u64) -> impl ExactSizeIterator<Item = SubFilter> {
+    fn sub_filters_at(&self, _panes: Panes) -> impl ExactSizeIterator<Item = SubFilter> {
         self.filters().iter().enumerate().map(|(index, filter)| {
             let bytes = filter.bits().len() as u64;
             SubFilter {
@@ -446,7 +447,7 @@ impl Sketch for ValkeyChain {
     }
 
     #[inline]
-    fn contains_at(&self, item: &[u8], _current: u64) -> bool {
+    fn contains_at(&self, item: &[u8], _panes: Panes) -> bool {
         self.contains(item)
     }
 
@@ -454,7 +455,7 @@ impl Sketch for ValkeyChain {
     fn contains_each_at<'a>(
         &self,
         items: impl Iterator<Item = &'a [u8]>,
-        _current: u64,
+        _panes: Panes,
         on_result: impl FnMut(bool),
     ) {
         self.contains_each(items, on_result);

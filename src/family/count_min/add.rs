@@ -1,12 +1,13 @@
 //! CMS.INCRBY, and the increments of CMS.INCRBYLIMIT.
 
-use super::{NO_PANE_MEMORY, NOT_FOUND, check_work};
+use super::texts::{NO_PANE_MEMORY, NOT_FOUND};
+use super::types::{Counts, CountsMut};
+use super::work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{Entry, WriteKey, for_either};
+use crate::server::key::{AnyEntry, OneOf};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Limit, NoLimit, Sketch};
+use roughly_sketch::count_min::{CountMinError, Limit, NoLimit};
 use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 use std::ops::Range;
@@ -17,7 +18,7 @@ const FIRST_ITEM: usize = 2;
 /// of all would need memory that can be refused.
 const STORED_INCREMENTS: usize = 64;
 
-pub(super) const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
+pub const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 const NO_DECREMENTS: &CStr = c"CMS: a sketch with a window cannot be decremented";
@@ -27,19 +28,17 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    for_either!(call.write_either::<CountMin, CountMinWindow>(1), key => incrby_in(call, key))
-}
-
-fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let found = call
+        .write_any(1)
+        .find(call, Counts::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
-    let sketch = &mut entry;
     increment(
         call,
-        sketch,
+        &mut entry,
         FIRST_ITEM,
-        check_sign::<T>,
+        check_sign,
         NoLimit,
         |call, pair, by, result| match result {
             Ok(estimate) => {
@@ -60,7 +59,7 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
 }
 
 /// The error of an increment, as an element of the reply.
-pub(super) fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
+pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
     match error {
         CountMinError::Underflow => call.reply_error(UNDERFLOW),
         CountMinError::OutOfMemory(_) => call.reply_memory_error(NO_PANE_MEMORY),
@@ -75,11 +74,11 @@ pub(super) fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
 /// none is negative.
 // Inlined: the callers differ in few instructions, and a command with one item takes few.
 #[inline(always)]
-pub(super) fn increment<'a, T: Sketch + DataType>(
+pub fn increment<'a>(
     call: &mut Call<'a>,
-    entry: &mut Entry<T>,
+    entry: &mut AnyEntry,
     first: usize,
-    check: fn(i64) -> Result<(), Error>,
+    check: fn(&AnyEntry, i64) -> Result<(), Error>,
     limit: impl Limit,
     mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
 ) -> Result<(), Error> {
@@ -91,14 +90,13 @@ pub(super) fn increment<'a, T: Sketch + DataType>(
     if call.len() == first + 2 {
         // The increment is parsed once.
         let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
-        check(by)?;
+        check(entry, by)?;
         let ready = Ready::new(call, entry, first)?;
         call.reply_array(1);
         let allows = |_| ready.has_memory;
         let item = call.arg(first).bytes();
-        let result = entry
-            .value()
-            .increment_within(item, by, limit, Budget::new(&allows));
+        let sketch = entry.get::<CountsMut<'_>>();
+        let result = sketch.increment(item, by, limit, Budget::new(&allows));
         answer(call, by, result);
         ready.recount(entry);
     } else {
@@ -111,7 +109,7 @@ pub(super) fn increment<'a, T: Sketch + DataType>(
                 *place = by;
             }
         }
-        check(min)?;
+        check(entry, min)?;
         let ready = Ready::new(call, entry, first)?;
         let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
@@ -121,19 +119,18 @@ pub(super) fn increment<'a, T: Sketch + DataType>(
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
         let allows = |_| ready.has_memory;
-        entry
-            .value()
-            .increment_all_within(pairs, limit, Budget::new(&allows), |by, result| {
-                answer(call, by, result);
-            });
+        let sketch = entry.get::<CountsMut<'_>>();
+        sketch.increment_all(pairs, limit, Budget::new(&allows), |by, result| {
+            answer(call, by, result);
+        });
         ready.recount(entry);
     }
     Ok(())
 }
 
 /// Refuses a negative increment of a sketch with a window.
-fn check_sign<T: DataType>(by: i64) -> Result<(), Error> {
-    if by < 0 && T::PANES.is_some() {
+fn check_sign(entry: &AnyEntry, by: i64) -> Result<(), Error> {
+    if by < 0 && entry.registration().has_window() {
         return Err(NO_DECREMENTS.into());
     }
     Ok(())
@@ -149,14 +146,11 @@ struct Ready {
 impl Ready {
     /// Checks the work of the items from argument `first` on, advances the sketch to the current pane, and requests the
     /// memory of a new pane.
-    fn new<T: Sketch + DataType>(
-        call: &mut Call<'_>,
-        entry: &mut Entry<T>,
-        first: usize,
-    ) -> Result<Self, Error> {
-        check_work(call, entry.value(), first, 2)?;
+    #[inline(always)]
+    fn new(call: &mut Call<'_>, entry: &mut AnyEntry, first: usize) -> Result<Self, Error> {
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
         entry.advance(call);
-        let sketch = entry.value();
+        let sketch = entry.get::<CountsMut<'_>>();
         Ok(Self {
             has_memory: match sketch.growth() {
                 0 => true,
@@ -167,7 +161,7 @@ impl Ready {
     }
 
     /// Must be called after the increments: counts the memory that they allocated and freed.
-    fn recount<T: DataType>(self, entry: &mut Entry<T>) {
+    fn recount(self, entry: &mut AnyEntry) {
         if self.may_change_memory {
             entry.recount();
         }

@@ -1,12 +1,12 @@
 //! CMS.INCRBYLIMIT, rate limits.
 
-use super::NOT_FOUND;
 use super::add::{NOT_INTEGER, increment, reply_refusal};
+use super::texts::NOT_FOUND;
+use super::types::Counts;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{WriteKey, for_either};
+use crate::server::key::{AnyEntry, OneOf};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Sketch};
+use roughly_sketch::count_min::CountMinError;
 
 const LIMIT: usize = 2;
 const FIRST_ITEM: usize = 3;
@@ -16,20 +16,18 @@ pub fn incrbylimit(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 5 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    for_either!(call.write_either::<CountMin, CountMinWindow>(1), key => limited(call, key))
-}
-
-/// Replicates the accepted increments as CMS.INCRBY: a copy must accept them all, whatever it has counted.
-fn limited<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let found = call
+        .write_any(1)
+        .find(call, Counts::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
     let limit = call.arg(LIMIT).integer().filter(|&limit| limit > 0);
     let limit = limit.ok_or(NOT_INTEGER)?.unsigned_abs();
+    // A copy must accept the accepted increments, whatever it has counted.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM).without_options();
     let mut above_limit = 0;
-    let sketch = &mut entry;
     increment(
         call,
-        sketch,
+        &mut entry,
         FIRST_ITEM,
         check_sign,
         limit,
@@ -60,14 +58,14 @@ fn limited<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) -> R
         },
     )?;
     if above_limit > 0 {
-        T::registration().stats.count_limit_refusals(above_limit);
+        entry.registration().stats.count_limit_refusals(above_limit);
     }
     outcome.finish(call, entry, c"cms.incrby");
     Ok(())
 }
 
 /// Refuses a negative increment.
-fn check_sign(by: i64) -> Result<(), Error> {
+fn check_sign(_: &AnyEntry, by: i64) -> Result<(), Error> {
     if by < 0 {
         return Err(NOT_INTEGER.into());
     }

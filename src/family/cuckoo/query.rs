@@ -5,14 +5,17 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::cuckoo::CuckooFilter;
+use roughly_sketch::window::Timed;
 use roughly_sketch::window_filter::WindowMultiset;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
     let found = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        let filter = key.get().found();
-        filter.is_some_and(|filter| filter.contains_at(item, call.current_pane(filter)))
+        match key.get().found() {
+            None => false,
+            Some(filter) => filter.contains_at(item, call.panes(Timed::timeline(filter))?),
+        }
     });
     call.reply_boolean(found);
     Ok(())
@@ -21,31 +24,36 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 /// CF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        mexists_in(call, &key);
-    });
-    Ok(())
+        mexists_in(call, &key)
+    })
 }
 
-fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) {
+fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let items = call.args_from(2);
-    call.reply_array(items.len());
     match key.get().found() {
         Some(filter) => {
-            let current = call.current_pane(filter);
-            filter.contains_each_at(items.map(Argument::bytes), current, |found| {
+            let panes = call.panes(filter.timeline())?;
+            call.reply_array(items.len());
+            filter.contains_each_at(items.map(Argument::bytes), panes, |found| {
                 call.reply_boolean(found);
             });
         }
-        None => items.for_each(|_| call.reply_boolean(false)),
+        None => {
+            call.reply_array(items.len());
+            items.for_each(|_| call.reply_boolean(false));
+        }
     }
+    Ok(())
 }
 
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
     let count = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        let filter = key.get().found();
-        filter.map_or(0, |filter| filter.count_at(item, call.current_pane(filter)))
+        match key.get().found() {
+            None => 0,
+            Some(filter) => filter.count_at(item, call.panes(Timed::timeline(filter))?),
+        }
     });
     call.reply_count(count);
     Ok(())

@@ -1,8 +1,9 @@
 //! What the commands need of a filter, with or without a window.
 
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, WindowMultiset};
 
 /// The result of the insertion of an item.
@@ -50,8 +51,8 @@ impl From<window_filter::Error> for Insertion {
     }
 }
 
-/// A cuckoo filter. The methods are those of [`CuckooFilter`] and [`WindowMultiset`]. `current` is the number of the
-/// current pane; a filter without a window ignores it.
+/// A cuckoo filter. The methods are those of [`CuckooFilter`] and [`WindowMultiset`]. Those without a window
+/// ignore the panes of a read.
 pub trait CuckooSketch: DataType {
     /// Whether CF.SCANDUMP returns neither a header nor chunks.
     fn has_no_chunks(&self) -> bool;
@@ -69,20 +70,20 @@ pub trait CuckooSketch: DataType {
 
     fn max_iterations(&self) -> u16;
 
-    fn items_at(&self, current: u64) -> u64;
+    fn items_at(&self, panes: Panes) -> u64;
 
     fn deletes(&self) -> u64;
 
-    fn contains_at(&self, item: &[u8], current: u64) -> bool;
+    fn contains_at(&self, item: &[u8], panes: Panes) -> bool;
 
     fn contains_each_at<'a>(
         &self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         on_result: impl FnMut(bool),
     );
 
-    fn count_at(&self, item: &[u8], current: u64) -> u64;
+    fn count_at(&self, item: &[u8], panes: Panes) -> u64;
 
     fn insert(&mut self, item: &[u8], budget: Budget<'_>) -> Insertion;
 
@@ -136,7 +137,7 @@ impl CuckooSketch for CuckooFilter {
         self.parameters().max_iterations
     }
 
-    fn items_at(&self, _current: u64) -> u64 {
+    fn items_at(&self, _panes: Panes) -> u64 {
         self.items()
     }
 
@@ -145,7 +146,7 @@ impl CuckooSketch for CuckooFilter {
     }
 
     #[inline]
-    fn contains_at(&self, item: &[u8], _current: u64) -> bool {
+    fn contains_at(&self, item: &[u8], _panes: Panes) -> bool {
         self.contains(item)
     }
 
@@ -153,14 +154,14 @@ impl CuckooSketch for CuckooFilter {
     fn contains_each_at<'a>(
         &self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        _current: u64,
+        _panes: Panes,
         on_result: impl FnMut(bool),
     ) {
         self.contains_each(items, on_result);
     }
 
     #[inline]
-    fn count_at(&self, item: &[u8], _current: u64) -> u64 {
+    fn count_at(&self, item: &[u8], _panes: Panes) -> u64 {
         self.count(item)
     }
 
@@ -234,29 +235,29 @@ impl CuckooSketch for WindowMultiset {
         self.max_iterations()
     }
 
-    fn items_at(&self, current: u64) -> u64 {
-        self.items(current)
+    fn items_at(&self, panes: Panes) -> u64 {
+        self.items(panes)
     }
 
     fn deletes(&self) -> u64 {
         self.deletes()
     }
 
-    fn contains_at(&self, item: &[u8], current: u64) -> bool {
-        self.contains(item, current)
+    fn contains_at(&self, item: &[u8], panes: Panes) -> bool {
+        self.contains(item, panes)
     }
 
     fn contains_each_at<'a>(
         &self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         on_result: impl FnMut(bool),
     ) {
-        self.contains_each(items, current, on_result);
+        self.contains_each(items, panes, on_result);
     }
 
-    fn count_at(&self, item: &[u8], current: u64) -> u64 {
-        self.count(item, current)
+    fn count_at(&self, item: &[u8], panes: Panes) -> u64 {
+        self.count(item, panes)
     }
 
     fn insert(&mut self, item: &[u8], budget: Budget<'_>) -> Insertion {

@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::t_digest::{Info, QuantileSketch, TDigest, TDigestWindow};
 use std::ffi::CStr;
@@ -45,6 +45,6 @@ fn figures<T: QuantileSketch + DataType>(
     key: &ReadKey<T>,
 ) -> Result<(Info, usize), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let figures = digest.info_at(call.current_pane(digest));
+    let figures = digest.info_at(call.panes(digest.timeline())?);
     Ok((figures, key.memory_usage()))
 }

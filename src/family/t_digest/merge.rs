@@ -3,7 +3,7 @@
 use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Either, EitherReadKey, Slot};
 use crate::server::options::Options;
 use roughly_sketch::memory::{Budget, with_capacity};
@@ -143,7 +143,7 @@ impl LiveDigests {
                 Either::Plain(_) => None,
                 Either::Windowed(key) => {
                     let digest = key.get().or_missing(NOT_FOUND)?;
-                    let live = digest.digest_at(call.current_pane(digest), budget);
+                    let live = digest.digest_at(call.panes(Some(digest.timeline()))?, budget);
                     key.recount();
                     Some(live.map_err(|_| NO_MEMORY)?)
                 }

@@ -6,9 +6,10 @@
 use super::{NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
+use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key
@@ -28,10 +29,10 @@ pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
 fn extreme<T: QuantileSketch + DataType>(
     call: &mut Call<'_>,
     key: ReadKey<T>,
-    at: fn(&T, u64) -> f64,
+    at: fn(&T, Panes) -> f64,
 ) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
-    let value = at(digest, call.current_pane(digest));
+    let value = at(digest, call.panes(digest.timeline())?);
     drop(key);
     call.reply_double(value);
     Ok(())
@@ -172,9 +173,9 @@ fn compressed<'a, T: QuantileSketch + DataType>(
     key: &ReadKey<T>,
     digest: &'a T,
 ) -> Result<T::Answers<'a>, Error> {
-    let current = call.current_pane(digest);
-    let is_kept = digest.is_compressed_at(current);
-    let compressed = digest.compressed_at(current).map_err(|_| NO_MEMORY)?;
+    let panes = call.panes(digest.timeline())?;
+    let is_kept = digest.is_compressed_at(panes);
+    let compressed = digest.compressed_at(panes).map_err(|_| NO_MEMORY)?;
     if !is_kept {
         key.recount();
     }

@@ -13,11 +13,11 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn query_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let current = call.current_pane(sketch);
+    let panes = call.panes(sketch.timeline())?;
     call.reply_array(call.len() - FIRST_ITEM);
     let kept = sketch.has_kept_list();
     for item in call.args_from(FIRST_ITEM) {
-        match sketch.query(item.bytes(), current) {
+        match sketch.query(item.bytes(), panes) {
             Ok(is_listed) => call.reply_boolean(is_listed),
             Err(_) => call.reply_error(NO_MEMORY),
         }
@@ -35,7 +35,7 @@ pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn count_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let sketch = key.get().or_missing(NOT_FOUND)?;
-    let current = call.current_pane(sketch);
+    let panes = call.panes(sketch.timeline())?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
     check_work(call, sketch, items)?;
     call.reply_array(call.len() - FIRST_ITEM);
@@ -47,7 +47,7 @@ fn count_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Erro
             *place = (item, sketch.hash(item));
         }
         for (item, hash) in &block[..len] {
-            call.reply_integer(sketch.count_hashed(item, hash, current).into());
+            call.reply_integer(sketch.count_hashed(item, hash, panes).into());
         }
     }
     Ok(())
@@ -75,7 +75,7 @@ fn list_of<T: Sketch>(
     let sketch = key.get().or_missing(NOT_FOUND)?;
     let kept = sketch.has_kept_list();
     let items = sketch
-        .list(call.current_pane(sketch))
+        .list(call.panes(sketch.timeline())?)
         .map_err(|_| NO_MEMORY)?;
     call.reply_array(items.len() * if with_count { 2 } else { 1 });
     for (item, count) in items {

@@ -1,13 +1,14 @@
 //! What the commands need of a sketch, with or without a window.
 
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::memory_usage::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::top_k::{Added, ItemHash, TopK, TopKWindow};
+use roughly_sketch::window::Panes;
 
-/// A top-k sketch. The methods are those of [`TopK`] and [`TopKWindow`]. `current` is the number of the current pane; a
-/// sketch without a window ignores it.
+/// A top-k sketch. The methods are those of [`TopK`] and [`TopKWindow`]. Those without a window
+/// ignore the panes of a read.
 pub trait Sketch: DataType {
     fn k(&self) -> u32;
 
@@ -32,13 +33,13 @@ pub trait Sketch: DataType {
         changes: &mut BlockChanges<MemoryUsage>,
     ) -> Result<Added<'_>, OutOfMemory>;
 
-    fn query(&self, item: &[u8], current: u64) -> Result<bool, OutOfMemory>;
+    fn query(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory>;
 
-    fn count_hashed(&self, item: &[u8], hash: &ItemHash, current: u64) -> u32;
+    fn count_hashed(&self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32;
 
     fn list(
         &self,
-        current: u64,
+        panes: Panes,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory>;
 
     /// Whether a read has kept a list, which takes memory until the next write.
@@ -95,18 +96,18 @@ impl Sketch for TopK {
     same_methods!();
 
     #[inline]
-    fn query(&self, item: &[u8], _current: u64) -> Result<bool, OutOfMemory> {
+    fn query(&self, item: &[u8], _panes: Panes) -> Result<bool, OutOfMemory> {
         Ok(self.query(item))
     }
 
     #[inline]
-    fn count_hashed(&self, item: &[u8], hash: &ItemHash, _current: u64) -> u32 {
+    fn count_hashed(&self, item: &[u8], hash: &ItemHash, _panes: Panes) -> u32 {
         self.count_hashed(item, hash)
     }
 
     fn list(
         &self,
-        _current: u64,
+        _panes: Panes,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
         self.list()
     }
@@ -120,19 +121,19 @@ impl Sketch for TopK {
 impl Sketch for TopKWindow {
     same_methods!();
 
-    fn query(&self, item: &[u8], current: u64) -> Result<bool, OutOfMemory> {
-        self.query_at(item, current)
+    fn query(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory> {
+        self.query_at(item, panes)
     }
 
-    fn count_hashed(&self, item: &[u8], hash: &ItemHash, current: u64) -> u32 {
-        self.count_hashed_at(item, hash, current)
+    fn count_hashed(&self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
+        self.count_hashed_at(item, hash, panes)
     }
 
     fn list(
         &self,
-        current: u64,
+        panes: Panes,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
-        self.list_at(current)
+        self.list_at(panes)
     }
 
     fn has_kept_list(&self) -> bool {

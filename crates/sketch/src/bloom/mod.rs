@@ -16,6 +16,7 @@ use crate::hash::{murmur2, murmur64a};
 use crate::hash_limit::MAX_FILTERS;
 use crate::memory::{Budget, OutOfMemory, reserve_exact};
 use crate::prefetch::with_wide_vectors;
+use crate::window::Timed;
 use filter::{BLOCK_ITEMS, Filter, ItemHash};
 use shape::{Shape, Sizing};
 
@@ -311,6 +312,8 @@ fn any_contains_block(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
         },
     )
 }
+
+impl Timed for Chain {}
 
 impl Blocks for Chain {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

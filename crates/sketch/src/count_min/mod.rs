@@ -13,7 +13,6 @@
 //! - [`limit`]: limits of the estimates
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
-//! - [`sketch`]: the trait for commands on sketches with and without a window
 //! - [`window`]: sketches with a sliding window
 //!
 //! ```
@@ -33,7 +32,6 @@ pub mod count;
 pub mod limit;
 pub mod merge;
 pub mod shape;
-pub mod sketch;
 mod stored;
 pub mod window;
 
@@ -44,7 +42,6 @@ pub use cell::CellSize;
 pub use limit::{Limit, NoLimit};
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
-pub use sketch::Sketch;
 pub use window::CountMinWindow;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
@@ -53,6 +50,7 @@ use super::merge::TooMuchWork;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
+use crate::window::Timed;
 use crate::window::WindowError;
 
 /// The largest total of a sketch.
@@ -187,6 +185,8 @@ impl CountMin {
         self.total
     }
 }
+
+impl Timed for CountMin {}
 
 impl Blocks for CountMin {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -27,6 +27,7 @@ pub use stored::HEADER_BYTES;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
+use crate::window::Timed;
 use compact::{FreeSlots, Scope};
 use item::HashedItem;
 use shape::Shape;
@@ -233,6 +234,8 @@ impl CuckooFilter {
         Ok(&mut self.sub_filters[index])
     }
 }
+
+impl Timed for CuckooFilter {}
 
 impl Blocks for CuckooFilter {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -33,6 +33,7 @@ pub use window::{Answers, TDigestWindow};
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::window::Timed;
 use crate::window::WindowError;
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use compressed::Extent;
@@ -515,6 +516,8 @@ impl PartialEq for TDigest {
                 .eq(in_order(&other.centroids, other_samples.values()).map(bits))
     }
 }
+
+impl Timed for TDigest {}
 
 impl Blocks for TDigest {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

@@ -3,10 +3,10 @@
 use super::{Compressed, DigestError, Info, TDigest};
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
+use crate::window::Panes;
 use std::ops::Deref;
 
-/// A digest, with or without a window. Reads take the number of the current pane; a digest without a window ignores
-/// it.
+/// A digest, with or without a window. Reads take the panes that count; a digest without a window ignores them.
 pub trait QuantileSketch: Stored {
     /// A reference to the compressed form.
     type Answers<'a>: Deref<Target = Compressed>
@@ -32,25 +32,25 @@ pub trait QuantileSketch: Stored {
     fn block_bytes(&self) -> usize;
 
     /// The number of samples.
-    fn observations_at(&self, current: u64) -> i64;
+    fn observations_at(&self, panes: Panes) -> i64;
 
     /// The smallest sample; nan if empty.
-    fn min_at(&self, current: u64) -> f64;
+    fn min_at(&self, panes: Panes) -> f64;
 
     /// The largest sample; nan if empty.
-    fn max_at(&self, current: u64) -> f64;
+    fn max_at(&self, panes: Panes) -> f64;
 
     /// The fields of TDIGEST.INFO.
-    fn info_at(&self, current: u64) -> Info;
+    fn info_at(&self, panes: Panes) -> Info;
 
     /// Whether the compressed form is kept, so that the next read does not compute it.
-    fn is_compressed_at(&self, current: u64) -> bool;
+    fn is_compressed_at(&self, panes: Panes) -> bool;
 
     /// The compressed form of the samples, which answers queries. It is kept until the next write.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses; the digest has not changed.
-    fn compressed_at(&self, current: u64) -> Result<Self::Answers<'_>, OutOfMemory>;
+    fn compressed_at(&self, panes: Panes) -> Result<Self::Answers<'_>, OutOfMemory>;
 }
 
 impl QuantileSketch for TDigest {
@@ -78,27 +78,27 @@ impl QuantileSketch for TDigest {
         TDigest::block_bytes(self)
     }
 
-    fn observations_at(&self, _current: u64) -> i64 {
+    fn observations_at(&self, _panes: Panes) -> i64 {
         self.observations()
     }
 
-    fn min_at(&self, _current: u64) -> f64 {
+    fn min_at(&self, _panes: Panes) -> f64 {
         self.min()
     }
 
-    fn max_at(&self, _current: u64) -> f64 {
+    fn max_at(&self, _panes: Panes) -> f64 {
         self.max()
     }
 
-    fn info_at(&self, _current: u64) -> Info {
+    fn info_at(&self, _panes: Panes) -> Info {
         self.info()
     }
 
-    fn is_compressed_at(&self, _current: u64) -> bool {
+    fn is_compressed_at(&self, _panes: Panes) -> bool {
         self.is_compressed()
     }
 
-    fn compressed_at(&self, _current: u64) -> Result<&Compressed, OutOfMemory> {
+    fn compressed_at(&self, _panes: Panes) -> Result<&Compressed, OutOfMemory> {
         self.compressed()
     }
 }

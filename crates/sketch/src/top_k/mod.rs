@@ -35,6 +35,7 @@ use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
 use crate::rows::Rows;
+use crate::window::Timed;
 use decay::Decay;
 use heap::Heap;
 pub use item_hash::ItemHash;
@@ -354,6 +355,8 @@ impl PartialEq for TopK {
 }
 
 /// Block 0 is the bucket array; the blocks of the heap follow.
+impl Timed for TopK {}
+
 impl Blocks for TopK {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         self.table.visit(visitor);

@@ -19,6 +19,7 @@ use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
 use crate::prefetch::with_wide_vectors;
+use crate::window::Timed;
 use filter::{BlobHeader, Filter, ItemHash, Seed};
 use shape::{
     MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, size,
@@ -26,7 +27,6 @@ use shape::{
 
 pub use load::LoadError;
 pub use scale::check_scales_to;
-pub use stored::HEADER_MARK;
 
 /// The seed of chains that are created without a random one.
 ///
@@ -396,6 +396,8 @@ fn any_contains_block(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
         },
     )
 }
+
+impl Timed for ValkeyChain {}
 
 impl Blocks for ValkeyChain {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {

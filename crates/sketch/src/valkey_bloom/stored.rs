@@ -17,10 +17,6 @@ use crate::memory::{Budget, OutOfMemory, reserve_for, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
-/// The first bytes of the SCANDUMP header. As a little-endian integer they exceed `i64::MAX`, the largest first field of a
-/// [`bloom::Chain`](crate::bloom::Chain) header, so they also identify the type.
-pub const HEADER_MARK: [u8; 8] = *b"vb-blm1\xff";
-
 /// Bytes of a header before its filters.
 const HEADER_FIXED_BYTES: usize = 8 + 4 + 8 + 8 + 1 + 8 + 8 + 4;
 /// Bytes of each filter in a header.
@@ -247,6 +243,9 @@ impl ValkeyChain {
 impl Stored for ValkeyChain {
     const TYPE_NAME: &'static CStr = c"bloomfltr";
     const ENCODING_VERSION: u16 = 1;
+    /// As a little-endian integer, it exceeds `i64::MAX`, the largest first field of a
+    /// [`bloom::Chain`](crate::bloom::Chain) header.
+    const HEADER_MARK: &'static [u8] = b"vb-blm1\xff";
     type Defaults = ();
 
     /// [`ValkeyChain::load_within`] without a limit.
@@ -285,7 +284,7 @@ impl Stored for ValkeyChain {
         let filters = self.filters.len();
         let mut header = with_capacity(HEADER_FIXED_BYTES + filters * HEADER_FILTER_BYTES)?;
         let items = self.filters.last().map_or(0, Filter::items);
-        header.extend_from_slice(&HEADER_MARK);
+        header.extend_from_slice(Self::HEADER_MARK);
         header.extend_from_slice(&self.expansion.to_le_bytes());
         header.extend_from_slice(&self.error_rate.to_le_bytes());
         header.extend_from_slice(&self.tightening.to_le_bytes());
@@ -303,7 +302,7 @@ impl Stored for ValkeyChain {
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let invalid = FormatError::Invalid;
         let mut fields = Fields::new(header);
-        if fields.array()? != HEADER_MARK {
+        if !fields.skip(Self::HEADER_MARK) {
             return Err(invalid("not a header of this type"));
         }
         let (expansion, error_rate, tightening) = (fields.u32()?, fields.f64()?, fields.f64()?);

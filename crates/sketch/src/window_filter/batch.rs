@@ -4,6 +4,7 @@ use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
 use super::{Addition, Error, Kind, WindowFilter, WindowMultiset, WindowSet, hash};
 use crate::memory::Budget;
+use crate::window::Panes;
 
 /// Items per block. Each block prefetches at least twice as many cache lines per sub-filter: enough for all the cache
 /// misses that a processor can have in flight (10 to 48), and few enough for the first-level cache.
@@ -17,11 +18,11 @@ const MIN_PREFETCH_BYTES: usize = 1 << 20;
 const PREFETCHED_SUB_FILTERS: usize = 4;
 
 impl<K: Kind> WindowFilter<K> {
-    /// Whether an item may be live when `current` is the current pane: no false negatives, some false positives.
+    /// Whether an item may have been added in these panes: no false negatives, some false positives.
     #[inline]
     #[must_use]
-    pub fn contains(&self, item: &[u8], current: u64) -> bool {
-        self.contains_hashed(hash(item), self.live_at(current))
+    pub fn contains(&self, item: &[u8], panes: Panes) -> bool {
+        self.contains_hashed(hash(item), self.ticks_in(panes))
     }
 
     #[inline]
@@ -36,10 +37,10 @@ impl<K: Kind> WindowFilter<K> {
     pub fn contains_each<'a>(
         &self,
         items: impl IntoIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         mut on_result: impl FnMut(bool),
     ) {
-        let live = self.live_at(current);
+        let live = self.ticks_in(panes);
         for_each_block(items, |hashes| {
             let mut found = [false; BLOCK_ITEMS];
             for sub_filter in self.sub_filters.iter().rev() {

@@ -35,7 +35,7 @@ use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
 use crate::retired::Retired;
-use crate::window::{Timeline, Window, Windowed};
+use crate::window::{Panes, Timed, Timeline, Window};
 use shape::Shape;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -88,7 +88,7 @@ pub trait Kind: std::fmt::Debug + PartialEq + Sized {
     /// The name of the type in RDB files and DUMP payloads.
     const TYPE_NAME: &'static CStr;
     /// The first bytes of a header.
-    const HEADER_MARK: [u8; 8];
+    const HEADER_MARK: &'static [u8];
     /// The highest error rate of a sub-filter in a filter that consists of sub-filters with these rates. Not above 0 if
     /// there is none.
     fn error_rate(of_filter: f64, of_sub_filters: impl ExactSizeIterator<Item = f64>) -> f64;
@@ -147,16 +147,16 @@ impl<K: Kind> WindowFilter<K> {
         Ok(filter)
     }
 
-    /// The number of live items when `current` is the current pane.
+    /// The number of items in these panes.
     #[must_use]
-    pub fn items(&self, current: u64) -> u64 {
-        let counts = self.sub_filters.iter().map(self.live_items(current));
+    pub fn items(&self, panes: Panes) -> u64 {
+        let counts = self.sub_filters.iter().map(self.live_items(panes));
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The number of live items in a sub-filter when `current` is the current pane.
-    fn live_items(&self, current: u64) -> impl Fn(&SubFilter) -> u64 + use<K> {
-        let LiveTicks { oldest, newest } = self.live_at(current);
+    /// The number of items of a sub-filter in these panes.
+    fn live_items(&self, panes: Panes) -> impl Fn(&SubFilter) -> u64 + use<K> {
+        let LiveTicks { oldest, newest } = self.ticks_in(panes);
         let all = oldest == self.ticks.live().oldest;
         move |sub_filter| {
             if all {
@@ -165,6 +165,12 @@ impl<K: Kind> WindowFilter<K> {
                 sub_filter.count_of_all(oldest..newest + 1)
             }
         }
+    }
+
+    /// Its window and newest pane.
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
     /// The number of items per window that the filter was created for.
@@ -188,9 +194,9 @@ impl<K: Kind> WindowFilter<K> {
         u64::try_from(capacity).unwrap_or(u64::MAX)
     }
 
-    /// The sub-filters when `current` is the current pane, the smallest first.
-    pub fn sub_filters(&self, current: u64) -> impl ExactSizeIterator<Item = SubFilterInfo> {
-        let live_items = self.live_items(current);
+    /// The sub-filters with their items in these panes, the smallest first.
+    pub fn sub_filters(&self, panes: Panes) -> impl ExactSizeIterator<Item = SubFilterInfo> {
+        let live_items = self.live_items(panes);
         self.sub_filters.iter().map(move |each| SubFilterInfo {
             capacity: self.per_window(each),
             items: live_items(each),
@@ -242,16 +248,14 @@ impl<K: Kind> WindowFilter<K> {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The ticks that are live when `current` is the current pane.
-    fn live_at(&self, current: u64) -> LiveTicks {
+    /// The ticks in these panes.
+    fn ticks_in(&self, panes: Panes) -> LiveTicks {
         let live = self.ticks.live();
-        if current <= self.timeline.newest() {
+        if self.timeline.counts_all(panes) {
             return live;
         }
         LiveTicks {
-            oldest: self
-                .ticks
-                .oldest_from(*self.timeline.live_at(current).start()),
+            oldest: self.ticks.oldest_from(panes.oldest()),
             newest: live.newest,
         }
     }
@@ -418,17 +422,16 @@ fn hash(item: &[u8]) -> u64 {
     murmur64a(item, SEED)
 }
 
-impl<K: Kind> Windowed for WindowFilter<K> {
-    const HEADER_MARK: [u8; 8] = K::HEADER_MARK;
+impl<K: Kind> Timed for WindowFilter<K> {
     /// A filter has one array for all panes.
     const MAX_PANES: u64 = Window::MAX_PANES;
 
-    fn timeline(&self) -> &Timeline {
-        &self.timeline
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(&self.timeline)
     }
 
     /// Cost: proportional to the sub-filters and the panes that expire. Removes the sub-filters that become empty;
-    /// [`Windowed::release_recorded`] frees the slots of large ones.
+    /// [`Timed::release_recorded`] frees the slots of large ones.
     fn advance(&mut self, pane: u64) -> bool {
         let expired = self.expire_until(pane);
         if expired == Some(true) {
@@ -437,7 +440,7 @@ impl<K: Kind> Windowed for WindowFilter<K> {
         expired.is_some()
     }
 
-    /// Cost: that of [`Windowed::advance`], and calls for the blocks only if a sub-filter is empty.
+    /// Cost: that of [`Timed::advance`], and calls for the blocks only if a sub-filter is empty.
     fn advance_recorded(
         &mut self,
         pane: u64,

@@ -2,7 +2,7 @@
 
 use super::{Error, Kind, Parameters, WindowFilter, hash};
 use crate::memory::Budget;
-use crate::window::Window;
+use crate::window::{Panes, Window};
 use std::ffi::CStr;
 use std::mem;
 
@@ -44,7 +44,7 @@ pub struct MultisetParameters {
 impl Kind for Multiset {
     const TYPE_NAME: &'static CStr = c"cf-window";
     /// The header of a cuckoo filter has 38 bytes, a header with this mark has more.
-    const HEADER_MARK: [u8; 8] = *b"cf-win1\xff";
+    const HEADER_MARK: &'static [u8] = b"cf-win1\xff";
     const GUARANTEES_CAPACITY: bool = false;
 
     fn allows(error_rate: f64, bucket_size: u8, _: u16) -> bool {
@@ -131,11 +131,10 @@ impl WindowMultiset {
         Ok(true)
     }
 
-    /// An upper bound for the occurrences of an item that are live when `current` is the current pane (unless an item was
-    /// deleted that was not in the filter).
+    /// An upper bound for the occurrences of an item in these panes (unless an item was deleted that was not in the filter).
     #[must_use]
-    pub fn count(&self, item: &[u8], current: u64) -> u64 {
-        let (hash, live) = (hash(item), self.live_at(current));
+    pub fn count(&self, item: &[u8], panes: Panes) -> u64 {
+        let (hash, live) = (hash(item), self.ticks_in(panes));
         let counts = self.sub_filters.iter().map(|each| {
             let (view, place) = (each.view(live), each.place(hash));
             each.count(&view, &place)

@@ -51,7 +51,7 @@ pub enum Addition {
 impl Kind for Set {
     const TYPE_NAME: &'static CStr = c"bf-window";
     /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
-    const HEADER_MARK: [u8; 8] = *b"bf-win1\xff";
+    const HEADER_MARK: &'static [u8] = b"bf-win1\xff";
     const GUARANTEES_CAPACITY: bool = true;
 
     fn allows(_: f64, bucket_size: u8, max_iterations: u16) -> bool {

@@ -121,7 +121,7 @@ impl<K: Kind> WindowFilter<K> {
     fn feed_header(&self, feed: &mut dyn FnMut(&[u8])) {
         let parameters = &self.parameters;
         let live = self.ticks.live();
-        feed(&K::HEADER_MARK);
+        feed(K::HEADER_MARK);
         feed(&self.timeline.to_bytes());
         feed(&parameters.capacity.to_le_bytes());
         feed(&parameters.error_rate.to_le_bytes());
@@ -169,6 +169,7 @@ fn shape(fields: &mut Fields<'_>) -> Result<Shape, FormatError> {
 impl<K: Kind> Stored for WindowFilter<K> {
     const TYPE_NAME: &'static CStr = K::TYPE_NAME;
     const ENCODING_VERSION: u16 = 1;
+    const HEADER_MARK: &'static [u8] = K::HEADER_MARK;
     type Defaults = ();
 
     fn load_values(
@@ -258,7 +259,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        if fields.array()? != K::HEADER_MARK {
+        if !fields.skip(K::HEADER_MARK) {
             return Err(FormatError::Invalid("not a header of this type"));
         }
         let parts = Parts {

@@ -8,35 +8,36 @@ use super::super::limit::{Limit, NoLimit};
 use super::expiry::{EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS};
 use super::*;
 use crate::prefetch::prefetch;
+use crate::window::Panes;
 use std::iter;
 
 impl CountMinWindow {
-    /// The estimated count of `item` when `current` is the current pane. Cost: as [`CountMinWindow::query_all`].
+    /// The estimated count of `item` in these panes. Cost: as [`CountMinWindow::query_all`].
     #[must_use]
-    pub fn query(&self, item: &[u8], current: u64) -> u64 {
+    pub fn query(&self, item: &[u8], panes: Panes) -> u64 {
         let mut count = 0;
-        self.query_all(iter::once(item), current, |estimate| count = estimate);
+        self.query_all(iter::once(item), panes, |estimate| count = estimate);
         count
     }
 
-    /// Calls `answer` with the estimated count of each item when `current` is the current pane, in order. A `current`
-    /// below the newest pane counts as the newest.
+    /// Calls `answer` with the estimated count of each item in these panes, in order.
     ///
-    /// Cost: that of [`CountMin::query_all`] if nothing has expired since the last write and no block is stale;
+    /// Cost: that of [`CountMin::query_all`] if all panes count and no block is stale;
     /// otherwise at most one more cell per row for every other pane.
     pub fn query_all<'a>(
         &self,
         items: impl ExactSizeIterator<Item = &'a [u8]>,
-        current: u64,
+        panes: Panes,
         mut answer: impl FnMut(u64),
     ) {
+        let skipped = self.timeline.skipped_slots(panes);
         if self.is_blank() {
             items.for_each(|_| answer(0));
-        } else if current <= self.timeline.newest() && self.ages.stale() == 0 {
+        } else if skipped == 0 && self.ages.stale() == 0 {
             self.sum.query_all(items, answer);
         } else {
             with_cell!(self.shape().cell_size(), C => {
-                self.sum.query_cells(items, |cell| self.count_at::<C>(cell, current), answer);
+                self.sum.query_cells(items, |cell| self.count_after::<C>(cell, skipped), answer);
             });
         }
     }
@@ -102,20 +103,18 @@ impl CountMinWindow {
     /// The estimate of the item with the cells at these places, of which some may be in stale blocks.
     #[cold]
     fn estimate_stale<C: Cell>(&self, places: &impl Places) -> u64 {
-        let newest = self.timeline.newest();
         let mut estimate = u64::MAX;
         places.for_each_group(|places| {
-            let counts = places.iter().map(|&cell| self.count_at::<C>(cell, newest));
+            let counts = places.iter().map(|&cell| self.count_after::<C>(cell, 0));
             estimate = counts.fold(estimate, u64::min);
         });
         estimate
     }
 
-    /// The count of a cell when `current` is the current pane.
-    fn count_at<C: Cell>(&self, cell: usize, current: u64) -> u64 {
+    /// The count of a cell in all slots but the first `skipped`.
+    fn count_after<C: Cell>(&self, cell: usize, skipped: u64) -> u64 {
         let age = self.ages.get(self.block_of::<C>(cell));
-        let newest = self.timeline.newest();
-        let expired = current.max(newest) - newest + age;
+        let expired = skipped + age;
         let slots = self.panes.len();
         let count = |cells: &[u8]| C::all(cells).get(cell).map_or(0, |&cell| C::count(cell));
         let sum = count(&self.sum.cells);
@@ -167,10 +166,9 @@ impl<'a> Writer<'a> {
         if sketch.is_blank() {
             sums = Sums::one(by.cast_unsigned());
         } else {
-            let newest = sketch.timeline.newest();
             places.for_each_group(|places| {
                 for &cell in places {
-                    let count = sketch.count_at::<C>(cell, newest);
+                    let count = sketch.count_after::<C>(cell, 0);
                     sums = sums.and(Sums::one(count.wrapping_add_signed(by)));
                 }
             });

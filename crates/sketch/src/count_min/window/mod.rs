@@ -23,7 +23,7 @@
 //! ```
 //! use roughly_sketch::count_min::{CellSize, CountMinWindow};
 //! use roughly_sketch::memory::Budget;
-//! use roughly_sketch::window::{Window, Windowed};
+//! use roughly_sketch::window::{Timed, Window};
 //!
 //! // One hour, in 12 panes of 5 minutes.
 //! let window = Window::new(3_600_000, 12)?;
@@ -32,7 +32,7 @@
 //! assert_eq!(sketch.increment(b"apple", 3, Budget::UNLIMITED), Ok(3));
 //! sketch.advance(112);
 //! assert_eq!(sketch.increment(b"apple", 1, Budget::UNLIMITED), Ok(4));
-//! assert_eq!(sketch.query(b"apple", 113), 1);
+//! assert_eq!(sketch.query(b"apple", sketch.panes_in(113)), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -51,7 +51,7 @@ use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
 use crate::buffer::Buffer;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::retired::Retired;
-use crate::window::{EXPIRED_BYTES, Timeline, Window, Windowed};
+use crate::window::{EXPIRED_BYTES, MAX_SKETCHES, Panes, Timed, Timeline, Window};
 use crate::work_limit::MAX_ROWS_WITHOUT_LIMIT;
 use ages::Ages;
 use std::ops::Range;
@@ -135,15 +135,21 @@ impl CountMinWindow {
         self.sum.shape()
     }
 
-    /// The sum of all increments in the panes that are live when `current` is the current pane. A `current` below the
-    /// newest pane counts as the newest. Cost: one step per pane if `current` is above the newest pane.
+    /// Its window and newest pane.
     #[must_use]
-    pub fn total_at(&self, current: u64) -> u64 {
-        if current <= self.timeline.newest() {
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The sum of all increments in these panes. Cost: one step per pane unless all count.
+    #[must_use]
+    pub fn total(&self, panes: Panes) -> u64 {
+        if self.timeline.counts_all(panes) {
             return self.sum.total;
         }
-        let live = self.timeline.live_at(current);
-        live.map(|pane| self.panes[self.timeline.slot(pane)].total)
+        let counted = self.timeline.counted(panes);
+        counted
+            .map(|pane| self.panes[self.timeline.slot(pane)].total)
             .sum()
     }
 
@@ -239,12 +245,11 @@ impl PartialEq for CountMinWindow {
 
 impl Eq for CountMinWindow {}
 
-impl Windowed for CountMinWindow {
-    /// As a width, it would exceed 2^63.
-    const HEADER_MARK: [u8; 8] = *b"CMSWIN1\xff";
+impl Timed for CountMinWindow {
+    const MAX_PANES: u64 = MAX_SKETCHES;
 
-    fn timeline(&self) -> &Timeline {
-        &self.timeline
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(&self.timeline)
     }
 
     /// Cost: one step per block and per expired pane.

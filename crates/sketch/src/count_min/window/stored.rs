@@ -200,6 +200,8 @@ impl CountMinWindow {
 impl Stored for CountMinWindow {
     const TYPE_NAME: &'static CStr = c"cmswindow";
     const ENCODING_VERSION: u16 = 1;
+    /// As a width, it would exceed 2^63.
+    const HEADER_MARK: &'static [u8] = b"CMSWIN1\xff";
     type Defaults = ();
 
     /// Cost: one pass over all cells.
@@ -267,7 +269,7 @@ impl Stored for CountMinWindow {
         let ages = self.ages.as_bytes();
         let panes = self.stored_panes().count();
         let mut header = with_capacity(8 + Timeline::BYTES + 6 * 8 + panes * 16 + ages.len())?;
-        header.extend_from_slice(&Self::HEADER_MARK);
+        header.extend_from_slice(Self::HEADER_MARK);
         header.extend_from_slice(&self.timeline.to_bytes());
         for number in self.numbers() {
             header.extend_from_slice(&number.to_le_bytes());
@@ -283,7 +285,7 @@ impl Stored for CountMinWindow {
 
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        if fields.array()? != Self::HEADER_MARK {
+        if !fields.skip(Self::HEADER_MARK) {
             return Err(FormatError::Invalid(
                 "not a header of a sketch with a window",
             ));

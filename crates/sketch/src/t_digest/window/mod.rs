@@ -13,7 +13,7 @@
 //! stored form has no place for it.
 //!
 //! Memory: that of a [`TDigest`] for the newest pane; 16 bytes per node that it will have when it closes, which are
-//! allocated in advance, because [`Windowed::advance`] cannot fail; 64 bytes per closed pane and 16 bytes per node of
+//! allocated in advance, because [`Timed::advance`] cannot fail; 64 bytes per closed pane and 16 bytes per node of
 //! it; the kept merges. Without the kept merges, it depends on the state only.
 
 mod merges;
@@ -27,7 +27,7 @@ use super::compressed::Extent;
 use super::{Compressed, DigestError, Info, Layout, QuantileSketch, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
-use crate::window::{Timeline, Window};
+use crate::window::{Panes, Timeline, Window};
 use merges::{Merges, merge_runs};
 use pane::{ClosedPane, max_closed_nodes};
 use std::cell::{Ref, RefCell};
@@ -138,9 +138,15 @@ impl TDigestWindow {
         }
     }
 
-    /// The panes that are live when `current` is the current pane.
-    fn live_at(&self, current: u64) -> Live<'_> {
-        let live = self.timeline.live_at(current);
+    /// Its window and newest pane.
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// The live panes that count.
+    fn live_in(&self, panes: Panes) -> Live<'_> {
+        let live = self.timeline.counted(panes);
         let expired = self
             .closed
             .partition_point(|pane| pane.number < *live.start());
@@ -155,8 +161,8 @@ impl TDigestWindow {
     ///
     /// # Errors
     /// [`OutOfMemory`] if the budget or the allocator refuses.
-    pub fn digest_at(&self, current: u64, budget: Budget<'_>) -> Result<TDigest, OutOfMemory> {
-        let compressed = self.compressed_at(current)?;
+    pub fn digest_at(&self, panes: Panes, budget: Budget<'_>) -> Result<TDigest, OutOfMemory> {
+        let compressed = self.compressed_at(panes)?;
         let nodes = compressed.centroids();
         budget.request((2 * nodes.len() * size_of::<Centroid>()) as u64)?;
         let mut centroids = with_capacity(nodes.len())?;
@@ -249,7 +255,7 @@ impl TDigestWindow {
         }
     }
 
-    /// Moves to a later pane; see [`Windowed::advance`](crate::window::Windowed::advance). Cost: the compression of the
+    /// Moves to a later pane; see [`Timed::advance`](crate::window::Timed::advance). Cost: the compression of the
     /// newest pane, and freeing the expired ones.
     fn advance_to(&mut self, pane: u64) -> bool {
         let number = self.timeline.newest();
@@ -361,27 +367,27 @@ impl QuantileSketch for TDigestWindow {
                 .map_or(0, |kept| kept.compressed.block_bytes())
     }
 
-    fn observations_at(&self, current: u64) -> i64 {
-        self.live_at(current).extent().weight
+    fn observations_at(&self, panes: Panes) -> i64 {
+        self.live_in(panes).extent().weight
     }
 
-    fn min_at(&self, current: u64) -> f64 {
-        match self.live_at(current).extent() {
+    fn min_at(&self, panes: Panes) -> f64 {
+        match self.live_in(panes).extent() {
             Extent { weight: 0, .. } => f64::NAN,
             Extent { min, .. } => min,
         }
     }
 
-    fn max_at(&self, current: u64) -> f64 {
-        match self.live_at(current).extent() {
+    fn max_at(&self, panes: Panes) -> f64 {
+        match self.live_in(panes).extent() {
             Extent { weight: 0, .. } => f64::NAN,
             Extent { max, .. } => max,
         }
     }
 
     /// The sums over the live panes. The capacity is that of one pane. Cost: linear in the number of panes.
-    fn info_at(&self, current: u64) -> Info {
-        let live = self.live_at(current);
+    fn info_at(&self, panes: Panes) -> Info {
+        let live = self.live_in(panes);
         let empty;
         let newest = match live.newest {
             Some(newest) => newest,
@@ -400,14 +406,14 @@ impl QuantileSketch for TDigestWindow {
         info
     }
 
-    fn is_compressed_at(&self, current: u64) -> bool {
-        Self::is_kept(self.answers.borrow().as_ref(), &self.live_at(current))
+    fn is_compressed_at(&self, panes: Panes) -> bool {
+        Self::is_kept(self.answers.borrow().as_ref(), &self.live_in(panes))
     }
 
     /// Cost: after a write, a sort of the new samples of the newest pane and a pass over its nodes; after a pane has
     /// closed or expired, also a merge of about the square root of the number of panes, twice; otherwise none.
-    fn compressed_at(&self, current: u64) -> Result<Answers<'_>, OutOfMemory> {
-        let live = self.live_at(current);
+    fn compressed_at(&self, panes: Panes) -> Result<Answers<'_>, OutOfMemory> {
+        let live = self.live_in(panes);
         if !Self::is_kept(self.answers.borrow().as_ref(), &live) {
             let compressed = self.compress(&live)?;
             let Ok(mut answers) = self.answers.try_borrow_mut() else {

@@ -14,7 +14,7 @@ use crate::t_digest::centroid::in_order;
 use crate::t_digest::stored::{
     BLOCK_VALUES, Checked, Header, NodeFormat, PACKED_HEADER_BYTES, Packed, Parts, load_packed,
 };
-use crate::window::Windowed;
+use crate::window::{MAX_SKETCHES, Timed};
 use std::ffi::CStr;
 
 /// Bytes of the packed fields before the panes: the mark, the timeline, two integers.
@@ -107,6 +107,8 @@ fn checked_unmerged(
 impl Stored for TDigestWindow {
     const TYPE_NAME: &'static CStr = c"td-window";
     const ENCODING_VERSION: u16 = 2;
+    /// As the compression of a header without a window, this would be above 10^100.
+    const HEADER_MARK: &'static [u8] = b"TDWINDOW";
     type Defaults = ();
 
     fn load_values(
@@ -182,7 +184,7 @@ impl Stored for TDigestWindow {
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let panes = (8 + PACKED_HEADER_BYTES) * self.stored_panes();
         let mut packed = Packed(with_capacity(PACKED_BYTES + panes + 16 * self.nodes())?);
-        packed.0.extend_from_slice(&Self::HEADER_MARK);
+        packed.0.extend_from_slice(Self::HEADER_MARK);
         self.save(&mut packed);
         Ok(packed.0)
     }
@@ -192,7 +194,7 @@ impl Stored for TDigestWindow {
         // nodes as they are read (capacity up to twice the length), its blocks, and the reserve for closing it.
         budget.request(6 * header.len() as u64)?;
         let mut fields = Fields::new(header);
-        if fields.array()? != Self::HEADER_MARK {
+        if !fields.skip(Self::HEADER_MARK) {
             return Err(FormatError::Invalid(
                 "not the header of a digest with a window",
             ));
@@ -243,12 +245,11 @@ impl Stored for TDigestWindow {
     }
 }
 
-impl Windowed for TDigestWindow {
-    /// As the compression of a header without a window, this would be above 10^100.
-    const HEADER_MARK: [u8; 8] = *b"TDWINDOW";
+impl Timed for TDigestWindow {
+    const MAX_PANES: u64 = MAX_SKETCHES;
 
-    fn timeline(&self) -> &Timeline {
-        &self.timeline
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(&self.timeline)
     }
 
     /// Cost: the compression of the newest pane, and freeing the expired ones.

@@ -6,7 +6,7 @@ use super::counts::{Batch, Step};
 use super::place::Place;
 use super::ranking::select_largest;
 use crate::blocks::{BlockChanges, BlockVisitor};
-use crate::window::{Timeline, Windowed};
+use crate::window::{Timed, Timeline};
 use std::ops::RangeInclusive;
 
 impl TopKWindow {
@@ -40,7 +40,7 @@ impl TopKWindow {
         }
     }
 
-    /// [`Windowed::advance_recorded`](crate::window::Windowed::advance_recorded).
+    /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
     /// Cost: for each candidate one pass over its item, and one bucket per row of the closing pane and of each pane that
     /// expires.

@@ -116,6 +116,12 @@ impl TopKWindow {
         )?)
     }
 
+    /// Its window and newest pane.
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
     /// A sketch without tables and candidates. The heaps have k elements.
     fn assemble(
         timeline: Timeline,

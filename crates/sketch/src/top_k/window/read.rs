@@ -1,6 +1,5 @@
-//! Reads. Each takes the number of the current pane. While that is the newest pane, the list answers. Later, when panes
-//! have expired that the next write will drop, the first read computes the list that the write will have, and keeps it
-//! for the reads that follow.
+//! Reads. While all panes count, the list answers. Later, when panes have expired that the next write will drop, the first
+//! read computes the list that the write will have, and keeps it for the reads that follow.
 
 use super::candidates::saturated;
 use super::counts::Batch;
@@ -11,6 +10,7 @@ use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::pairs::Pairs;
+use crate::window::Panes;
 use std::cmp::Reverse;
 
 /// The list at a time after the newest pane.
@@ -41,22 +41,22 @@ impl Ranking {
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
-    /// in the order of their bytes. `current` is the number of the current pane. Copies no item.
+    /// in the order of their bytes. Copies no item.
     ///
     /// Cost: O(n + k log k) for n candidates. The first read after a write in a pane after the newest one also takes the
-    /// work of [`Windowed::advance`](crate::window::Windowed::advance); the first read in each later pane takes the work
+    /// work of [`Timed::advance`](crate::window::Timed::advance); the first read in each later pane takes the work
     /// for the panes that have expired since.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the allocator refuses sixteen bytes per item of the list and eight per candidate.
     pub fn list_at(
         &self,
-        current: u64,
+        panes: Panes,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
-        let listed = match self.later_step(current) {
+        let listed = match self.later_step(panes) {
             None => self.listed()?,
             Some(step) if step.drops_all => Vec::new(),
-            Some(step) => self.with_ranking(&step, current, |Ranking { top, .. }| {
+            Some(step) => self.with_ranking(&step, panes, |Ranking { top, .. }| {
                 let mut listed = with_capacity(top.len())?;
                 let largest_first = (0..top.len()).rev().map(|position| top.get(position));
                 listed.extend(largest_first.take_while(|&(count, _)| count > 0));
@@ -68,25 +68,25 @@ impl TopKWindow {
             .map(|(count, number_plus_1)| (self.candidates.item(number_plus_1 - 1), count)))
     }
 
-    /// Whether the item is in the list when `current` is the current pane. Cost: one pass over the item and a hash
-    /// lookup; after the newest pane also log2(k) comparisons, and the first read takes the work of
+    /// Whether the item is in the list of these panes. Cost: one pass over the item and a hash lookup; if not all panes
+    /// count, also log2(k) comparisons, and the first read takes the work of
     /// [`TopKWindow::list_at`].
     ///
     /// # Errors
-    /// As [`TopKWindow::list_at`]. Only in panes after the newest one.
-    pub fn query_at(&self, item: &[u8], current: u64) -> Result<bool, OutOfMemory> {
+    /// As [`TopKWindow::list_at`]. Only if not all panes count.
+    pub fn query_at(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory> {
         let hash = ItemHash::new(item, self.rows);
         let Some(number) = self.candidates.find(item, hash.fingerprint) else {
             return Ok(false);
         };
         let candidate = self.candidates.get(number);
-        let Some(step) = self.later_step(current) else {
+        let Some(step) = self.later_step(panes) else {
             return Ok(candidate.positions[Place::List as usize] != NONE);
         };
         if step.drops_all {
             return Ok(false);
         }
-        self.with_ranking(&step, current, |Ranking { sums, top, .. }| {
+        self.with_ranking(&step, panes, |Ranking { sums, top, .. }| {
             let wanted = (saturated(sums[number as usize]), Reverse(item));
             let (mut low, mut high) = (0, top.len());
             while low < high {
@@ -106,20 +106,18 @@ impl TopKWindow {
         })
     }
 
-    /// The estimated number of occurrences of an item in the panes that are live when `current` is the current pane;
-    /// see [`TopKWindow::count_hashed_at`].
+    /// The estimated number of occurrences of an item in these panes; see [`TopKWindow::count_hashed_at`].
     #[must_use]
-    pub fn count_at(&self, item: &[u8], current: u64) -> u32 {
-        self.count_hashed_at(item, &ItemHash::new(item, self.rows), current)
+    pub fn count_at(&self, item: &[u8], panes: Panes) -> u32 {
+        self.count_hashed_at(item, &ItemHash::new(item, self.rows), panes)
     }
 
-    /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in the panes that are live
-    /// when `current` is the current pane: the sum of the largest counts of the buckets that hold its fingerprint, at
+    /// The estimated number of occurrences of an item, with its hash ([`TopKWindow::hash`]), in these
+    /// panes: the sum of the largest counts of the buckets that hold its fingerprint, at
     /// most 2^32 - 1. Cost: one bucket per row and live pane and, beyond seven rows, one pass over the item.
     #[must_use]
-    pub fn count_hashed_at(&self, item: &[u8], hash: &ItemHash, current: u64) -> u32 {
-        let live = self.timeline.live_at(current);
-        let panes = live.map(|pane| self.pane(pane));
+    pub fn count_hashed_at(&self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
+        let panes = self.timeline.counted(panes).map(|pane| self.pane(pane));
         saturated(sum_of_estimates(panes, item, hash, self.rows))
     }
 
@@ -147,12 +145,12 @@ impl TopKWindow {
         Ok(listed)
     }
 
-    /// The step to the pane `current`; `None` if the list answers reads there.
-    fn later_step(&self, current: u64) -> Option<Step> {
-        if current <= self.timeline.newest() {
+    /// The step that leaves these panes; `None` if the list answers their reads.
+    fn later_step(&self, panes: Panes) -> Option<Step> {
+        if self.timeline.counts_all(panes) {
             return None;
         }
-        let step = self.step_to(*self.timeline.live_at(current).start());
+        let step = self.step_to(panes.oldest());
         (!step.is_idle).then_some(step)
     }
 
@@ -160,10 +158,10 @@ impl TopKWindow {
     fn with_ranking<T>(
         &self,
         step: &Step,
-        current: u64,
+        panes: Panes,
         read: impl FnOnce(&Ranking) -> Result<T, OutOfMemory>,
     ) -> Result<T, OutOfMemory> {
-        let oldest = *self.timeline.live_at(current).start();
+        let oldest = panes.oldest();
         let mut kept = self.ranking.borrow_mut();
         let ranking = match &mut *kept {
             Some(ranking) => ranking,

@@ -16,7 +16,7 @@ use crate::top_k::pairs::{PAIR_BYTES, Pairs};
 use crate::top_k::random::Random;
 use crate::top_k::stored::{MIN_BLOCK_BYTES, shape_of};
 use crate::top_k::table::Table;
-use crate::window::{Timeline, Windowed};
+use crate::window::{MAX_SKETCHES, Timed, Timeline};
 use std::ffi::CStr;
 
 /// Bytes of a header before the panes: the mark, the timeline, k, width, depth, decay, random state, and the numbers of
@@ -37,6 +37,8 @@ impl Stored for TopKWindow {
     const TYPE_NAME: &'static CStr = c"tk-window";
     /// Version 1, which had no sums, was never published.
     const ENCODING_VERSION: u16 = 2;
+    /// A sketch without a window has `TOPK\x01\0\0\0`.
+    const HEADER_MARK: &'static [u8] = b"TOPKWIN\x02";
     type Defaults = ();
 
     fn load_values(
@@ -135,7 +137,7 @@ impl Stored for TopKWindow {
                 + self.candidate_count() * HEADER_CANDIDATE_BYTES
                 + self.item_bytes(),
         )?;
-        header.extend_from_slice(&Self::HEADER_MARK);
+        header.extend_from_slice(Self::HEADER_MARK);
         header.extend_from_slice(&self.timeline.to_bytes());
         self.shape
             .digest(&mut |field| header.extend_from_slice(field));
@@ -170,7 +172,7 @@ impl Stored for TopKWindow {
     /// `budget` is asked for the memory that [`TopKWindow::new`] requests, and then for the tables and the candidates.
     fn from_header(header: &[u8], budget: Budget<'_>) -> Result<Self, FormatError> {
         let mut fields = Fields::new(header);
-        if fields.array()? != Self::HEADER_MARK {
+        if !fields.skip(Self::HEADER_MARK) {
             return Err(FormatError::Invalid(
                 "not the header of a top-k sketch with a window",
             ));
@@ -292,12 +294,11 @@ impl Stored for TopKWindow {
     }
 }
 
-impl Windowed for TopKWindow {
-    /// A sketch without a window has `TOPK\x01\0\0\0`.
-    const HEADER_MARK: [u8; 8] = *b"TOPKWIN\x02";
+impl Timed for TopKWindow {
+    const MAX_PANES: u64 = MAX_SKETCHES;
 
-    fn timeline(&self) -> &Timeline {
-        &self.timeline
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(&self.timeline)
     }
 
     fn advance(&mut self, pane: u64) -> bool {

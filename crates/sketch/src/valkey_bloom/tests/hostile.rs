@@ -360,7 +360,7 @@ fn slots_of_a_header_must_fit_the_filters() {
 #[test]
 fn headers_of_other_types_do_not_have_the_mark() {
     // The first field of a Bloom filter's header is the number of items, at most i64::MAX.
-    assert!(u64::from_le_bytes(HEADER_MARK) > i64::MAX as u64);
+    assert!(u64::from_le_bytes(ValkeyChain::HEADER_MARK.try_into().unwrap()) > i64::MAX as u64);
     let header = Parts::valid().header();
     assert!(crate::bloom::Chain::from_header(&header, ANY).is_err());
     assert!(crate::cuckoo::CuckooFilter::from_header(&header, ANY).is_err());

@@ -112,7 +112,7 @@ impl Parts {
 
     /// The header of SCANDUMP, with at least four slots.
     pub fn header(&self) -> Vec<u8> {
-        let mut header = HEADER_MARK.to_vec();
+        let mut header = ValkeyChain::HEADER_MARK.to_vec();
         header.extend_from_slice(&(self.expansion as u32).to_le_bytes());
         header.extend_from_slice(&self.error_rate.to_le_bytes());
         header.extend_from_slice(&self.tightening.to_le_bytes());

@@ -6,13 +6,16 @@
 //! 1e-8, and there are fewer than 50 such counts. No item is refused below the capacity or forgotten by any chance.
 
 use super::*;
+use crate::window::Panes;
 
 const PROBES: u64 = 200_000;
 
 fn false_positives(filter: &WindowSet) -> u64 {
     let now = filter.timeline().newest();
     let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-    absent.filter(|item| filter.contains(item, now)).count() as u64
+    absent
+        .filter(|item| filter.contains(item, filter.panes_in(now)))
+        .count() as u64
 }
 
 fn bound(rate: f64) -> u64 {
@@ -90,7 +93,7 @@ fn nothing_is_refused_or_forgotten_in_100_windows() {
                 let item = of_stream(number);
                 filter.add(&item.to_le_bytes(), ANY).unwrap();
                 last[item as usize] = pane;
-                assert!(filter.contains(&item.to_le_bytes(), pane));
+                assert!(filter.contains(&item.to_le_bytes(), filter.panes_in(pane)));
             }
             next += additions;
             // No more than that are in a window, and earlier ones that were added again.
@@ -99,7 +102,7 @@ fn nothing_is_refused_or_forgotten_in_100_windows() {
                 continue;
             }
             for item in first..next {
-                let found = filter.contains(&item.to_le_bytes(), pane);
+                let found = filter.contains(&item.to_le_bytes(), filter.panes_in(pane));
                 let last = last[item as usize];
                 if last + PANES >= pane {
                     assert!(found || last == 0, "{item} is forgotten in {pane}");
@@ -133,7 +136,7 @@ fn above_the_capacity_nothing_is_forgotten() {
                     Ok(_) => accepted.push((number, pane)),
                     Err(error) => {
                         assert_eq!((error, expansion), (Error::Full, 0));
-                        assert_eq!(filter.items(0), filter.limit());
+                        assert_eq!(filter.items(Panes::ALL), filter.limit());
                         refused += 1;
                     }
                 }
@@ -204,7 +207,9 @@ fn a_full_multiset_has_the_rate_of_its_bucket_size() {
         }
         assert_eq!(filter.insert_item(b"more", ANY), Err(Error::Full));
         let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-        let found = absent.filter(|item| filter.contains(item, 0)).count() as u64;
+        let found = absent
+            .filter(|item| filter.contains(item, Panes::ALL))
+            .count() as u64;
         let rate = 2.0 * f64::from(bucket_size) / 255.0;
         assert!(found <= bound(rate), "{found} at {bucket_size}, {panes}");
     }
@@ -222,14 +227,16 @@ fn a_multiset_has_the_rate_of_its_bucket_size() {
             }
         }
         let absent = (0..PROBES).map(|number| (number | 1 << 40).to_le_bytes());
-        let found = absent.filter(|item| filter.contains(item, 0)).count() as u64;
+        let found = absent
+            .filter(|item| filter.contains(item, Panes::ALL))
+            .count() as u64;
         let rate = 2.0 * f64::from(bucket_size) / 255.0;
         assert!(filter.num_sub_filters() <= 2);
         assert!(found <= bound(rate), "{found} at {bucket_size}");
         assert!(
             (35 * 1500..50 * 1500u64)
                 .filter(|number| *number >= 37 * 1500)
-                .all(|number| filter.contains(&number.to_le_bytes(), 0))
+                .all(|number| filter.contains(&number.to_le_bytes(), Panes::ALL))
         );
     }
 }

@@ -8,6 +8,7 @@ mod model;
 
 use super::*;
 use crate::stored::Stored;
+use crate::window::Panes;
 use roughly_dump::Values;
 
 /// Allows every allocation.
@@ -76,7 +77,7 @@ fn add_all(filter: &mut WindowSet, from: u64, to: u64) {
 
 fn contains_all(filter: &WindowSet, from: u64, to: u64) -> bool {
     let now = filter.timeline().newest();
-    (from..to).all(|number| filter.contains(&number.to_le_bytes(), now))
+    (from..to).all(|number| filter.contains(&number.to_le_bytes(), filter.panes_in(now)))
 }
 
 #[test]
@@ -117,10 +118,10 @@ fn an_addition_refreshes_an_item() {
     filter.advance(3);
     assert_eq!(filter.add(b"a", ANY), Ok(Addition::Refreshed));
     assert_eq!((filter.pane_total(0), filter.pane_total(3)), (0, 1));
-    assert!(filter.contains(b"a", 7));
-    assert!(!filter.contains(b"a", 8));
+    assert!(filter.contains(b"a", filter.panes_in(7)));
+    assert!(!filter.contains(b"a", filter.panes_in(8)));
     filter.advance(8);
-    assert_eq!(filter.items(8), 0);
+    assert_eq!(filter.items(filter.panes_in(8)), 0);
     assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
 }
 
@@ -139,7 +140,7 @@ fn a_set_that_does_not_grow_refuses_items_above_its_capacity() {
     );
     assert_ne!(saved(&filter), before);
     filter.advance(11);
-    assert_eq!(filter.items(11), 1);
+    assert_eq!(filter.items(filter.panes_in(11)), 1);
     add_all(&mut filter, 2000, 3099);
     assert_eq!(filter.add(b"more", ANY), Err(Error::Full));
     assert!(contains_all(&filter, 2000, 3099) && contains_all(&filter, 7, 8));
@@ -160,12 +161,15 @@ fn a_set_that_grows_keeps_all_items_and_shrinks_to_the_largest_sub_filter() {
         Ok(Addition::Refreshed)
     );
     filter.advance(5);
-    assert_eq!(filter.items(5), 2001);
+    assert_eq!(filter.items(filter.panes_in(5)), 2001);
     assert_eq!(filter.num_sub_filters(), 2);
     assert!(contains_all(&filter, 5000, 7000) && contains_all(&filter, 0, 1));
     filter.advance(9);
-    assert_eq!((filter.items(9), filter.num_sub_filters()), (0, 0));
-    assert!(!filter.contains(b"a", 9));
+    assert_eq!(
+        (filter.items(filter.panes_in(9)), filter.num_sub_filters()),
+        (0, 0)
+    );
+    assert!(!filter.contains(b"a", filter.panes_in(9)));
     add_all(&mut filter, 0, 10);
     assert_eq!((filter.num_sub_filters(), filter.limit()), (1, 125));
 }
@@ -197,7 +201,7 @@ fn the_capacity_is_kept_while_items_are_in_a_small_sub_filter() {
         Ok(Addition::Refreshed)
     );
     filter.advance(5);
-    assert_eq!(filter.items(5), 1);
+    assert_eq!(filter.items(filter.panes_in(5)), 1);
     assert!(filter.limit() >= 1250);
     add_all(&mut filter, 10_000_000, 10_001_249);
     assert!(contains_all(&filter, last, last + 1));
@@ -234,8 +238,8 @@ fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
             let item = items[(round % 100) as usize];
             assert_eq!(filter.add(&item.to_le_bytes(), ANY), Ok(Addition::New));
             if round % 997 == 0 && round > panes {
-                let old =
-                    (0..4000u64).filter(|number| filter.contains(&number.to_le_bytes(), pane));
+                let old = (0..4000u64)
+                    .filter(|number| filter.contains(&number.to_le_bytes(), filter.panes_in(pane)));
                 assert_eq!(old.count(), 0, "{round}");
             }
         }
@@ -250,11 +254,14 @@ fn a_jump_by_years_costs_nothing_and_forgets_everything() {
     let end = filter.timeline().window().max_pane();
     for pane in [1 << 20, 1 << 40, end - 2000, end, u64::MAX] {
         assert_eq!(filter.advance(pane), pane <= end);
-        assert_eq!(filter.items(0), 0);
-        assert!((0..1000u64).all(|number| !filter.contains(&number.to_le_bytes(), pane)));
+        assert_eq!(filter.items(Panes::ALL), 0);
+        assert!(
+            (0..1000u64)
+                .all(|number| { !filter.contains(&number.to_le_bytes(), filter.panes_in(pane)) })
+        );
         if pane < end {
             add_all(&mut filter, 0, 1000);
-            assert_eq!(filter.items(pane), 1000);
+            assert_eq!(filter.items(filter.panes_in(pane)), 1000);
         }
     }
 }
@@ -273,7 +280,7 @@ fn the_oldest_occurrence_is_deleted() {
         assert_eq!(totals(&filter), expected);
     }
     assert!(!filter.delete(b"a"));
-    assert_eq!((filter.items(5), filter.deletes()), (0, 4));
+    assert_eq!((filter.items(filter.panes_in(5)), filter.deletes()), (0, 4));
     assert!(filter.compact());
     assert!(!filter.compact());
 }
@@ -303,9 +310,9 @@ fn an_expired_occurrence_is_not_deleted() {
     filter.insert_item(b"a", ANY).unwrap();
     assert_eq!(
         (
-            filter.count(b"a", 5),
-            filter.count(b"a", 11),
-            filter.count(b"a", 16)
+            filter.count(b"a", filter.panes_in(5)),
+            filter.count(b"a", filter.panes_in(11)),
+            filter.count(b"a", filter.panes_in(16))
         ),
         (2, 1, 0)
     );
@@ -331,12 +338,15 @@ fn many_occurrences_of_an_item_use_small_sub_filters() {
     for _ in 0..100 {
         filter.insert_item(b"a", ANY).unwrap();
     }
-    assert_eq!((filter.count(b"a", 0), filter.items(0)), (100, 100));
+    assert_eq!(
+        (filter.count(b"a", Panes::ALL), filter.items(Panes::ALL)),
+        (100, 100)
+    );
     assert_eq!(filter.num_sub_filters(), 13);
     // A further sub-filter has 28 buckets of 4 slots.
     assert!(filter.slot_bytes() < before + 12 * 250);
     while filter.delete(b"a") {}
-    assert_eq!((filter.items(0), filter.num_sub_filters()), (0, 1));
+    assert_eq!((filter.items(Panes::ALL), filter.num_sub_filters()), (0, 1));
     let mut filter = multiset(10_000, 4, 0, 10);
     (0..8).for_each(|_| filter.insert_item(b"a", ANY).unwrap());
     let before = saved(&filter);
@@ -355,10 +365,10 @@ fn several_occurrences_of_many_items_use_few_sub_filters() {
             filter.insert_item(&item.to_le_bytes(), ANY).unwrap();
         }
     }
-    assert_eq!(filter.items(0), 3900);
+    assert_eq!(filter.items(Panes::ALL), 3900);
     let count = filter.num_sub_filters();
     assert!((10..=24).contains(&count), "{count}");
-    assert!((0..100u64).all(|item| filter.count(&item.to_le_bytes(), 0) >= 39));
+    assert!((0..100u64).all(|item| filter.count(&item.to_le_bytes(), Panes::ALL) >= 39));
 }
 
 /// An insertion that fails, at the limit or after a search for a free slot, has changed nothing.
@@ -373,7 +383,7 @@ fn a_failed_insertion_changes_nothing() {
                 let before = saved(&filter);
                 let item = (number % different_items).to_le_bytes();
                 match filter.insert_item(&item, ANY) {
-                    Ok(()) => assert!(filter.items(0) <= filter.limit()),
+                    Ok(()) => assert!(filter.items(Panes::ALL) <= filter.limit()),
                     Err(error) => {
                         assert_eq!((error, saved(&filter)), (Error::Full, before));
                         failed += 1;
@@ -383,7 +393,7 @@ fn a_failed_insertion_changes_nothing() {
                     }
                 }
             }
-            let is_full = filter.items(0) == filter.limit();
+            let is_full = filter.items(Panes::ALL) == filter.limit();
             assert!(failed > 20, "{bucket_size}");
             assert_eq!(is_full, different_items == 5000, "{bucket_size}");
         }
@@ -431,11 +441,13 @@ fn several_items_have_the_results_of_single_ones() {
             );
             for current in [0, 5, 12] {
                 let mut results = Vec::new();
-                many.contains_each(slices(), current, |found| results.push(found));
+                many.contains_each(slices(), many.panes_in(current), |found| {
+                    results.push(found)
+                });
                 assert_eq!(
                     results,
                     slices()
-                        .map(|item| one.contains(item, current))
+                        .map(|item| one.contains(item, one.panes_in(current)))
                         .collect::<Vec<_>>()
                 );
             }

@@ -2,6 +2,7 @@
 
 use super::super::super::MergeSource;
 use super::*;
+use crate::window::Panes;
 use proptest::prelude::*;
 use roughly_dump::Value;
 
@@ -17,13 +18,16 @@ fn exercise(mut sketch: CountMinWindow) {
     for step in 0..4 {
         for by in [0, 1, 255, 1 << 32, i64::MAX, -1] {
             for item in [&b""[..], b"a", b"abcdefgh"] {
-                let before = sketch.query(item, 0);
+                let before = sketch.query(item, Panes::ALL);
                 let result = sketch.increment(item, by, Budget::new(&allows));
-                assert_eq!(sketch.query(item, 0), result.unwrap_or(before));
+                assert_eq!(sketch.query(item, Panes::ALL), result.unwrap_or(before));
             }
         }
         for current in [0, newest, newest + step + 1, u64::MAX] {
-            let _ = (sketch.query(b"a", current), sketch.total_at(current));
+            let _ = (
+                sketch.query(b"a", sketch.panes_in(current)),
+                sketch.total(sketch.panes_in(current)),
+            );
         }
         check_invariants(&sketch);
         sketch.advance(newest + step * step);

@@ -84,7 +84,7 @@ fn expired_arrays_are_freed() {
     assert_eq!(bytes(&load(values(&sketch)).unwrap()), bytes(&sketch));
 }
 
-/// [`Windowed::expire`] processes at least 4 MiB of cells per call, whatever is written in between. The sketch then takes
+/// [`Timed::expire`] processes at least 4 MiB of cells per call, whatever is written in between. The sketch then takes
 /// what one takes whose panes never had the expired increments.
 #[test]
 fn expire_frees_the_arrays_of_expired_panes() {
@@ -112,7 +112,13 @@ fn expire_frees_the_arrays_of_expired_panes() {
     let mut changes = BlockChanges::<()>::default();
     while sketch.release_recorded(&mut changes) {}
     assert!(bytes(&sketch) < 4 * array + array / 32 + 4096);
-    assert_eq!((sketch.query(b"a", 7), sketch.query(b"b", 7)), (2, 1));
+    assert_eq!(
+        (
+            sketch.query(b"a", sketch.panes_in(7)),
+            sketch.query(b"b", sketch.panes_in(7))
+        ),
+        (2, 1)
+    );
     // All but one pane without an increment have expired.
     sketch.advance(9);
     other.advance(9);

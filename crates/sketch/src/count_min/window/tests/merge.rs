@@ -4,6 +4,7 @@ use super::super::super::MergeSource;
 use super::super::super::cell::ALL_SIZES;
 use super::*;
 use crate::testing::MERGED_BLOCKS;
+use crate::window::Panes;
 
 fn other(sketch: &CountMinWindow, weight: i64) -> MergeSource<'_, CountMinWindow> {
     MergeSource {
@@ -49,13 +50,13 @@ fn panes_with_equal_numbers_are_merged() {
         assert_eq!(sketch.timeline().newest(), 5);
         let totals = [1, 2, 3, 4, 5].map(|pane| sketch.pane_total(pane));
         assert_eq!(totals, [0, 3, 26, 0, 40]);
-        let counts = [5, 6, 7, 8, 9].map(|current| sketch.query(b"a", current));
+        let counts = [5, 6, 7, 8, 9].map(|current| sketch.query(b"a", sketch.panes_in(current)));
         assert_eq!(counts, [69, 66, 40, 40, 0]);
         assert_eq!(merge(&mut sketch, &[own(1)]), Ok(false));
         assert_eq!(merge(&mut sketch, &[own(0)]), Ok(true));
-        assert!(sketch.is_blank() && sketch.total_at(0) == 0);
+        assert!(sketch.is_blank() && sketch.total(Panes::ALL) == 0);
         assert_eq!(merge(&mut sketch, &[own(5)]), Ok(false));
-        assert_eq!(sketch.query(b"a", 0), 0);
+        assert_eq!(sketch.query(b"a", Panes::ALL), 0);
     }
 }
 
@@ -64,13 +65,16 @@ fn panes_of_sources_that_have_expired_do_not_count() {
     let mut sketch = counted(CellSize::Four, &[(10, 1)]);
     let old = counted(CellSize::Four, &[(5, 100), (6, 100), (7, 3)]);
     assert_eq!(merge(&mut sketch, &[own(1), other(&old, 1)]), Ok(true));
-    assert_eq!(sketch.query(b"a", 0), 4);
+    assert_eq!(sketch.query(b"a", Panes::ALL), 4);
     let mut stale = counted(CellSize::Four, &[(7, 3), (8, 4), (9, 5)]);
     stale.advance(12);
     assert!(stale.ages.stale() != 0);
     let mut sketch = counted(CellSize::Four, &[]);
     assert_eq!(merge(&mut sketch, &[other(&stale, 1)]), Ok(true));
-    assert_eq!((sketch.query(b"a", 0), sketch.total_at(0)), (5, 5));
+    assert_eq!(
+        (sketch.query(b"a", Panes::ALL), sketch.total(Panes::ALL)),
+        (5, 5)
+    );
 }
 
 #[test]
@@ -107,7 +111,7 @@ fn refused_merges_change_nothing() {
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
         assert_eq!(values(&sketch), before);
         assert_eq!(merge(&mut sketch, &[other(&full, 1)]), Ok(true));
-        assert_eq!(sketch.query(b"a", 0), max.cast_unsigned());
+        assert_eq!(sketch.query(b"a", Panes::ALL), max.cast_unsigned());
     }
 }
 
@@ -121,7 +125,7 @@ fn the_work_limit_counts_the_arrays_of_distinct_sources() {
     let refused = sketch.merge_within(&sources, 4 * array - 1, Budget::UNLIMITED);
     assert!(matches!(refused, Err(CountMinError::TooMuchWork(_))));
     let merged = sketch.merge_within(&sources, 4 * array, Budget::UNLIMITED);
-    assert_eq!((merged, sketch.query(b"a", 0)), (Ok(true), 20));
+    assert_eq!((merged, sketch.query(b"a", Panes::ALL)), (Ok(true), 20));
     let two = sketch.merge_within(&[own(1), other(&first, 1)], 0, Budget::UNLIMITED);
     assert_eq!(two, Ok(true));
 }
@@ -142,7 +146,7 @@ fn a_merge_reads_only_the_arrays_of_the_sources() {
             blocks.during(|| assert_eq!(merge(&mut destination, &sources), Ok(true)))
         });
         assert_eq!(read, 2 * 2 * blocks, "{panes} panes");
-        assert_eq!(destination.query(b"a", 0), 15);
+        assert_eq!(destination.query(b"a", Panes::ALL), 15);
     }
 }
 

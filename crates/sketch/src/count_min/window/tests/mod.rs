@@ -10,6 +10,7 @@ use super::super::CellSize;
 use super::*;
 use crate::format::FormatError;
 use crate::stored::Stored;
+use crate::window::Panes;
 use roughly_dump::{Value, Values};
 
 /// An empty sketch. Every allocation is allowed.
@@ -103,7 +104,7 @@ fn negative_increments_are_refused() {
 fn shapes_without_memory_count_nothing_and_are_fast() {
     for (width, depth) in [(1 << 62, 1), (1 << 61, 2), (1 << 57, 32)] {
         let mut sketch = sketch((width, depth, CellSize::Eight), 3);
-        assert_eq!(sketch.query(b"a", 0), 0);
+        assert_eq!(sketch.query(b"a", Panes::ALL), 0);
         assert_eq!(increment(&mut sketch, b"a", 0), Ok(0));
         let refused = increment(&mut sketch, b"a", 1);
         assert!(matches!(refused, Err(CountMinError::OutOfMemory(_))));
@@ -132,7 +133,7 @@ fn refused_and_zero_increments_change_nothing() {
         let before = values(&sketch);
         let refused = increment(&mut sketch, b"full", 200);
         assert_eq!(refused, Err(CountMinError::Overflow));
-        let full = sketch.query(b"full", 0);
+        let full = sketch.query(b"full", Panes::ALL);
         assert_eq!(increment(&mut sketch, b"full", 0), Ok(full));
         assert_eq!(values(&sketch), before);
         let no = Budget::new(&|_| false);
@@ -152,13 +153,13 @@ fn totals_are_those_of_the_live_panes() {
         sketch.advance(pane);
         increment(&mut sketch, b"a", by).unwrap();
     }
-    let totals = [0, 7, 8, 9, 10, u64::MAX].map(|current| sketch.total_at(current));
+    let totals = [0, 7, 8, 9, 10, u64::MAX].map(|current| sketch.total(sketch.panes_in(current)));
     assert_eq!(totals, [111, 111, 110, 100, 0, 0]);
     let totals = [0, 4, 5, 6, 7, 8, u64::MAX].map(|pane| sketch.pane_total(pane));
     assert_eq!(totals, [0, 0, 1, 10, 100, 0, 0]);
     assert!(!sketch.advance(7) && !sketch.advance(3));
     assert!(sketch.advance(9));
-    assert_eq!(sketch.total_at(0), 100);
+    assert_eq!(sketch.total(Panes::ALL), 100);
 }
 
 /// In every stored form and at creation.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
+use crate::window::Panes;
 use roughly_dump::{Value, Writer, type_id};
 
 /// One row of each cell; pane 5 has expired, and its cells are still in the slot of pane 8.
@@ -48,7 +49,10 @@ fn the_format_does_not_change() {
         assert_eq!(sketch.chunk(iterator, 100), Some((next, &chunk[..])));
     }
     assert_eq!(sketch.chunk(7, 100), None);
-    assert_eq!((sketch.query(b"a", 0), sketch.total_at(0)), (2, 2));
+    assert_eq!(
+        (sketch.query(b"a", Panes::ALL), sketch.total(Panes::ALL)),
+        (2, 2)
+    );
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn headers_of_other_types_are_refused() {
     let classic = super::super::super::tests::sketch(7, 3, CellSize::Two);
     let classic = classic.header().unwrap();
     assert!(CountMinWindow::from_header(&classic, Budget::UNLIMITED).is_err());
-    let mark = u64::from_le_bytes(CountMinWindow::HEADER_MARK);
+    let mark = u64::from_le_bytes(CountMinWindow::HEADER_MARK.try_into().unwrap());
     assert!(Shape::new(mark, 1, CellSize::One).is_err());
 }
 

@@ -1,6 +1,7 @@
 //! Corrupt stored forms: nothing panics, invalid values are refused, and every operation works on a loaded digest.
 
 use super::*;
+use crate::window::Panes;
 use roughly_dump::Value;
 
 const DOUBLES: [f64; 18] = [
@@ -45,8 +46,10 @@ fn exercise(mut digest: TDigestWindow) {
     let newest = digest.timeline().newest();
     for current in [0, newest, newest + 1, u64::MAX] {
         answers(&digest, current);
-        digest.info_at(current);
-        let source = digest.digest_at(current, Budget::UNLIMITED).unwrap();
+        digest.info_at(digest.panes_in(current));
+        let source = digest
+            .digest_at(digest.panes_in(current), Budget::UNLIMITED)
+            .unwrap();
         let _ = TDigest::merge(3, &[&source, &source], Budget::UNLIMITED).map(|merged| {
             merged.compressed().unwrap();
         });
@@ -191,7 +194,7 @@ fn invalid_panes_are_refused() {
     values.values[13] = Value::Double(half + 1024.0);
     values.values[closed_weights] = Value::Bytes(string_of(&[half, 1024.0]));
     let mut full = load(values.clone()).unwrap();
-    assert_eq!(full.observations_at(0), (1 << 62) + 1025);
+    assert_eq!(full.observations_at(Panes::ALL), (1 << 62) + 1025);
     values.values[25] = Value::Double(half);
     values.values[28] = Value::Bytes(string_of(&[half]));
     values.values[23] = Value::Integer(0);

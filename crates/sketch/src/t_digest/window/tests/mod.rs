@@ -8,7 +8,7 @@ mod stored;
 
 use super::*;
 use crate::stored::Stored;
-use crate::window::Windowed;
+use crate::window::Timed;
 use roughly_dump::Values;
 
 fn window(compression: i64, panes: u64) -> TDigestWindow {
@@ -70,8 +70,12 @@ fn answers_of(compressed: &Compressed, min: f64, max: f64) -> Vec<u64> {
 }
 
 fn answers(digest: &TDigestWindow, current: u64) -> Vec<u64> {
-    let compressed = digest.compressed_at(current).unwrap();
-    answers_of(&compressed, digest.min_at(current), digest.max_at(current))
+    let compressed = digest.compressed_at(digest.panes_in(current)).unwrap();
+    answers_of(
+        &compressed,
+        digest.min_at(digest.panes_in(current)),
+        digest.max_at(digest.panes_in(current)),
+    )
 }
 
 /// A generator of uniform numbers in [0, 1) (xorshift).

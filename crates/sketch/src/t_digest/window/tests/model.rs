@@ -46,13 +46,21 @@ fn check(digest: &TDigestWindow, samples: &[(u64, f64)], current: u64) {
         .collect();
     let mut exact = TDigest::new(10_000, Budget::UNLIMITED).unwrap();
     exact.add(&live).unwrap();
-    assert_eq!(digest.observations_at(current), live.len() as i64);
-    assert_eq!(digest.info_at(current).observations, live.len() as i64);
+    assert_eq!(
+        digest.observations_at(digest.panes_in(current)),
+        live.len() as i64
+    );
+    assert_eq!(
+        digest.info_at(digest.panes_in(current)).observations,
+        live.len() as i64
+    );
     let expected = answers_of(exact.compressed().unwrap(), exact.min(), exact.max());
     assert_eq!(answers(digest, current), expected);
-    assert!(digest.is_compressed_at(current));
+    assert!(digest.is_compressed_at(digest.panes_in(current)));
     assert_eq!(answers(digest, current), expected);
-    let source = digest.digest_at(current, Budget::UNLIMITED).unwrap();
+    let source = digest
+        .digest_at(digest.panes_in(current), Budget::UNLIMITED)
+        .unwrap();
     assert_eq!(source.observations(), live.len() as i64);
     let merged = TDigest::merge(10_000, &[&source], Budget::UNLIMITED).unwrap();
     let merged = answers_of(merged.compressed().unwrap(), merged.min(), merged.max());
@@ -128,7 +136,7 @@ proptest! {
             prop_assert!(changed == left);
             prop_assert_eq!(fed(&changed), fed(&left));
             prop_assert_eq!(saved(&changed), saved(&left));
-            prop_assert_eq!(changed.info_at(newest + 2), left.info_at(newest + 2));
+            prop_assert_eq!(changed.info_at(changed.panes_in(newest + 2)), left.info_at(left.panes_in(newest + 2)));
             let fresh = left.try_clone().unwrap();
             for ahead in [0, 1, 5] {
                 prop_assert_eq!(answers(&changed, newest + ahead), answers(&fresh, newest + ahead));
@@ -143,8 +151,8 @@ fn a_reference_to_other_answers_may_be_in_use() {
     add(&mut digest, &[1.0]);
     digest.advance(1);
     add(&mut digest, &[2.0]);
-    let both = digest.compressed_at(1).unwrap();
-    let one = digest.compressed_at(3).unwrap();
+    let both = digest.compressed_at(digest.panes_in(1)).unwrap();
+    let one = digest.compressed_at(digest.panes_in(3)).unwrap();
     assert!(matches!(
         (&both, &one),
         (Answers::Kept(_), Answers::Computed(_))

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::format::FormatError;
+use crate::window::Panes;
 use roughly_dump::{Value, Writer, type_id};
 
 /// Two panes: pane 4 with the samples 1 and 2, the newest pane 6 with the sample -7.25.
@@ -80,7 +81,7 @@ fn the_doubles_of_the_nodes_are_in_strings_of_512() {
 fn headers_with_and_without_a_window_exclude_each_other() {
     let header = small().header().unwrap();
     assert!(TDigest::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic = small().digest_at(0, Budget::UNLIMITED).unwrap();
+    let classic = small().digest_at(Panes::ALL, Budget::UNLIMITED).unwrap();
     let classic = classic.header().unwrap();
     assert!(TDigestWindow::from_header(&classic, Budget::UNLIMITED).is_err());
     for len in 0..header.len() {

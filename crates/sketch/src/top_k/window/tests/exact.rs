@@ -2,7 +2,7 @@
 
 use super::{Step, current, listed, sketch, steps};
 use crate::hash::murmur2;
-use crate::window::Windowed;
+use crate::window::Timed;
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -66,8 +66,8 @@ proptest! {
                         for len in 0..3 {
                             let item = &name(&[number; 2][..len])[..];
                             let count = counts.get(item).copied();
-                            prop_assert_eq!(sketch.count_at(item, current), count.unwrap_or(0));
-                            prop_assert_eq!(sketch.query_at(item, current), Ok(count.is_some()));
+                            prop_assert_eq!(sketch.count_at(item, sketch.panes_in(current)), count.unwrap_or(0));
+                            prop_assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(count.is_some()));
                         }
                     }
                     for pane in newest.saturating_sub(panes)..=newest {

@@ -5,7 +5,7 @@ use super::{digest, listed, saved, sketch, through_chunks, through_values};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::window::Windowed;
+use crate::window::Timed;
 use proptest::prelude::*;
 use roughly_dump::{Value, Values};
 use std::collections::HashSet;
@@ -41,12 +41,12 @@ fn exercise(mut sketch: TopKWindow) {
             let items: HashSet<_> = list.iter().map(|(item, _)| item).collect();
             assert_eq!(items.len(), list.len(), "an item is listed once only");
             for (item, count) in &list {
-                assert_eq!(sketch.query_at(item, current), Ok(true));
+                assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(true));
                 assert!(*count > 0);
             }
             let _ = (
-                sketch.query_at(b"new", current),
-                sketch.count_at(b"new", current),
+                sketch.query_at(b"new", sketch.panes_in(current)),
+                sketch.count_at(b"new", sketch.panes_in(current)),
             );
         }
         for other in [through_values(sketch), through_chunks(sketch)] {

@@ -6,7 +6,7 @@ use crate::blocks::{Addresses, BlockChanges, BlockVisitor, Blocks, MovesAll};
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::top_k::TopK;
-use crate::window::{Window, Windowed};
+use crate::window::{Timed, Window};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::HashSet;

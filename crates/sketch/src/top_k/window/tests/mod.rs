@@ -11,7 +11,7 @@ mod work;
 use super::TopKWindow;
 use crate::memory::Budget;
 use crate::stored::Stored;
-use crate::window::{Window, Windowed};
+use crate::window::{Timed, Window};
 use proptest::prelude::*;
 use roughly_dump::Values;
 
@@ -33,7 +33,7 @@ fn saved(sketch: &TopKWindow) -> Values {
 
 /// The reply of TOPK.LIST WITHCOUNT when `current` is the current pane.
 fn listed(sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
-    let items = sketch.list_at(current).unwrap();
+    let items = sketch.list_at(sketch.panes_in(current)).unwrap();
     items.map(|(item, count)| (item.to_vec(), count)).collect()
 }
 

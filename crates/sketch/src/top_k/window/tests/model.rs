@@ -5,7 +5,7 @@ use super::{Step, current, digest, listed, shapes, sketch, steps};
 use crate::hash::murmur2;
 use crate::top_k::decay::{Decay, Decayed};
 use crate::top_k::random::Random;
-use crate::window::Windowed;
+use crate::window::Timed;
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -272,8 +272,8 @@ proptest! {
                     for number in 0..14 {
                         for len in 0..3 {
                             let item = &[number; 2][..len];
-                            prop_assert_eq!(sketch.query_at(item, current), Ok(model.query(item, current)));
-                            prop_assert_eq!(sketch.count_at(item, current), model.count(item, current));
+                            prop_assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(model.query(item, current)));
+                            prop_assert_eq!(sketch.count_at(item, sketch.panes_in(current)), model.count(item, current));
                         }
                     }
                     prop_assert_eq!(digest(&sketch), before);

@@ -2,7 +2,7 @@
 
 use super::{listed, sketch};
 use crate::top_k::random::Random;
-use crate::window::Windowed;
+use crate::window::Timed;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 

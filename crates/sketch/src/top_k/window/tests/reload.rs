@@ -8,7 +8,7 @@ use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::top_k::TopK;
-use crate::window::Windowed;
+use crate::window::Timed;
 use proptest::prelude::*;
 use roughly_dump::{Value, type_id};
 
@@ -77,12 +77,12 @@ fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseE
                     for number in 0..14 {
                         let item = &[number];
                         prop_assert_eq!(
-                            other.query_at(item, current),
-                            original.query_at(item, current)
+                            other.query_at(item, other.panes_in(current)),
+                            original.query_at(item, original.panes_in(current))
                         );
                         prop_assert_eq!(
-                            other.count_at(item, current),
-                            original.count_at(item, current)
+                            other.count_at(item, other.panes_in(current)),
+                            original.count_at(item, original.panes_in(current))
                         );
                     }
                 }

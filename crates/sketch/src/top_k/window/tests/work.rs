@@ -7,7 +7,7 @@ use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::testing::{ESTIMATES, HASH_PASSES};
 use crate::top_k::TopKError;
-use crate::window::{Window, Windowed};
+use crate::window::{Timed, Window};
 use roughly_dump::Value;
 
 /// The panes that have a table in [`full`].
@@ -40,8 +40,14 @@ fn an_item_is_hashed_once_for_all_panes() {
         let mut sketch = full(2, depth);
         // The first pass includes seven rows, the second all others.
         let most = if depth <= 7 { 1 } else { 2 };
-        assert_eq!(passes(|| assert_eq!(sketch.count_at(b"0 1", 100), 3)), most);
-        assert_eq!(passes(|| assert!(sketch.query_at(b"0 1", 100).is_ok())), 1);
+        assert_eq!(
+            passes(|| assert_eq!(sketch.count_at(b"0 1", sketch.panes_in(100)), 3)),
+            most
+        );
+        assert_eq!(
+            passes(|| assert!(sketch.query_at(b"0 1", sketch.panes_in(100)).is_ok())),
+            1
+        );
         // The addition to the newest table, and the sum of the estimates in the others.
         let added = passes(|| {
             sketch.add(b"new", 5).unwrap();
@@ -79,8 +85,14 @@ fn a_list_is_computed_once_per_pane_from_the_panes_that_expired_since() {
     // The panes that are kept are fewer.
     assert_eq!(list(TABLES + 90), 11 * candidates);
     let queries = estimates(|| {
-        assert_eq!(sketch.query_at(b"100 1", TABLES + 90), Ok(true));
-        assert_eq!(sketch.query_at(b"0 1", TABLES + 90), Ok(false));
+        assert_eq!(
+            sketch.query_at(b"100 1", sketch.panes_in(TABLES + 90)),
+            Ok(true)
+        );
+        assert_eq!(
+            sketch.query_at(b"0 1", sketch.panes_in(TABLES + 90)),
+            Ok(false)
+        );
     });
     assert_eq!(queries, 0);
     // Earlier than what is kept: from the sums of the sketch.
