@@ -110,17 +110,18 @@ public class Recipes {
         return exists || !loaded;
     }
 
-    static final int LIMIT = 100;
+    /** Rate limit: creates the sketch, and counts a request of a client if it is one of at most 100 per minute. */
+    static void createLimit(UnifiedJedis jedis) {
+        // Jedis has no parameter for WINDOW.
+        jedis.sendCommand(() -> "CMS.INITBYPROB".getBytes(StandardCharsets.UTF_8),
+                "limit", "0.0001", "0.01", "WINDOW", "60000", "PANES", "12");
+    }
 
-    /** Rate limit: an exact counter per client and minute. */
-    static boolean isAllowed(UnifiedJedis jedis, String name, long minute) {
-        String key = "requests:" + name + ":" + minute;
-        try (AbstractTransaction transaction = jedis.multi()) {
-            Response<Long> count = transaction.incr(key);
-            transaction.expire(key, 120);
-            transaction.exec();
-            return count.get() <= LIMIT;
-        }
+    static boolean isAllowed(UnifiedJedis jedis, String name) {
+        Object replies = jedis.sendCommand(() -> "CMS.INCRBYLIMIT".getBytes(StandardCharsets.UTF_8),
+                "limit", "100", name, "1");
+        List<?> reply = (List<?>) ((List<?>) replies).get(0);
+        return (Long) reply.get(0) == 1;
     }
 
     /** Requests of the last hour: creates the sketch, counts a request of an API key, and returns counts. */
@@ -149,7 +150,7 @@ public class Recipes {
         LocalDate today = LocalDate.of(2026, 11, 22);
         jedis.del("orders:seen", "crawled:" + today, "pages:2026-11-22T10", "latency:{checkout}:pod-1",
                 "latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22",
-                "{products}:ids", "requests:client-1:1", "requests:hour");
+                "{products}:ids", "limit", "requests:hour");
 
         jedis.bfReserve("orders:seen", 0.001, 20_000);
         List<String> orders = newMessages(jedis, List.of("order-1", "order-2", "order-1"));
@@ -193,7 +194,8 @@ public class Recipes {
         jedis.bfInsert("{products}:ids", parameters, "product-1", "loaded");
         System.out.println("may exist after the load: " + mayExist(jedis, "absent"));
 
-        long allowed = IntStream.range(0, 150).filter(request -> isAllowed(jedis, "client-1", 1)).count();
+        createLimit(jedis);
+        long allowed = IntStream.range(0, 150).filter(request -> isAllowed(jedis, "client-1")).count();
         System.out.println("requests allowed: " + allowed + " of 150");
 
         createRequests(jedis);

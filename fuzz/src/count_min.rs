@@ -5,7 +5,7 @@ pub mod window;
 use super::input::Input;
 use super::stored::{Subject, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
-use roughly_sketch::count_min::{CellSize, CountMin, MergeSource};
+use roughly_sketch::count_min::{CellSize, CountMin, CountMinError, MergeSource};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
 use std::collections::HashMap;
@@ -88,7 +88,30 @@ pub fn commands(bytes: &[u8]) {
             break;
         }
         match input.byte() {
-            0..=149 => {
+            0..=39 => {
+                let (item, by) = (input.item(), u64::from(input.byte()));
+                let limit = u64::from(input.byte()) + 1;
+                let query = sketch.query(item);
+                match sketch.increment_limited(item, by.cast_signed(), limit) {
+                    Ok(count) => {
+                        assert!(count == query + by && count <= limit);
+                        *model.entry(item).or_default() += by;
+                    }
+                    Err(error) => {
+                        assert_eq!(error, CountMinError::AboveLimit(query));
+                        // A cell can be at its maximum although the estimate is low.
+                        assert!(
+                            query + by > limit || sketch.increment(item, by.cast_signed()).is_err()
+                        );
+                    }
+                }
+                assert!(
+                    model
+                        .get(item)
+                        .is_none_or(|count| *count <= sketch.query(item))
+                );
+            }
+            40..=149 => {
                 let item = input.item();
                 let by = match input.byte() {
                     byte if byte < 250 => u64::from(byte),

@@ -292,7 +292,22 @@ pub fn commands(bytes: &[u8]) {
             break;
         }
         match input.byte() {
-            0..=129 => {
+            0..=39 => {
+                let (item, by) = (input.item(), i64::from(input.byte()));
+                let limit = u64::from(input.byte()) + 1;
+                let estimate = all.query(item);
+                let result = sketch.increment_limited(item, by, limit, Budget::UNLIMITED);
+                let expected = match estimate + by.cast_unsigned() <= limit {
+                    true => model.increment(&mut all, item, by),
+                    false => Err(CountMinError::Overflow),
+                };
+                assert_eq!(
+                    result,
+                    expected.map_err(|_| CountMinError::AboveLimit(estimate))
+                );
+                assert_eq!(sketch.query(item, Panes::ALL), all.query(item));
+            }
+            40..=129 => {
                 let item = input.item();
                 let by = match input.byte() {
                     byte if byte < 245 => byte.into(),
