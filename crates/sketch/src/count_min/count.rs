@@ -54,8 +54,8 @@ impl CountMin {
         self.increment_limited(item, by, NoLimit)
     }
 
-    /// [`CountMin::increment`], if the new estimate is within the limit. Cost: as [`CountMin::increment`]; twice that if
-    /// the sketch has more than 64 rows.
+    /// [`CountMin::increment`], if the new estimate is within the limit. Cost: as [`CountMin::increment`]; twice that if it
+    /// is above the limit and the sketch has more than 64 rows.
     ///
     /// # Errors
     /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
@@ -126,6 +126,27 @@ impl CountMin {
         });
     }
 
+    /// Adds `by` to the cells at these places and to the total. If `check` refuses the sums, the places are visited again to
+    /// undo the additions.
+    #[inline]
+    fn increment_checked<C: Cell>(
+        &mut self,
+        places: impl Places,
+        by: i64,
+        check: impl FnOnce(Sums) -> Result<u64, CountMinError>,
+    ) -> Result<u64, CountMinError> {
+        let total = total_after(self.total, by)?;
+        let cells = C::all_mut(&mut self.cells);
+        let mut sums = Sums::NONE;
+        places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
+        let estimate = check(sums);
+        match estimate {
+            Ok(_) => self.total = total,
+            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
+        }
+        estimate
+    }
+
     /// The size of a cell if the sketch is prefetched.
     #[inline]
     fn prefetched_cell_bytes(&self) -> Option<usize> {
@@ -164,6 +185,41 @@ pub(super) trait Table {
         places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError>;
+
+    /// [`Table::increment_cells`], if the new estimate is at most `max`. The estimate is computed first, so that an
+    /// increment above the limit writes no memory.
+    ///
+    /// # Errors
+    /// [`CountMinError::AboveLimit`] also for an overflow.
+    #[inline(always)]
+    fn increment_up_to<C: Cell>(
+        &mut self,
+        places: impl Places,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.estimate::<C>(&places);
+        if estimate.saturating_add_signed(by) > max {
+            return Err(CountMinError::AboveLimit(estimate));
+        }
+        if by == 0 {
+            return Ok(estimate);
+        }
+        match self.increment_cells::<C>(places, by) {
+            Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
+            result => result,
+        }
+    }
+
+    /// [`Table::increment_up_to`] for an item that is hashed for each visit.
+    fn increment_hashed_up_to<C: Cell>(
+        &mut self,
+        places: Hashed<'_>,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        self.increment_up_to::<C>(places, by, max)
+    }
 }
 
 impl Table for CountMin {
@@ -187,23 +243,29 @@ impl Table for CountMin {
         estimate
     }
 
-    /// If a cell is out of range, the places are visited again to undo the additions.
     #[inline]
     fn increment_cells<C: Cell>(
         &mut self,
         places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError> {
-        let total = total_after(self.total, by)?;
-        let cells = C::all_mut(&mut self.cells);
-        let mut sums = Sums::NONE;
-        places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
-        let estimate = sums.estimate::<C>(by);
-        match estimate {
-            Ok(_) => self.total = total,
-            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
+        self.increment_checked::<C>(places, by, |sums| sums.estimate::<C>(by))
+    }
+
+    /// Adds first: an accepted increment then hashes the item once, and a refused one twice.
+    fn increment_hashed_up_to<C: Cell>(
+        &mut self,
+        places: Hashed<'_>,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        if by < 0 || total_after(self.total, by).is_err() {
+            return self.increment_up_to::<C>(places, by, max);
         }
-        estimate
+        self.increment_checked::<C>(places, by, |sums| match sums.estimate::<C>(by) {
+            Ok(estimate) if estimate <= max => Ok(estimate),
+            _ => Err(CountMinError::AboveLimit(sums.min - by.cast_unsigned())),
+        })
     }
 }
 
@@ -215,38 +277,31 @@ pub(super) fn increment_one<C: Cell>(
     limit: impl Limit,
 ) -> Result<u64, CountMinError> {
     let rows = table.sketch().rows();
+    let hashed = Hashed { rows, item };
+    let Some(max) = limit.max_estimate() else {
+        return table.increment_cells::<C>(hashed, by);
+    };
     let mut answer = None;
-    if limit.max_estimate().is_some() && rows.depth <= MAX_PASS_ROWS {
+    if rows.depth <= MAX_PASS_ROWS {
         // One group: the item is hashed once for both visits.
         for_each_group(rows, item, |places| {
-            answer = Some(increment_limited::<C>(table, Located(places), by, limit));
+            answer = Some(table.increment_up_to::<C>(Located(places), by, max));
         });
     }
-    answer.unwrap_or_else(|| increment_limited::<C>(table, Hashed { rows, item }, by, limit))
+    answer.unwrap_or_else(|| table.increment_hashed_up_to::<C>(hashed, by, max))
 }
 
-/// [`Table::increment_cells`], if the new estimate is within the limit. The estimate is computed first, so that an
-/// increment above the limit writes no memory.
+/// [`Table::increment_cells`], if the new estimate is within the limit. The cells of the item are located.
 #[inline(always)]
 fn increment_limited<C: Cell>(
     table: &mut impl Table,
-    places: impl Places,
+    places: Located<'_>,
     by: i64,
     limit: impl Limit,
 ) -> Result<u64, CountMinError> {
-    let Some(max) = limit.max_estimate() else {
-        return table.increment_cells::<C>(places, by);
-    };
-    let estimate = table.estimate::<C>(&places);
-    if estimate.saturating_add_signed(by) > max {
-        return Err(CountMinError::AboveLimit(estimate));
-    }
-    if by == 0 {
-        return Ok(estimate);
-    }
-    match table.increment_cells::<C>(places, by) {
-        Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
-        result => result,
+    match limit.max_estimate() {
+        None => table.increment_cells::<C>(places, by),
+        Some(max) => table.increment_up_to::<C>(places, by, max),
     }
 }
 
@@ -310,7 +365,7 @@ impl Places for Located<'_> {
 }
 
 /// The cell numbers of one item, which is hashed for each visit.
-struct Hashed<'a> {
+pub(super) struct Hashed<'a> {
     rows: Rows,
     item: &'a [u8],
 }
