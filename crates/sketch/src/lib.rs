@@ -33,11 +33,11 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod bit_array;
 pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail
 pub mod buffer;
+pub mod chain;
 pub mod count_min;
 pub mod cuckoo;
 pub mod format;

@@ -5,7 +5,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{WriteKey, for_either};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DigestError, QuantileSketch, TDigest, TDigestWindow};
 
 /// TDIGEST.ADD key value [value …]
@@ -23,7 +23,7 @@ fn add_to<T: QuantileSketch + DataType>(
     entry.advance(call);
     let digest = entry.value();
     let blocks = digest.block_bytes();
-    let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
+    let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
     if digest.block_bytes() != blocks {
         entry.recount();
     }
@@ -33,7 +33,7 @@ fn add_to<T: QuantileSketch + DataType>(
         stats.count_refusals(values.len() as u64);
         return Err(match error {
             DigestError::Overflow => OVERFLOW.into(),
-            _ => call.memory_error(NO_MEMORY),
+            _ => call.memory().error(NO_MEMORY),
         });
     }
     stats.count_items(values.len() as u64);

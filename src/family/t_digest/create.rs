@@ -5,7 +5,7 @@ use crate::family::window::{WindowOption, replicate_creation, store_new};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
 
@@ -47,8 +47,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     let window = option
         .map(|option| option.window_of_new::<TDigestWindow>(call))
         .transpose()?;
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match window {
         None => {
             let digest = TDigest::new(compression, budget);

@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
 use crate::server::key::{Either, EitherReadKey, Slot};
 use crate::server::options::Options;
-use roughly_sketch::memory::{Budget, with_capacity};
+use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::Distinct;
 use roughly_sketch::stored::Stored;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
@@ -76,8 +76,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let keys = call.read_all::<TDigest, TDigestWindow>(indexes);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
-    let allows = |bytes| call.allows_bytes(bytes);
-    let live = LiveDigests::of(call, sources, Budget::new(&allows))?;
+    let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for (key, number) in sources.iter().zip(&live.numbers) {
         operands.push(match key {
@@ -101,7 +100,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let merged = TDigest::merge_within(
         compression,
         &operands,
-        Budget::new(&allows),
+        call.memory().budget(Purpose::Create),
         max_bytes(call),
     );
     let merged = merged.map_err(|error| match error {

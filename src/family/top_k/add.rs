@@ -7,7 +7,7 @@ use crate::server::key::{WriteKey, for_either};
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, Purpose};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK, TopKWindow};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -106,7 +106,8 @@ fn add_each<'a, T: Sketch, const N: usize>(
 ) {
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let mut block = [(&[][..], ItemHash::default(), 0); N];
-    let is_limited = call.is_key_limited();
+    let memory = call.memory();
+    let is_limited = memory.is_key_limited();
     let mut start = 0;
     while start < items {
         let mut len = 0;
@@ -121,21 +122,19 @@ fn add_each<'a, T: Sketch, const N: usize>(
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
             let first = FIRST_ITEM + number * args_per_item;
-            let so_far = changes
-                .allocated
-                .bytes()
-                .saturating_sub(changes.freed.bytes());
+            let so_far = growth(changes);
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
-                more == 0 || call.allows_in_key(so_far + more)
+                more == 0 || memory.fits_in_key(so_far + more)
             };
-            // The memory of expelled items is available again.
-            let total = Cell::new(so_far);
+            let taken = Cell::new(so_far);
             let allows = |bytes| {
-                total.set(total.get().saturating_add(bytes));
-                fits && call.allows_total(total.get())
+                let allowed = fits && memory.request(Purpose::Create, bytes);
+                taken.set(taken.get() + if allowed { bytes } else { 0 });
+                allowed
             };
-            match sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes) {
+            let added = sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes);
+            match added {
                 Ok(added) => {
                     match added.changed {
                         true => outcome.add(call, first..first + args_per_item),
@@ -151,6 +150,8 @@ fn add_each<'a, T: Sketch, const N: usize>(
                     call.reply_memory_error(NO_MEMORY);
                 }
             }
+            // The memory of expelled items is available again.
+            memory.release(taken.get().saturating_sub(growth(changes)));
         }
         start += len;
         if len < N && start < items {
@@ -161,4 +162,10 @@ fn add_each<'a, T: Sketch, const N: usize>(
             break;
         }
     }
+}
+
+/// Bytes by which the sketch has grown.
+fn growth(changes: &BlockChanges<MemoryUsage>) -> u64 {
+    let allocated = changes.allocated.bytes();
+    allocated.saturating_sub(changes.freed.bytes())
 }

@@ -2,7 +2,7 @@
 
 use crate::family::window::{WindowOption, replicate_creation, store_new};
 use crate::server::call::{Call, Error};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::top_k::{
     DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
 };
@@ -33,8 +33,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         (number(3), number(4), decay)
     };
     let k = number(2);
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match option {
         None => {
             let sketch = TopK::new(k, width, depth, decay, budget);

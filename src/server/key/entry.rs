@@ -77,8 +77,8 @@ impl AnyEntry {
     /// Records the size of the value for the limit of a key, if keys are limited.
     #[inline(always)]
     pub(super) fn set_key_bytes(&mut self, call: &Call<'_>) {
-        if call.is_key_limited() {
-            call.set_key_bytes(self.any().live_bytes());
+        if call.memory().is_key_limited() {
+            call.memory().set_key_bytes(self.any().live_bytes());
         }
     }
 
@@ -90,12 +90,12 @@ impl AnyEntry {
         value: NewValue,
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
-        if let Some(max) = call.max_key_bytes() {
+        if let Some(max) = call.memory().max_key_bytes() {
             if bytes > max {
                 of.stats.count_refusals(1);
                 return Err(Error::KeyTooLarge { bytes, max });
             }
-            call.set_key_bytes(bytes);
+            call.memory().set_key_bytes(bytes);
         }
         Ok(Self::checked(key, value))
     }

@@ -213,7 +213,7 @@ impl<T: DataType> OpenedKey<T> {
     /// Records the size of the value for the limit of a key, if keys are limited. The key is open for writing.
     #[inline]
     pub(super) fn set_key_bytes(&self, call: &Call<'_>) {
-        if call.max_key_bytes().is_some() {
+        if call.memory().max_key_bytes().is_some() {
             self.set_limited_key_bytes(call);
         }
     }
@@ -225,7 +225,7 @@ impl<T: DataType> OpenedKey<T> {
             Slot::Found(counted) => unsafe { &*counted }.live_bytes(),
             Slot::Missing | Slot::WrongType => 0,
         };
-        call.set_key_bytes(bytes);
+        call.memory().set_key_bytes(bytes);
     }
 
     /// The address of the value, if it is one of `T`.

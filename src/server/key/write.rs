@@ -28,7 +28,7 @@ impl<T: DataType> WriteKey<T> {
         opened.set_key_bytes(call);
         Self {
             opened,
-            max_bytes: call.max_key_bytes(),
+            max_bytes: call.memory().max_key_bytes(),
             writer,
         }
     }
@@ -99,7 +99,7 @@ impl<T: DataType> WriteKey<T> {
             Found::Missing(key) => {
                 let entry = key.create(create()?)?;
                 if let (Some(_), Place::New(counted)) = (entry.key.max_bytes, &entry.place) {
-                    call.set_key_bytes(counted.bytes());
+                    call.memory().set_key_bytes(counted.bytes());
                 }
                 Ok(entry)
             }
