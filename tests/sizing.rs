@@ -12,7 +12,7 @@ use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
-use roughly_sketch::window::Window;
+use roughly_sketch::window::{Panes, Window};
 use roughly_sketch::window_filter::{
     Kind, MultisetParameters, SetParameters, WindowFilter, WindowMultiset, WindowSet,
 };
@@ -483,7 +483,7 @@ fn window_figures_match_the_windows() {
 /// The page shows the first sub-filter of this filter.
 fn assert_shows_filter<K: Kind>(shown: &Shown, filter: &WindowFilter<K>, window: Window) {
     let what = &shown.command;
-    let first = filter.sub_filters(0).next().expect("a sub-filter");
+    let first = filter.sub_filters(Panes::ALL).next().expect("a sub-filter");
     for (id, expected) in [
         ("bytes", filter.slot_bytes() as f64),
         ("buckets", filter.num_buckets() as f64),
@@ -777,7 +777,7 @@ fn rate_limits_have_the_dimensions_of_the_bound() {
             10,
             0.5,
             0.5,
-            "",
+            "&window=",
             "CMS.INITBYDIM key 2000 1 CELL_SIZE 1",
         ),
         (
@@ -786,7 +786,7 @@ fn rate_limits_have_the_dimensions_of_the_bound() {
             100_000,
             0.1,
             0.001,
-            "",
+            "&window=",
             "CMS.INITBYDIM key 200 10",
         ),
     ] {
