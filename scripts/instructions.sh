@@ -176,6 +176,8 @@ count "cf-window CF.INSERT x100" 100 2000 1000000000 "$cf $window" "" CF.INSERT 
 count "cf-window CF.MEXISTS x100" 100 2000 2000000 "$cf $window" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
 count "CMS.INCRBY" 1 40000 1000000 "$cms" "" CMS.INCRBY k "$item" 1
 count "CMS.INCRBY x50" 50 2000 10000000 "$cms50" "" CMS.INCRBY k "${pairs50[@]}"
+count "CMS.INCRBYLIMIT" 1 40000 1000000 "$cms" "" CMS.INCRBYLIMIT k 1000000 "$item" 1
+count "CMS.INCRBYLIMIT x50" 50 2000 10000000 "$cms50" "" CMS.INCRBYLIMIT k 1000000 "${pairs50[@]}"
 count "CMS.QUERY x50" 50 2000 10000000 "$cms50" "2000 10000000 CMS.INCRBY k ${pairs50[*]}" CMS.QUERY k "${items50[@]}"
 count "TOPK.ADD" 1 40000 2000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.ADD k "$item"
 count "TOPK.INCRBY by 1,000" 1 20000 100000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.INCRBY k "$item" 1000

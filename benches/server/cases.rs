@@ -33,12 +33,12 @@ impl Case {
     /// Whether modules with only Bloom filters have the command, in the same syntax.
     pub fn is_bloom(&self) -> bool {
         let is_bloom = |command: &str| command.starts_with("BF.") || command == "EXISTS";
-        is_bloom(self.load.command()) && !self.has_window()
+        is_bloom(self.load.command()) && !self.is_added()
     }
 
-    /// Whether the key has a window, which only Roughly supports.
-    pub fn has_window(&self) -> bool {
-        self.setup.contains("WINDOW")
+    /// Whether only Roughly has the command, or its keys: those with a window.
+    pub fn is_added(&self) -> bool {
+        self.setup.contains("WINDOW") || self.load.command().starts_with("CMS.INCRBYLIMIT")
     }
 }
 
@@ -212,6 +212,22 @@ fn count_min() -> Vec<Case> {
     vec![
         Case::new("CMS.INCRBY", small, one("CMS.INCRBY k item:# 1", 1_000_000)),
         Case::new("CMS.INCRBY ×50", large, increments(30_000)),
+        Case::new(
+            "CMS.INCRBYLIMIT",
+            small,
+            one("CMS.INCRBYLIMIT k 1000000 item:# 1", 1_000_000),
+        ),
+        Case::new(
+            "CMS.INCRBYLIMIT ×50",
+            large,
+            many(
+                "CMS.INCRBYLIMIT k 1000000",
+                30_000,
+                50,
+                "item:# 3",
+                10_000_000,
+            ),
+        ),
         Case::new(
             "CMS.QUERY ×50",
             large,

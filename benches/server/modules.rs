@@ -127,7 +127,7 @@ impl Group {
     pub fn compares(&self, case: &Case) -> bool {
         let is_roughly = |module: &Module| module.title == "Roughly";
         (case.is_bloom() || !self.only_bloom)
-            && (!case.has_window() || self.modules.iter().all(is_roughly))
+            && (!case.is_added() || self.modules.iter().all(is_roughly))
     }
 
     /// Starts a server with a module.

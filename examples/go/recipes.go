@@ -9,9 +9,14 @@
 package main
 
 import (
+	"crypto/hmac"
 	"crypto/sha1"
+	"crypto/sha256"
 	"fmt"
 	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
@@ -163,16 +168,46 @@ func mayExist(conn redis.Conn, id string) (bool, error) {
 // end
 
 // recipe: rate-limiting
-const limitPerMinute = 100
+// createLimit creates the sketch of a rate limit.
+func createLimit(conn redis.Conn) error {
+	_, err := conn.Do("CMS.INITBYPROB", "limit", 0.0001, 0.01, "WINDOW", 60000, "PANES", 12)
+	return err
+}
 
-// isAllowed counts a request of a client in an exact counter and compares it with the limit.
-func isAllowed(conn redis.Conn, name string, minute int) (bool, error) {
-	key := fmt.Sprintf("requests:%s:%d", name, minute)
-	conn.Send("MULTI")
-	conn.Send("INCR", key)
-	conn.Send("EXPIRE", key, 120)
-	counts, err := redis.Ints(conn.Do("EXEC"))
-	return err == nil && counts[0] <= limitPerMinute, err
+// rateLimit passes at most 100 requests per client and minute on. It fails open.
+func rateLimit(pool *redis.Pool, secret []byte, next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		accepted, count, err := count(pool, secret, host)
+		w.Header().Set("RateLimit-Policy", `"minute";q=100;w=60`)
+		if remaining := 100 - count; err == nil && remaining >= 0 {
+			w.Header().Set("RateLimit", fmt.Sprintf(`"minute";r=%d;t=5`, remaining))
+		}
+		if accepted || err != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+}
+
+// count counts a request of a client, whose name it authenticates.
+func count(pool *redis.Pool, secret []byte, client string) (accepted bool, count int, err error) {
+	conn := pool.Get()
+	defer conn.Close()
+	name := hmac.New(sha256.New, secret)
+	name.Write([]byte(client))
+	replies, err := redis.Values(conn.Do("CMS.INCRBYLIMIT", "limit", 100, name.Sum(nil), 1))
+	if err != nil {
+		return false, 0, err
+	}
+	reply, err := redis.Values(replies[0], nil)
+	if err != nil {
+		return false, 0, err
+	}
+	_, err = redis.Scan(reply, &accepted, &count)
+	return accepted, count, err
 }
 // end
 
@@ -213,7 +248,7 @@ func main() {
 	today := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	do("DEL", "orders:seen", crawledKey(today), "pages:2026-11-22T10", "latency:{checkout}:pod-1",
 		"latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22", "{products}:ids",
-		"requests:client-1:1", "requests:hour")
+		"limit", "requests:hour")
 
 	do("BF.RESERVE", "orders:seen", 0.001, 20000)
 	orders, err := newMessages(conn, []string{"order-1", "order-2", "order-1"})
@@ -273,11 +308,16 @@ func main() {
 	check(err)
 	fmt.Println("may exist after the load:", may)
 
+	check(createLimit(conn))
+	pool := &redis.Pool{Dial: func() (redis.Conn, error) { return redis.Dial("tcp", "127.0.0.1:"+port) }}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	defer pool.Close()
+	limited := rateLimit(pool, []byte("secret"), hello)
 	allowed := 0
 	for request := 0; request < 150; request++ {
-		is, err := isAllowed(conn, "client-1", 1)
-		check(err)
-		if is {
+		response := httptest.NewRecorder()
+		limited(response, httptest.NewRequest("GET", "/", nil))
+		if response.Code == http.StatusOK {
 			allowed++
 		}
 	}

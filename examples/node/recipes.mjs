@@ -7,7 +7,8 @@
 // The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes the keys that it uses:
 // run it on a server without other data. It prints the lines of examples/recipes.txt.
 
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
 import { createClient } from 'redis';
 
 // recipe: stream-deduplication
@@ -92,14 +93,20 @@ async function mayExist(client, id) {
 // end
 
 // recipe: rate-limiting
-// Rate limit: an exact counter per client and minute.
-const LIMIT = 100;
-
-async function isAllowed(client, name, minute) {
-  const key = `requests:${name}:${minute}`;
-  const [count] = await client.multi().incr(key).expire(key, 120).exec();
-  return count <= LIMIT;
+// Rate limit: creates the sketch, and returns a handler that passes at most 100 requests per client and minute on.
+async function createLimit(client) {
+  await client.sendCommand(['CMS.INITBYPROB', 'limit', '0.0001', '0.01', 'WINDOW', '60000', 'PANES', '12']);
 }
+
+const rateLimit = (client, secret, next) => async (request, response) => {
+  const name = createHmac('sha256', secret).update(request.socket.remoteAddress).digest('hex');
+  const reply = client.sendCommand(['CMS.INCRBYLIMIT', 'limit', '100', name, '1']);
+  const [[accepted, count]] = await reply.catch(() => [[1, 0]]); // Fails open.
+  response.setHeader('RateLimit-Policy', '"minute";q=100;w=60');
+  response.setHeader('RateLimit', `"minute";r=${Math.max(100 - count, 0)};t=5`);
+  if (accepted) return next(request, response);
+  response.writeHead(429, { 'Retry-After': '5' }).end();
+};
 // end
 
 // recipe: requests-per-key
@@ -132,7 +139,7 @@ await client.del([
   'breached',
   'shown:2026-11-22',
   '{products}:ids',
-  'requests:client-1:1',
+  'limit',
   'requests:hour',
 ]);
 
@@ -175,10 +182,16 @@ console.log(`may exist before the load: ${await mayExist(client, 'absent')}`);
 await client.bf.insert('{products}:ids', ['product-1', 'loaded'], { CAPACITY: 10_000, ERROR: 0.01 });
 console.log(`may exist after the load: ${await mayExist(client, 'absent')}`);
 
+await createLimit(client);
+const site = createServer(rateLimit(client, 'secret', (request, response) => response.end('hello')));
+await new Promise((resolve) => { site.listen(0, '127.0.0.1', resolve); });
 let allowed = 0;
 for (let request = 0; request < 150; request++) {
-  if (await isAllowed(client, 'client-1', 1)) allowed++;
+  const response = await fetch(`http://127.0.0.1:${site.address().port}/`);
+  if (response.ok) allowed++;
 }
+site.close();
+site.closeAllConnections();
 console.log(`requests allowed: ${allowed} of 150`);
 
 await createRequests(client);

@@ -130,14 +130,17 @@ fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
 // end
 
 // recipe: rate-limiting
-/// Rate limit: an exact counter per client and minute.
-fn is_allowed(c: &mut Connection, name: &str, minute: u64) -> RedisResult<bool> {
-    const LIMIT: u64 = 100;
-    let key = format!("requests:{name}:{minute}");
-    let mut requests = pipe();
-    requests.atomic().incr(&key, 1).expire(&key, 120).ignore();
-    let [count]: [u64; 1] = requests.query(c)?;
-    Ok(count <= LIMIT)
+/// Rate limit: creates the sketch, and counts a request of a client if it is one of at most 100 per minute.
+fn create_limit(c: &mut Connection) -> RedisResult<()> {
+    let mut create = cmd("CMS.INITBYPROB");
+    create.arg("limit").arg(0.0001).arg(0.01);
+    create.arg("WINDOW").arg(60_000).arg("PANES").arg(12).exec(c)
+}
+
+fn is_allowed(c: &mut Connection, name: &str) -> RedisResult<bool> {
+    let mut count = cmd("CMS.INCRBYLIMIT");
+    let [[accepted, _]]: [[u64; 2]; 1] = count.arg("limit").arg(100).arg(name).arg(1).query(c)?;
+    Ok(accepted == 1)
 }
 // end
 
@@ -191,7 +194,7 @@ fn main() -> RedisResult<()> {
         "breached",
         "shown:2026-11-22",
         "{products}:ids",
-        "requests:client-1:1",
+        "limit",
         "requests:hour",
     ];
     cmd("DEL").arg(&keys).exec(c)?;
@@ -278,9 +281,10 @@ fn main() -> RedisResult<()> {
     load.arg("ITEMS").arg("product-1").arg("loaded").exec(c)?;
     println!("may exist after the load: {}", may_exist(c, "absent")?);
 
+    create_limit(c)?;
     let mut allowed = 0;
     for _ in 0..150 {
-        allowed += u32::from(is_allowed(c, "client-1", 1)?);
+        allowed += u32::from(is_allowed(c, "client-1")?);
     }
     println!("requests allowed: {allowed} of 150");
 

@@ -15,6 +15,7 @@ pub struct Stats {
     items_deleted: AtomicI64,
     growths: AtomicI64,
     compactions: AtomicI64,
+    limit_refusals: AtomicI64,
     refusals: AtomicI64,
     loads_refused: AtomicI64,
 }
@@ -28,6 +29,8 @@ pub enum ExtraCounter {
     Growths,
     /// Filters that were compacted.
     Compactions,
+    /// Increments above the limit of the command.
+    LimitRefusals,
 }
 
 /// Adds to a counter that only commands change. They run on one thread at a time, so a load and a store are sufficient.
@@ -63,6 +66,7 @@ impl Stats {
             items_deleted: AtomicI64::new(0),
             growths: AtomicI64::new(0),
             compactions: AtomicI64::new(0),
+            limit_refusals: AtomicI64::new(0),
             refusals: AtomicI64::new(0),
             loads_refused: AtomicI64::new(0),
         }
@@ -118,6 +122,11 @@ impl Stats {
         add(&self.compactions, 1);
     }
 
+    /// Counts increments above the limit of their command.
+    pub fn count_limit_refusals(&self, refusals: u64) {
+        add(&self.limit_refusals, refusals);
+    }
+
     /// Counts items that were refused because the value was full or could not grow.
     pub fn count_refusals(&self, refusals: u64) {
         add(&self.refusals, refusals);
@@ -142,6 +151,7 @@ impl Stats {
             ExtraCounter::ItemsDeleted => ("items_deleted", &self.items_deleted),
             ExtraCounter::Growths => ("growths", &self.growths),
             ExtraCounter::Compactions => ("compactions", &self.compactions),
+            ExtraCounter::LimitRefusals => ("limit_refusals", &self.limit_refusals),
         });
         let load = |(name, counter): (_, &AtomicI64)| (name, counter.load(Ordering::Relaxed));
         common.into_iter().chain(extra).map(load)

@@ -14,6 +14,7 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod rate_limits;
 mod replicas;
 mod seeds;
 mod sketch_commands;
@@ -148,7 +149,7 @@ fn logged_without_seeds(server: &Server) -> Vec<String> {
 }
 
 /// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
-fn logged_commands(server: &Server) -> Vec<String> {
+pub fn logged_commands(server: &Server) -> Vec<String> {
     let directory = server.dir().join("appendonlydir");
     let files = std::fs::read_dir(directory).expect("a directory");
     let mut logs = files.map(|file| file.expect("a file").path());

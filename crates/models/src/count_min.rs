@@ -102,6 +102,31 @@ pub fn increments(input: &mut Input<'_>) -> Vec<(&'static [u8], i64)> {
     (0..len).map(increment).collect()
 }
 
+/// An increment of at least 0, if the estimate stays within a limit.
+fn limited(
+    estimate: u64,
+    by: i64,
+    limit: u64,
+    increment: impl FnOnce(i64) -> Result<u64, CountMinError>,
+) -> Result<u64, CountMinError> {
+    let refused = CountMinError::AboveLimit(estimate);
+    match u128::from(estimate) + u128::from(by.unsigned_abs()) > limit.into() {
+        true => Err(refused),
+        false => increment(by).map_err(|_| refused),
+    }
+}
+
+/// [`increments`] of at least 0, and a limit.
+fn limited_increments(input: &mut Input<'_>) -> (Vec<(&'static [u8], i64)>, u64) {
+    let items = increments(input).into_iter();
+    let items = items.map(|(item, by)| (item, by & i64::MAX)).collect();
+    let limit = match input.byte() {
+        byte @ 0..200 => u64::from(byte) + 1,
+        _ => (amount(input) & i64::MAX).unsigned_abs().max(1),
+    };
+    (items, limit)
+}
+
 /// A sketch with a vector per row, and integers that do not overflow.
 #[derive(Debug, Clone, PartialEq)]
 struct Cells {
@@ -149,6 +174,16 @@ impl Cells {
             row[column] = sum;
         }
         Ok(self.query(item))
+    }
+
+    fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.query(item);
+        limited(estimate, by, limit, |by| self.increment(item, by))
     }
 
     /// The merged sketch; `sources` may contain the destination.
@@ -225,7 +260,20 @@ impl Model for CountMinModel {
                 let (item, by) = (input.item(), amount(input));
                 assert_eq!(sketch.increment(item, by), self.cells.increment(item, by));
             }
-            120..=179 => {
+            120..=139 => {
+                let ((increments, limit), mut results) = (limited_increments(input), Vec::new());
+                let (first, others) = increments.split_at(increments.len() / 2);
+                for &(item, by) in first {
+                    results.push(sketch.increment_limited(item, by, limit));
+                }
+                let others = others.iter().copied();
+                sketch.increment_all_limited(others, limit, |_, result| results.push(result));
+                let one_by_one = increments
+                    .iter()
+                    .map(|(item, by)| self.cells.increment_limited(item, *by, limit));
+                assert!(one_by_one.eq(results));
+            }
+            140..=179 => {
                 let (increments, mut results) = (increments(input), Vec::new());
                 sketch.increment_all(increments.iter().copied(), |_, result| results.push(result));
                 let one_by_one = increments

@@ -2,7 +2,7 @@
 
 use super::texts::NOT_FOUND;
 use super::types::Counts;
-use super::{add, create, info, merge, query};
+use super::{add, create, info, limit, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -62,6 +62,23 @@ pub const COMMANDS: &[Command] = &[
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[
             Arg::KEY,
+            Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
+        ],
+        ..CREATE
+    },
+    Command {
+        name: c"cms.incrbylimit",
+        handler: handler(limit::incrbylimit),
+        arity: -5,
+        acl: c"write",
+        keys: &[KeySpec::ACCESS_UPDATE],
+        summary:
+            c"Increments the counts of one or more items whose new counts are within a limit",
+        complexity: c"O(d * n), d the depth of the sketch, n the number of items",
+        since: Some(Since::Roughly(c"1.0.0")),
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"limit"),
             Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
         ],
         ..CREATE

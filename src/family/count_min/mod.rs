@@ -4,6 +4,7 @@ mod add;
 mod commands;
 mod create;
 mod info;
+mod limit;
 mod merge;
 mod query;
 mod texts;
@@ -13,6 +14,7 @@ mod work;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::module::Family;
+use crate::server::stats::ExtraCounter;
 use types::Counts;
 
 /// The family, for the module's list.
@@ -22,5 +24,5 @@ pub const FAMILY: Family = Family {
     data_types: Counts::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
-    counters: &[],
+    counters: &[ExtraCounter::LimitRefusals],
 };

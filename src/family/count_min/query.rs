@@ -10,7 +10,7 @@ use crate::server::call::{Call, Error};
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    work::check(call, sketch, 1)?;
+    work::check(call, sketch, 2, 1)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(2).map(Argument::bytes);
     call.reply_array(items.len());

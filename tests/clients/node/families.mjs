@@ -137,6 +137,7 @@ export async function countMin(s) {
   same(await s.cms.incrBy('cms', increments), [5, 2]);
   same(await s.cms.incrBy('cms', { item: 'a', incrementBy: 1 }), [6]);
   same(await s.cms.query('cms', ['a', 'b', 'z']), [6, 2, 0]);
+  same(await s.raw('CMS.INCRBYLIMIT', 'cms', 3, 'y', 2, 'y', 2, 'y', 0), [[1, 2], [0, 2], [1, 2]]);
   same(await s.cms.initByDim('cms:sum', 1000, 5), 'OK');
   same(await s.cms.merge('cms:sum', ['cms']), 'OK');
   const weighted = [{ name: 'cms', weight: 10 }, { name: 'cms:sum', weight: 1 }];

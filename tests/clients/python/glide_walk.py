@@ -57,6 +57,7 @@ STEPS = [
     ("CMS.INITBYDIM cms 1000 5", "OK"),
     ("CMS.INITBYPROB cms:p 0.001 0.01", "OK"),
     ("CMS.INCRBY cms a 5 b 2", [5, 2]),
+    ("CMS.INCRBYLIMIT cms 3 y 2 y 2", [[1, 2], [0, 2]]),
     ("CMS.QUERY cms a z", [5, 0]),
     ("CMS.INITBYDIM cms:sum 1000 5", "OK"),
     ("CMS.MERGE cms:sum 1 cms WEIGHTS 10", "OK"),

@@ -4,7 +4,7 @@ use super::super::allows;
 use super::super::input::Input;
 use super::super::stored::{Subject, digest, reloads};
 use super::super::window::WindowedModel;
-use super::{Cells, amount, increments, shape};
+use super::{Cells, amount, increments, limited, limited_increments, shape};
 use roughly_sketch::count_min::{CellSize, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
@@ -109,6 +109,16 @@ impl CellsByPane {
         Ok(estimate)
     }
 
+    fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.all_at(0)?.query(item);
+        limited(estimate, by, limit, |by| self.increment(item, by))
+    }
+
     fn merge(&self, weight: i64, other: &Self, of_other: i64) -> Result<Self, CountMinError> {
         let mut merged = self.clone();
         merged.newest = self.newest.max(other.newest);
@@ -164,7 +174,26 @@ impl WindowedModel for WindowModel {
                 assert_eq!(result, self.cells.increment(item, by));
                 assert_eq!(digest(sketch) != before, result.is_ok() && by > 0);
             }
-            130..=189 => {
+            130..=149 => {
+                let ((increments, limit), mut results) = (limited_increments(input), Vec::new());
+                let (first, others) = increments.split_at(increments.len() / 2);
+                for &(item, by) in first {
+                    results.push(sketch.increment_limited(item, by, limit, Budget::UNLIMITED));
+                }
+                let others = others.iter().copied();
+                sketch.increment_all_limited(others, limit, Budget::UNLIMITED, |_, result| {
+                    results.push(result);
+                });
+                let is_change =
+                    |(&(_, by), result): (&(_, i64), &Result<_, _>)| by > 0 && result.is_ok();
+                let is_changed = increments.iter().zip(&results).any(is_change);
+                assert_eq!(digest(sketch) != before, is_changed);
+                let one_by_one = increments
+                    .iter()
+                    .map(|(item, by)| self.cells.increment_limited(item, *by, limit));
+                assert!(one_by_one.eq(results));
+            }
+            150..=189 => {
                 let (increments, mut results) = (increments(input), Vec::new());
                 let items = increments.iter().copied();
                 sketch.increment_all(items, Budget::UNLIMITED, |_, result| results.push(result));

@@ -19,7 +19,7 @@ mod heap;
 mod index;
 mod item_hash;
 mod pairs;
-mod random;
+pub(crate) mod random;
 mod records;
 mod shape;
 mod sift;

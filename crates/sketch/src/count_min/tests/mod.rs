@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod golden;
+mod limit;
 mod merge;
 mod stored;
 

@@ -4,6 +4,7 @@ use super::super::cell::with_cell;
 use super::super::count::{
     Places, Sums, Table, add, increment_items, increment_one, total_after, undo,
 };
+use super::super::limit::{Limit, NoLimit};
 use super::expiry::{EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS};
 use super::*;
 use crate::prefetch::prefetch;
@@ -56,9 +57,23 @@ impl CountMinWindow {
         by: i64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
+        self.increment_limited(item, by, NoLimit, budget)
+    }
+
+    /// [`CountMinWindow::increment`], if the new estimate is within the limit.
+    ///
+    /// # Errors
+    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    pub fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: impl Limit,
+        budget: Budget<'_>,
+    ) -> Result<u64, CountMinError> {
         let mut writer = Writer::new(self, budget);
         let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by))
+        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by, limit))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -69,9 +84,31 @@ impl CountMinWindow {
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
+        self.increment_all_limited(items, NoLimit, budget, answer);
+    }
+
+    /// [`CountMinWindow::increment_all`] with the results of [`CountMinWindow::increment_limited`].
+    pub fn increment_all_limited<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
+        budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
         let mut writer = Writer::new(self, budget);
         let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, answer));
+        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, limit, answer));
+    }
+
+    /// The estimate of the item with the cells at these places, of which some may be in stale blocks.
+    #[cold]
+    fn estimate_stale<C: Cell>(&self, places: &impl Places) -> u64 {
+        let mut estimate = u64::MAX;
+        places.for_each_group(|places| {
+            let counts = places.iter().map(|&cell| self.count_after::<C>(cell, 0));
+            estimate = counts.fold(estimate, u64::min);
+        });
+        estimate
     }
 
     /// The count of a cell in all slots but the first `skipped`.
@@ -166,6 +203,17 @@ impl Table for Writer<'_> {
     fn prefetch(&self, byte: usize) {
         prefetch(&self.sketch.sum.cells, byte);
         prefetch(&self.sketch.panes[self.slot].cells, byte);
+    }
+
+    #[inline]
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
+        if self.sketch.is_blank() {
+            0
+        } else if self.sketch.ages.stale() == 0 {
+            self.sketch.sum.estimate::<C>(places)
+        } else {
+            self.sketch.estimate_stale::<C>(places)
+        }
     }
 
     #[inline]
