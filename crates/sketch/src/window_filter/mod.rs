@@ -15,6 +15,7 @@
 //!
 //! The state is a function of the operations: there is no randomness.
 
+mod age;
 mod batch;
 mod evict;
 mod multiset;

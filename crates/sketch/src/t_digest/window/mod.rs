@@ -286,7 +286,8 @@ impl TDigestWindow {
             None => Vec::new(),
         };
         let mut merges = self.merges.borrow_mut();
-        let closed = merges.of(live.closed, self.timeline.window(), compression)?;
+        let skipped = self.closed.len() - live.closed.len();
+        let closed = merges.of(&self.closed, skipped, self.timeline.window(), compression)?;
         let nodes = merge_runs(&[closed, &newest])?;
         let count = nodes.len();
         Compressed::new(
