@@ -1,7 +1,7 @@
 //! AOF rewrite of every family's values.
 
-use crate::server::aof::{CHUNK_BYTES, Emit, rewrite};
-use crate::server::datatype::DataType;
+use crate::server::callbacks::aof::{CHUNK_BYTES, Emit, rewrite};
+use crate::server::data_type::DataType;
 use roughly_dump::{Values, type_id};
 use roughly_sketch::bloom::{Chain, Parameters};
 use roughly_sketch::count_min::{CellSize, CountMin};

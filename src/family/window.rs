@@ -2,7 +2,7 @@
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::Entry;
 use crate::server::options::{MissingValue, Options};
 use roughly_sketch::window::{Timed, Window, WindowError};

@@ -1,6 +1,6 @@
 //! The server layer: everything about Redis and Valkey, behind safe types.
 //!
-//! A family uses [`call::Call`] (arguments, replies, keys, replication), implements [`datatype::DataType`] for its value
+//! A family uses [`call::Call`] (arguments, replies, keys, replication), implements [`data_type::DataType`] for its value
 //! type, and describes its commands and settings in static tables. [`module::Module::load`] registers all of it.
 //!
 //! The module API is a table of function pointers that the server fills when it loads the module. A function that the
@@ -35,18 +35,16 @@ macro_rules! optional_api {
 }
 
 pub mod allocator;
-pub mod aof;
 pub mod argument;
 mod budget;
 pub mod call;
+pub mod callbacks;
 mod clock;
 pub mod command;
 pub mod config;
 mod control_group;
-mod counted;
-pub mod datatype;
+pub mod data_type;
 mod decimal;
-pub mod defrag;
 mod error;
 mod fault;
 mod guard;
@@ -63,12 +61,11 @@ pub mod module;
 mod module_list;
 pub mod options;
 pub mod outcome;
-pub mod rdb;
 mod replicate;
 pub mod reply;
-mod save;
 pub mod stats;
 mod test_clock;
+mod value;
 pub mod window;
 
 #[cold]

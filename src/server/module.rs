@@ -1,78 +1,21 @@
 //! Loading: registers types, commands and settings with the server.
 
 use super::argument::Argument;
+use super::callbacks::save;
 use super::command::{self, Command, Since};
 use super::config::{self, Setting};
-use super::datatype::{self, DataType, Registration};
+use super::data_type::Registration;
 use super::guard::{self, guarded};
 use super::info::InfoWriter;
 use super::key_limit;
 use super::log;
 use super::memory_limit;
 use super::module_list;
-use super::save;
 use super::stats::{self, ExtraCounter};
-use super::window::{self, WindowAccess};
+use super::window;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::slice;
-
-/// Registers a data type; created by [`data_type`].
-#[derive(Debug, Clone, Copy)]
-pub struct TypeRegistrar {
-    name: &'static CStr,
-    register: unsafe fn(*mut raw::RedisModuleCtx) -> bool,
-    registration: fn() -> &'static Registration,
-    /// What its fields in INFO have after the category of the family.
-    info_suffix: &'static str,
-    /// Access to the window of a value; `None` for a type without windows.
-    pub window: Option<WindowAccess>,
-}
-
-impl TypeRegistrar {
-    /// The name of the type.
-    #[must_use]
-    pub fn name(&self) -> &'static CStr {
-        self.name
-    }
-
-    /// The registration of the type.
-    #[must_use]
-    pub fn registration(&self) -> &'static Registration {
-        (self.registration)()
-    }
-}
-
-/// The registrar of `T`.
-#[must_use]
-pub const fn data_type<T: DataType>() -> TypeRegistrar {
-    TypeRegistrar {
-        name: T::TYPE_NAME,
-        register: datatype::register::<T>,
-        registration: T::registration,
-        info_suffix: "",
-        window: None,
-    }
-}
-
-/// The registrar of `T`, another type of a family. Its fields in INFO have `suffix` after the category of the family.
-#[must_use]
-pub const fn other_type<T: DataType>(suffix: &'static str) -> TypeRegistrar {
-    TypeRegistrar {
-        info_suffix: suffix,
-        ..data_type::<T>()
-    }
-}
-
-/// The registrar of `T`, a type with a window.
-#[must_use]
-pub const fn windowed_type<T: DataType>() -> TypeRegistrar {
-    TypeRegistrar {
-        info_suffix: "_window",
-        window: Some(WindowAccess::of::<T>()),
-        ..data_type::<T>()
-    }
-}
 
 /// A family of commands around its data types.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +25,7 @@ pub struct Family {
     /// The version that introduced its commands, except for those that specify another one.
     pub since: Since,
     /// Its types.
-    pub data_types: &'static [TypeRegistrar],
+    pub data_types: &'static [&'static Registration],
     /// Its commands.
     pub commands: &'static [Command],
     /// Its settings.
@@ -161,6 +104,12 @@ unsafe fn is_valkey(ctx: *mut raw::RedisModuleCtx) -> bool {
 const REDIS_WITH_UNPREFIXED_SETTINGS: c_int = 0x08_00_00;
 
 impl Module {
+    /// The types of all families.
+    pub fn data_types(&self) -> impl Iterator<Item = &'static Registration> {
+        let families = self.families.iter();
+        families.flat_map(|family| family.data_types.iter().copied())
+    }
+
     /// Registers what the server removes again if loading fails: types, commands and settings.
     ///
     /// # Safety
@@ -187,7 +136,7 @@ impl Module {
         for family in self.families {
             for data_type in family.data_types {
                 // SAFETY: see above.
-                if !unsafe { (data_type.register)(ctx) } {
+                if !unsafe { (data_type.ops.register)(ctx) } {
                     return Err(format!(
                         "type {} was refused by the server. Is another module loaded that has it, such as RedisBloom? Run MODULE LIST",
                         data_type.name.to_string_lossy()
@@ -319,7 +268,7 @@ impl Module {
                 let category = family.category.to_string_lossy();
                 for data_type in family.data_types {
                     let suffix = data_type.info_suffix;
-                    for (name, value) in data_type.registration().stats.fields(family.counters) {
+                    for (name, value) in data_type.stats.fields(family.counters) {
                         info.number(&format!("{category}{suffix}_{name}"), value);
                     }
                 }

@@ -2,8 +2,7 @@
 
 use super::argument::Argument;
 use super::call::Call;
-use super::datatype::DataType;
-use super::key::Entry;
+use super::key::AnyEntry;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -135,8 +134,8 @@ impl<'a> Outcome<'a> {
     /// Counts, replicates and stores what the command did, and signals `event` if the key changed.
     // Inlined, so that a command with one item needs no `kept`.
     #[inline(always)]
-    pub fn finish<T: DataType>(self, call: &mut Call<'a>, mut entry: Entry<T>, event: &CStr) {
-        let stats = &T::registration().stats;
+    pub fn finish(self, call: &mut Call<'a>, mut entry: AnyEntry, event: &CStr) {
+        let stats = &entry.registration().stats;
         let created = entry.is_new();
         if self.growths > 0 {
             stats.count_growths(self.growths as u64);

@@ -6,15 +6,12 @@
 
 use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
-use super::counted::Counted;
-use super::datatype::DataType;
-use super::key::{AnyReadKey, AnyWriteKey};
+use super::data_type::AnyValue;
+use super::key::AnyEntry;
 use super::log;
 use super::log_text::quoted;
 use super::stats;
-use roughly_sketch::blocks::BlockChanges;
-use roughly_sketch::memory::{OutOfMemory, with_capacity};
-use roughly_sketch::window::{EXPIRED_BYTES, Panes, Timed, Timeline, Window};
+use roughly_sketch::window::{Panes, Timeline, Window};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -71,15 +68,8 @@ impl Call<'_> {
 
     /// Advances the value of the key in argument 1 to the current pane, if it has a window, and replicates the advance.
     /// Frees a part of the memory that expired panes have left.
-    pub(super) fn advance<T: DataType>(&mut self, counted: &mut Counted<T>) {
-        if counted.value.timeline().is_none() {
-            return;
-        }
-        let mut changes = BlockChanges::default();
-        if counted.value.release_recorded(&mut changes) {
-            counted.count_changes(&changes);
-        }
-        let value = &mut counted.value;
+    pub(super) fn advance(&mut self, value: &mut dyn AnyValue) {
+        value.release();
         let Some(&timeline) = value.timeline() else {
             return;
         };
@@ -87,10 +77,8 @@ impl Call<'_> {
         let (pane, newest) = (timeline.window().pane_at(unix_ms), timeline.newest());
         // In most commands the pane is not new. The test whether the command must be obeyed is a call into the server.
         if pane != newest && !self.must_obey() {
-            let mut changes = BlockChanges::default();
-            if value.advance_recorded(pane, &mut changes) {
+            if value.advance(pane) {
                 let newest = value.timeline().map_or(pane, Timeline::newest).to_string();
-                counted.count_changes(&changes);
                 self.replicate(ADVANCE, &[self.arg(1).bytes(), newest.as_bytes()]);
                 self.pending_advance = true;
             } else if pane < newest {
@@ -98,7 +86,7 @@ impl Call<'_> {
             }
         }
         if self.is_key_limited() {
-            self.set_key_bytes(counted.live_bytes());
+            self.set_key_bytes(value.live_bytes());
         }
     }
 
@@ -137,76 +125,6 @@ fn distance(window: Window, pane: u64, unix_ms: u64) -> u64 {
     }
 }
 
-/// Removes what expired panes have left, and frees at least [`EXPIRED_BYTES`] of it, or all. Returns whether there was
-/// anything.
-fn free(value: &mut impl Timed) -> bool {
-    let mut any = value.expire();
-    let before = value.retired_bytes();
-    while before - value.retired_bytes() < EXPIRED_BYTES as u64
-        && value.release_recorded(&mut BlockChanges::<()>::default())
-    {
-        any = true;
-    }
-    any
-}
-
-/// The window of a value, as SKETCH.WINDOW describes it.
-#[derive(Debug)]
-pub struct Description {
-    /// Length and panes.
-    pub window: Window,
-    /// The number of the newest pane.
-    pub newest: u64,
-    /// The totals of the live panes; the newest is the last.
-    pub totals: Vec<u64>,
-}
-
-/// Access to the window of a value whose type is known at run time.
-#[derive(Debug, Clone, Copy)]
-pub struct WindowAccess {
-    /// [`Timed::MAX_PANES`].
-    pub max_panes: u64,
-    /// Describes the window at this time, in milliseconds since the Unix epoch. `None` if the key holds no value of
-    /// the type.
-    pub describe: fn(AnyReadKey, u64) -> Result<Option<Description>, OutOfMemory>,
-    /// `Call::advance_to_pane`.
-    pub advance: fn(&mut Call<'_>, AnyWriteKey, u64) -> Result<bool, Error>,
-}
-
-impl WindowAccess {
-    /// The access to values of `T`.
-    #[must_use]
-    pub const fn of<T: DataType>() -> Self {
-        Self {
-            max_panes: T::MAX_PANES,
-            describe: describe::<T>,
-            advance: |call, key, pane| call.advance_to_pane::<T>(key, pane),
-        }
-    }
-}
-
-fn describe<T: DataType>(
-    key: AnyReadKey,
-    unix_ms: u64,
-) -> Result<Option<Description>, OutOfMemory> {
-    let key = key.typed::<T>();
-    let Some(value) = key.get().found() else {
-        return Ok(None);
-    };
-    let Some(timeline) = value.timeline() else {
-        return Ok(None);
-    };
-    let window = timeline.window();
-    let mut totals = with_capacity(window.live_panes())?;
-    let counted = timeline.counted(timeline.panes_at(unix_ms));
-    totals.extend(counted.map(|pane| value.pane_total(pane)));
-    Ok(Some(Description {
-        window,
-        newest: timeline.newest(),
-        totals,
-    }))
-}
-
 /// See [`Call::check_pane`].
 const MAX_AHEAD_MS: u64 = 60_000;
 
@@ -224,29 +142,22 @@ fn duration(ms: u64) -> String {
 }
 
 impl Call<'_> {
-    /// SKETCH.ADVANCE on the key of argument 1: makes `pane` the newest pane of the value, if it is not yet, and frees memory
-    /// of expired panes. Replicates and signals what changed. Returns whether the value advanced; false if the key holds no
-    /// value of `T`.
+    /// SKETCH.ADVANCE on the value of the key in argument 1: makes `pane` the newest pane, if it is not yet, and frees memory
+    /// of expired panes. Replicates and signals what changed. Returns whether the value advanced.
     ///
     /// An advance before a write removes nothing of the expired panes, and copies must do the same. So a copy only advances
     /// if the pane is new, and only frees if it is not. A call that does both is replicated twice.
     ///
     /// # Errors
-    /// Those of [`Call::check_pane`].
-    fn advance_to_pane<T: DataType>(&mut self, key: AnyWriteKey, pane: u64) -> Result<bool, Error> {
-        let mut key = key.typed::<T>(self);
-        let Some(timeline) = key.get().found().and_then(T::timeline) else {
-            return Ok(false);
-        };
+    /// If the value has no window, and those of [`Call::check_pane`].
+    pub fn advance_to_pane(&mut self, mut entry: AnyEntry, pane: u64) -> Result<bool, Error> {
+        let value = entry.any();
+        let timeline = value.timeline();
+        let timeline = timeline.ok_or(c"ERR the sketch has no window")?;
         self.check_pane(timeline, pane)?;
-        let must_obey = self.must_obey();
-        let change = |value: &mut T| {
-            let advanced = value.advance(pane);
-            let freed = !(advanced && must_obey) && free(value);
-            (advanced, freed)
-        };
-        let (advanced, freed) = key.change(change).found().unwrap_or_default();
-        drop(key);
+        let advanced = value.advance(pane);
+        let freed = !(advanced && self.must_obey()) && value.expire();
+        drop(entry);
         for _ in 0..u8::from(advanced) + u8::from(freed) {
             self.replicate_verbatim();
         }

@@ -195,11 +195,12 @@ fn sketches_with_a_window_have_one_encoding_version_and_others_are_refused() {
 fn windows_that_are_not_those_of_a_creation_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
-    let types = roughly::MODULE.families.iter();
-    let types = types.flat_map(|family| family.data_types);
-    let windowed = types.filter_map(|each| Some((each.name(), each.window?.max_panes)));
     let mut checked = 0;
-    for (name, max_panes) in windowed {
+    for (name, max_panes) in roughly::MODULE
+        .data_types()
+        .filter(|each| each.has_window())
+        .map(|each| (each.name, each.max_panes))
+    {
         let family = FAMILIES
             .iter()
             .find(|family| name.to_str() == Ok(family.type_name));

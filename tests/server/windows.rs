@@ -88,11 +88,9 @@ const SKETCHES: [Sketch; 5] = [
 impl Sketch {
     /// The largest number of panes, as the module has it.
     fn max_panes(&self) -> u64 {
-        let families = roughly::MODULE.families.iter();
-        let mut types = families.flat_map(|family| family.data_types);
-        let found = types.find(|each| each.name().to_str() == Ok(self.type_name));
-        let window = found.and_then(|each| each.window);
-        window.expect("a type with windows").max_panes
+        let mut types = roughly::MODULE.data_types();
+        let found = types.find(|each| each.name.to_str() == Ok(self.type_name));
+        found.expect("a type with windows").max_panes
     }
 
     fn create(&self, connection: &mut Connection, key: &str, window: &str) {

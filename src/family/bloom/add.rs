@@ -56,7 +56,7 @@ fn add_to<T: Sketch>(call: &mut Call<'_>, mut entry: Entry<T>) {
         Ok(Addition::Unchanged) => {}
         Err(_) => outcome.count_refusal(),
     }
-    outcome.finish(call, entry, T::ADD_EVENT.unwrap_or(c"bf.add"));
+    outcome.finish(call, entry.into_any(), T::ADD_EVENT.unwrap_or(c"bf.add"));
     reply_item(call, added);
 }
 
@@ -158,5 +158,5 @@ fn add_all<'a, T: Sketch>(
     }
     outcome.growths = growths(call, filter, sub_filters);
     let outcome = outcome.with_creation_event(T::CREATION_EVENT);
-    outcome.finish(call, entry, T::ADD_EVENT.unwrap_or(event));
+    outcome.finish(call, entry.into_any(), T::ADD_EVENT.unwrap_or(event));
 }

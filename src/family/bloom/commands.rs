@@ -1,7 +1,11 @@
 //! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, chunks, create, info, merge, query, valkey};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Filter;
+use super::{add, create, info, merge, query, valkey};
+use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
+use crate::server::key::OneOf;
 
 const EXPANSION: Arg = Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]);
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
@@ -10,6 +14,16 @@ const READ: Command = Command {
     flags: c"readonly fast",
     tips: DONT_CACHE,
     ..Command::READ
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Filter::TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"bf.loadchunk",
+    error: chunks::chunk_error,
 };
 
 /// The family's commands.
@@ -144,13 +158,13 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.scandump",
-        handler: handler(chunks::scandump),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary: c"Returns one chunk of a Bloom filter for BF.LOADCHUNK",
         ..Command::SCANDUMP
     },
     Command {
         name: c"bf.loadchunk",
-        handler: handler(chunks::loadchunk),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         summary: c"Restores one chunk of a Bloom filter from BF.SCANDUMP",
         ..Command::LOADCHUNK
     },

@@ -1,19 +1,16 @@
 //! BF.MERGE, the union of filters. RedisBloom does not have this command.
 
-use super::key::{self, OneOf};
-use super::stats;
 use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::{Filter, FilterMut};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::Either;
+use crate::server::data_type::DataType;
+use crate::server::key::OneOf;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::valkey_bloom::ValkeyChain;
-use roughly_sketch::window_filter::WindowSet;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
 
@@ -30,16 +27,17 @@ const IS_VALKEY: &CStr = c"ERR filters of valkey-bloom cannot be merged";
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let exists = match key::write(call) {
-        OneOf::Classic(key) => key.get().optional()?.is_some(),
-        OneOf::Windowed(_) => return Err(HAS_WINDOW.into()),
-        OneOf::Valkey(_) => return Err(IS_VALKEY.into()),
+    let destination = call.write_any(1);
+    let exists = match destination.get().optional()? {
+        None => false,
+        Some(filter) => classic(filter).map(|_| true)?,
     };
+    drop(destination);
     let new = if exists {
         None
     } else {
         let union = union(call, sources.clone())?;
-        Some(call.write(1).create(union)?)
+        Some(call.write_any(1).create(call, union)?)
     };
     if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();
@@ -50,6 +48,15 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     }
     call.reply_ok();
     Ok(())
+}
+
+/// A filter that can be merged: one of RedisBloom's type.
+fn classic(filter: Filter<'_>) -> Result<&Chain, Error> {
+    match filter {
+        Filter::Classic(chain) => Ok(chain),
+        Filter::Windowed(_) => Err(HAS_WINDOW.into()),
+        Filter::Valkey(_) => Err(IS_VALKEY.into()),
+    }
 }
 
 /// The arguments of the sources: all arguments after `numkeys`. Their number must equal `numkeys`.
@@ -63,19 +70,14 @@ fn sources(call: &Call<'_>) -> Result<Range<usize>, Error> {
 /// Adds the sources to the filter at the destination; returns whether it changed.
 fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error> {
     let mut others = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
-    let keys = call.merge::<Chain>(1, sources);
+    let keys = call.merge(Filter::TYPES, 1, sources);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
-    let (has_window, is_valkey) = (keys.first_of::<WindowSet>(), keys.first_of::<ValkeyChain>());
-    let (destination, sources) = keys.get();
-    let destination = destination.or_missing(NOT_FOUND)?;
-    for (number, source) in sources.enumerate() {
-        if Some(number) == has_window {
-            return Err(HAS_WINDOW.into());
-        }
-        if Some(number) == is_valkey {
-            return Err(IS_VALKEY.into());
-        }
-        others.extend(source.or_missing(NOT_FOUND)?);
+    let (destination, sources) = keys.get::<FilterMut<'_>, Filter<'_>>();
+    let FilterMut::Classic(destination) = destination.or_missing(NOT_FOUND)? else {
+        return Err(Error::WrongType);
+    };
+    for source in sources {
+        others.extend(source.or_missing(NOT_FOUND)?.map(classic).transpose()?);
     }
     let filters = destination.filters().len();
     let changed = destination
@@ -85,25 +87,21 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
             max_bytes(call),
         )
         .map_err(|error| error_text(call, error))?;
-    if destination.filters().len() > filters {
-        keys.recount();
+    if destination.filters().len() > filters
+        && let Some(destination) = keys.destination()
+    {
+        destination.recount();
     }
     Ok(changed)
 }
 
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys = call.read_all::<Chain, WindowSet>(sources);
+    let keys = call.read_all_any(sources);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {
-        chains.push(match key {
-            Either::Plain(key) if key.holds(ValkeyChain::registration()) => {
-                return Err(IS_VALKEY.into());
-            }
-            Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
-            Either::Windowed(_) => return Err(HAS_WINDOW.into()),
-        });
+        chains.push(classic(key.get().or_missing(NOT_FOUND)?)?);
     }
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
@@ -122,7 +120,7 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
 fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
         MergeError::OutOfMemory(_) => {
-            stats().count_refusals(1);
+            Chain::registration().stats.count_refusals(1);
             call.memory_error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),

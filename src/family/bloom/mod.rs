@@ -2,7 +2,6 @@
 //! bloom.md, window.md, valkey-bloom.md.
 
 mod add;
-mod chunks;
 mod commands;
 mod config;
 mod create;
@@ -15,28 +14,20 @@ mod query;
 mod request;
 mod sketch;
 mod texts;
+mod types;
 mod valkey;
 
-use crate::family::chunks::Chunked;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
-use crate::server::stats::{ExtraCounter, Stats};
-use roughly_sketch::bloom::Chain;
-use roughly_sketch::stored::Stored;
-use roughly_sketch::valkey_bloom::ValkeyChain;
-use roughly_sketch::window_filter::WindowSet;
-use std::ffi::CStr;
+use crate::server::key::OneOf;
+use crate::server::module::Family;
+use crate::server::stats::ExtraCounter;
+use types::Filter;
 
 /// The family, for the module's list.
 pub const FAMILY: Family = Family {
     category: c"bloom",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: &[
-        module::data_type::<Chain>(),
-        module::windowed_type::<WindowSet>(),
-        module::other_type::<ValkeyChain>("_valkey"),
-    ],
+    data_types: Filter::TYPES,
     commands: commands::COMMANDS,
     settings: &[
         config::SETTINGS,
@@ -45,47 +36,3 @@ pub const FAMILY: Family = Family {
     ],
     counters: &[ExtraCounter::Growths],
 };
-
-static REGISTRATION: Registration = Registration::new(Chain::TYPE_NAME);
-
-impl DataType for Chain {
-    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
-    /// A filter is always emitted in chunks, which RedisBloom loads.
-    const MAX_RESTORE_BYTES: u64 = 0;
-
-    fn registration() -> &'static Registration {
-        &REGISTRATION
-    }
-
-    fn defaults() {}
-}
-
-static WINDOW_REGISTRATION: Registration = Registration::new(WindowSet::TYPE_NAME);
-
-impl DataType for WindowSet {
-    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
-    const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
-
-    fn registration() -> &'static Registration {
-        &WINDOW_REGISTRATION
-    }
-
-    fn defaults() {}
-}
-
-/// The counters of filters without a window.
-pub fn stats() -> &'static Stats {
-    &Chain::registration().stats
-}
-
-impl Chunked for Chain {
-    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
-}
-
-impl Chunked for WindowSet {
-    const NOT_FOUND: &'static CStr = texts::NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = texts::NO_MEMORY;
-}

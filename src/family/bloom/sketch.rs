@@ -1,8 +1,8 @@
 //! What the commands need of a filter of any type.
 
 use super::valkey;
-use crate::family::chunks::Chunked;
 use crate::server::call::Call;
+use crate::server::data_type::DataType;
 use roughly_sketch::bloom::filter::{BLOCK_ITEMS, ItemHash};
 use roughly_sketch::bloom::{self, Chain, batch};
 use roughly_sketch::memory::Budget;
@@ -15,7 +15,7 @@ use std::ffi::CStr;
 const TIGHTENING: f64 = 0.5;
 
 /// A Bloom filter. A filter without a window ignores the panes of a read.
-pub trait Sketch: Chunked {
+pub trait Sketch: DataType {
     /// Whether it is of valkey-bloom's type.
     const IS_VALKEY: bool = false;
     /// Whether a command with several items ends at the first error of an item.

@@ -1,12 +1,13 @@
 //! CMS.INCRBY.
 
-use super::{NO_PANE_MEMORY, NOT_FOUND, check_work};
+use super::texts::{NO_PANE_MEMORY, NOT_FOUND};
+use super::types::{Counts, CountsMut};
+use super::work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{Entry, WriteKey, for_either};
+use crate::server::key::{AnyEntry, OneOf};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Sketch};
+use roughly_sketch::count_min::CountMinError;
 use roughly_sketch::memory::Budget;
 use std::ffi::CStr;
 
@@ -26,11 +27,10 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    for_either!(call.write_either::<CountMin, CountMinWindow>(1), key => incrby_in(call, key))
-}
-
-fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let found = call
+        .write_any(1)
+        .find(call, Counts::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
     let mut item = FIRST_ITEM;
@@ -57,14 +57,13 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
     if call.len() == 4 {
         // The increment is parsed once.
         let by = call.arg(3).integer().ok_or(NOT_INTEGER)?;
-        check_sign::<T>(by)?;
+        check_sign(&entry, by)?;
         let ready = Ready::new(call, &mut entry)?;
         call.reply_array(1);
         let allows = |_| ready.has_memory;
         let item = call.arg(2).bytes();
-        let result = entry
-            .value()
-            .increment_within(item, by, Budget::new(&allows));
+        let sketch = entry.get::<CountsMut<'_>>();
+        let result = sketch.increment(item, by, Budget::new(&allows));
         record(call, by, result);
         ready.recount(&mut entry);
     } else {
@@ -78,7 +77,7 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
                 *place = by;
             }
         }
-        check_sign::<T>(min)?;
+        check_sign(&entry, min)?;
         let ready = Ready::new(call, &mut entry)?;
         let items = call.args_from(2).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
@@ -88,11 +87,10 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
         let allows = |_| ready.has_memory;
-        entry
-            .value()
-            .increment_all_within(pairs, Budget::new(&allows), |by, result| {
-                record(call, by, result);
-            });
+        let sketch = entry.get::<CountsMut<'_>>();
+        sketch.increment_all(pairs, Budget::new(&allows), |by, result| {
+            record(call, by, result);
+        });
         ready.recount(&mut entry);
     }
     outcome.finish(call, entry, c"cms.incrby");
@@ -100,8 +98,8 @@ fn incrby_in<'a, T: Sketch + DataType>(call: &mut Call<'a>, key: WriteKey<T>) ->
 }
 
 /// Refuses a negative increment of a sketch with a window.
-fn check_sign<T: DataType>(by: i64) -> Result<(), Error> {
-    if by < 0 && T::MAX_PANES > 0 {
+fn check_sign(entry: &AnyEntry, by: i64) -> Result<(), Error> {
+    if by < 0 && entry.registration().has_window() {
         return Err(NO_DECREMENTS.into());
     }
     Ok(())
@@ -116,10 +114,11 @@ struct Ready {
 
 impl Ready {
     /// Checks the work, advances the sketch to the current pane, and requests the memory of a new pane.
-    fn new<T: Sketch + DataType>(call: &mut Call<'_>, entry: &mut Entry<T>) -> Result<Self, Error> {
-        check_work(call, entry.value(), 2)?;
+    #[inline(always)]
+    fn new(call: &mut Call<'_>, entry: &mut AnyEntry) -> Result<Self, Error> {
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), 2)?;
         entry.advance(call);
-        let sketch = entry.value();
+        let sketch = entry.get::<CountsMut<'_>>();
         Ok(Self {
             has_memory: match sketch.growth() {
                 0 => true,
@@ -130,7 +129,7 @@ impl Ready {
     }
 
     /// Must be called after the increments: counts the memory that they allocated and freed.
-    fn recount<T: DataType>(self, entry: &mut Entry<T>) {
+    fn recount(self, entry: &mut AnyEntry) {
         if self.may_change_memory {
             entry.recount();
         }

@@ -1,15 +1,27 @@
 //! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
 
+use super::texts::NOT_FOUND;
+use super::types::Counts;
 use super::{add, create, info, merge, query};
-use crate::family::chunks;
+use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
-use roughly_sketch::count_min::{CountMin, CountMinWindow};
+use crate::server::key::OneOf;
 
 const CELL_SIZE: Arg = Arg::integer(c"cell_size").token(c"CELL_SIZE").optional();
 
 const CREATE: Command = Command {
     arity: -4,
     ..Command::CREATE
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Counts::TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: BAD_DATA,
+    event: c"cms.loadchunk",
+    error: chunks::chunk_error,
 };
 
 /// The family's commands.
@@ -94,7 +106,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.scandump",
-        handler: handler(chunks::scandump::<CountMin, CountMinWindow>),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary:
             c"Returns one chunk of a count-min sketch for CMS.LOADCHUNK",
         since: Some(Since::Roughly(c"1.0.0")),
@@ -102,7 +114,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"cms.loadchunk",
-        handler: handler(chunks::loadchunk::<CountMin, CountMinWindow>),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         summary: c"Restores one chunk of a count-min sketch from CMS.SCANDUMP",
         since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK

@@ -1,6 +1,6 @@
 //! CMS.INITBYDIM and CMS.INITBYPROB.
 
-use crate::family::window::{WindowArguments, WindowOption, store_new};
+use crate::family::window::{WindowArguments, WindowOption};
 use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
@@ -75,15 +75,16 @@ fn create(
     match window {
         None => {
             let sketch = CountMin::new(width, depth, cell_size, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate(call, width, depth, cell_size, None);
             entry.store();
         }
         Some(window) => {
             let sketch = CountMinWindow::new(width, depth, cell_size, window, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate(call, width, depth, cell_size, Some(window));
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, event);

@@ -1,23 +1,18 @@
 //! CMS.INFO.
 
-use super::NOT_FOUND;
+use super::texts::NOT_FOUND;
+use super::types::Counts;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::count_min::{CellSize, CountMin, CountMinWindow, Sketch};
+use roughly_sketch::count_min::CellSize;
 
 /// CMS.INFO key
 ///
 /// The reply contains the cell size only if it is not the default, which RedisBloom up to 8.10 always uses. Some client
 /// libraries in use fail on unknown fields.
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<CountMin, CountMinWindow>(1), key => info_of(call, &key))
-}
-
-fn info_of<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let shape = sketch.shape();
-    let total = sketch.total_in(call.panes(sketch.timeline())?);
+    let key = call.read_any(1);
+    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    let (shape, total) = (sketch.shape(), sketch.total(sketch.panes(call)?));
     let is_default = shape.cell_size() == CellSize::default();
     call.reply_map(if is_default { 3 } else { 4 });
     call.reply_simple(c"width");

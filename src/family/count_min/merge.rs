@@ -1,12 +1,12 @@
 //! CMS.MERGE, the weighted sum of sketches.
 
-use super::NOT_FOUND;
+use super::texts::NOT_FOUND;
+use super::types::{Counts, CountsMut};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{Either, Slot, WriteKey};
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource, Sketch};
+use crate::server::key::{MergeKeys, OneOf, Slot};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Budget, with_capacity};
 use std::ffi::CStr;
 
@@ -19,49 +19,36 @@ const OTHER_WINDOW: &CStr = c"CMS: window/panes is not equal";
 
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
-    match call.write_either::<CountMin, CountMinWindow>(1) {
-        Either::Plain(key) => merge_into::<CountMin, CountMinWindow>(call, key),
-        Either::Windowed(key) => merge_into::<CountMinWindow, CountMin>(call, key),
-    }
-}
-
-/// Merges into a sketch of type `T`. Sources of type `O` have another window.
-fn merge_into<T: Sketch + DataType, O: DataType>(
-    call: &mut Call<'_>,
-    key: WriteKey<T>,
-) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    key.get().or_missing(NOT_FOUND)?;
+    let key = call.write_any(1);
+    let has_window = match key.get::<Counts<'_>>().or_missing(NOT_FOUND)? {
+        Counts::Classic(_) => false,
+        Counts::Windowed(_) => true,
+    };
     drop(key);
     let numkeys = numkeys(call)?;
     let end = FIRST_SOURCE + numkeys;
-    let keys = call.merge::<T>(1, FIRST_SOURCE..end);
+    let keys = call.merge(Counts::TYPES, 1, FIRST_SOURCE..end);
     let mut keys = keys.map_err(|_| NO_MEMORY)?;
-    let other = keys.first_of::<O>();
-    if T::MAX_PANES > 0 {
+    if has_window {
         // The destination advances only if no argument is wrong.
-        let (destination, sources) = keys.get();
-        weighted(
-            call,
-            end,
-            destination.or_missing(NOT_FOUND)?,
-            sources,
-            other,
-        )?;
+        merge_keys(call, &mut keys, end, |_, _| Ok(false), |_, _| Ok(false))?;
         keys.advance(call);
     }
-    let (destination, sources) = keys.get();
-    let destination = destination.or_missing(NOT_FOUND)?;
-    let weighted = weighted(call, end, destination, sources, other)?;
-    let allows = |bytes| call.allows_addition(bytes);
-    let changed = destination.merge_within(&weighted, max_bytes(call), Budget::new(&allows));
-    if T::MAX_PANES > 0 {
-        keys.recount();
+    let changed = merge_keys(
+        call,
+        &mut keys,
+        end,
+        |sketch, sources| sketch.merge_within(sources, max_bytes(call)),
+        |sketch, sources| {
+            let allows = |bytes| call.allows_addition(bytes);
+            sketch.merge_within(sources, max_bytes(call), Budget::new(&allows))
+        },
+    );
+    if has_window && let Some(destination) = keys.destination() {
+        destination.recount();
     }
-    let changed = changed.map_err(|error| match error {
-        CountMinError::OutOfMemory(_) => call.memory_error(NO_MEMORY),
-        _ => error_text(error),
-    })?;
+    let changed = changed?;
     drop(keys);
     if changed {
         call.replicate_verbatim();
@@ -71,30 +58,64 @@ fn merge_into<T: Sketch + DataType, O: DataType>(
     Ok(())
 }
 
-/// The sources with their weights, which begin after argument `end`. There are weights for all sources or for none. The
-/// source with the number `other` has another window than the destination.
-fn weighted<'a, T: Sketch + DataType>(
+/// The sources of a merge into a sketch of type `T`.
+type Sources<'a, T> = [MergeSource<'a, T>];
+
+/// Checks the arguments, and calls the function for the type of the destination with the weighted sources.
+fn merge_keys(
+    call: &Call<'_>,
+    keys: &mut MergeKeys,
+    end: usize,
+    classic: impl FnOnce(&mut CountMin, &Sources<'_, CountMin>) -> Result<bool, CountMinError>,
+    windowed: impl FnOnce(
+        &mut CountMinWindow,
+        &Sources<'_, CountMinWindow>,
+    ) -> Result<bool, CountMinError>,
+) -> Result<bool, Error> {
+    let (destination, sources) = keys.get::<CountsMut<'_>, Counts<'_>>();
+    let merged = match destination.or_missing(NOT_FOUND)? {
+        CountsMut::Classic(sketch) => {
+            let sources = weighted(call, end, sources, |source| match source {
+                Counts::Windowed(_) => Err(OTHER_WINDOW.into()),
+                Counts::Classic(source) => {
+                    sketch.check_source(source).map_err(error_text)?;
+                    Ok(source)
+                }
+            })?;
+            classic(sketch, &sources)
+        }
+        CountsMut::Windowed(sketch) => {
+            let sources = weighted(call, end, sources, |source| match source {
+                Counts::Classic(_) => Err(OTHER_WINDOW.into()),
+                Counts::Windowed(source) => {
+                    sketch.check_source(source).map_err(error_text)?;
+                    call.check_pane(sketch.timeline(), source.timeline().newest())?;
+                    Ok(source)
+                }
+            })?;
+            windowed(sketch, &sources)
+        }
+    };
+    merged.map_err(|error| match error {
+        CountMinError::OutOfMemory(_) => call.memory_error(NO_MEMORY),
+        _ => error_text(error),
+    })
+}
+
+/// The sources with their weights, which begin after argument `end`. There are weights for all sources or for none.
+/// `checked` returns a source that may be merged.
+fn weighted<'a, T>(
     call: &Call<'_>,
     end: usize,
-    destination: &T,
-    sources: impl Iterator<Item = Slot<Option<&'a T>>>,
-    other: Option<usize>,
+    sources: impl Iterator<Item = Slot<Option<Counts<'a>>>>,
+    checked: impl Fn(Counts<'a>) -> Result<&'a T, Error>,
 ) -> Result<Vec<MergeSource<'a, T>>, Error> {
     let mut weighted = with_capacity(end - FIRST_SOURCE).map_err(|_| NO_MEMORY)?;
     let mut weights = call.args_from(end + 1);
-    for (number, source) in sources.enumerate() {
+    for source in sources {
         let weight = weights.next().map_or(Some(1), Argument::integer);
         let weight = weight.ok_or(c"CMS: invalid weight value")?;
-        if Some(number) == other {
-            return Err(OTHER_WINDOW.into());
-        }
-        let sketch = source.or_missing(NOT_FOUND)?;
-        if let Some(sketch) = sketch {
-            destination.check_source(sketch).map_err(error_text)?;
-            if let (Some(timeline), Some(source)) = (destination.timeline(), sketch.timeline()) {
-                call.check_pane(timeline, source.newest())?;
-            }
-        }
+        let sketch = source.or_missing(NOT_FOUND)?.map(&checked).transpose()?;
         weighted.push(MergeSource { sketch, weight });
     }
     Ok(weighted)

@@ -1,22 +1,19 @@
 //! CMS.QUERY.
 
-use super::{NOT_FOUND, check_work};
+use super::texts::NOT_FOUND;
+use super::types::Counts;
+use super::work;
+use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::count_min::{CountMin, CountMinWindow, Sketch};
 
 /// CMS.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<CountMin, CountMinWindow>(1), key => query_in(call, &key))
-}
-
-fn query_in<T: Sketch + DataType>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    check_work(call, sketch, 1)?;
-    let items = call.args_from(2).map(|item| item.bytes());
-    let panes = call.panes(sketch.timeline())?;
+    let key = call.read_any(1);
+    let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
+    work::check(call, sketch, 1)?;
+    let panes = sketch.panes(call)?;
+    let items = call.args_from(2).map(Argument::bytes);
     call.reply_array(items.len());
-    sketch.query_all_in(items, panes, |estimate| call.reply_count(estimate));
+    sketch.query_all(items, panes, |estimate| call.reply_count(estimate));
     Ok(())
 }

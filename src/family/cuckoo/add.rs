@@ -80,7 +80,7 @@ fn add_to<T: CuckooSketch>(
         Some(insertion)
     };
     outcome.growths = filter.num_sub_filters() - sub_filters;
-    outcome.finish(call, entry, event);
+    outcome.finish(call, entry.into_any(), event);
     match insertion {
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
@@ -132,7 +132,7 @@ fn insert_into<T: CuckooSketch>(
         insert_each(call, filter, first_item, if_exists, &mut outcome);
         outcome.growths = filter.num_sub_filters() - sub_filters;
     }
-    outcome.finish(call, entry, name);
+    outcome.finish(call, entry.into_any(), name);
 }
 
 /// Inserts the items from argument `first` on, and replies with an array of the results.

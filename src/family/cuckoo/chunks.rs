@@ -1,12 +1,11 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use super::{CuckooSketch, EXISTS, NO_MEMORY, NOT_FOUND};
-use crate::family::chunks::open_for_load;
+use super::{CuckooSketch, EXISTS, NO_MEMORY, NOT_FOUND, TYPES};
+use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, Slot, WriteKey, for_either};
+use crate::server::key::{FoundAny, ReadKey, for_either};
 use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
 use roughly_sketch::format::chunks::CHUNK_BYTES;
-use roughly_sketch::memory::Budget;
 use roughly_sketch::window_filter::WindowMultiset;
 use std::ffi::CStr;
 
@@ -49,45 +48,27 @@ fn reply_chunk<T: CuckooSketch>(
 pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    let key = open_for_load::<CuckooFilter, WindowMultiset>(call, call.write_any(1), iterator);
-    for_either!(key, key => load_chunk(call, key, iterator))
-}
-
-fn load_chunk<T: CuckooSketch>(
-    call: &mut Call<'_>,
-    mut key: WriteKey<T>,
-    iterator: i64,
-) -> Result<(), Error> {
     let chunk = call.arg(3).bytes();
-    if iterator == 1 && key.get().found().is_some() {
-        return Err(EXISTS.into());
-    }
-    let loaded = key.change(|filter| filter.load_chunk(iterator, chunk));
-    let new = match (iterator, loaded) {
-        (_, Slot::WrongType) => return Err(Error::WrongType),
-        (1, Slot::Missing) => {
-            let is_plain = T::MAX_PANES == 0;
-            if is_plain && chunk.len() != HEADER_BYTES {
+    let key = call.write_any(1);
+    let entry = match key.find(call, TYPES.iter().copied())? {
+        FoundAny::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
+        FoundAny::Entry(mut entry) => {
+            let loaded = entry.any().load_chunk(iterator, chunk);
+            loaded.map_err(|_| c"Couldn't load chunk!")?;
+            entry
+        }
+        FoundAny::Missing(key) if iterator == 1 => {
+            let of = chunks::type_of_header(TYPES, chunk);
+            if !of.has_window() && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }
-            let allows = |bytes| match is_plain {
-                true => call.allows_bytes(bytes),
-                false => call.allows_with_copy(bytes),
-            };
-            let filter = T::from_header(chunk, Budget::new(&allows));
-            Some(key.create(filter.map_err(|_| c"Couldn't create filter!")?)?)
+            let filter = chunks::from_header(call, of, chunk);
+            key.create_any(call, filter.map_err(|_| c"Couldn't create filter!")?)?
         }
-        (_, Slot::Missing) => return Err(NOT_FOUND.into()),
-        (_, Slot::Found(loaded)) => {
-            loaded.map_err(|_| c"Couldn't load chunk!")?;
-            drop(key);
-            None
-        }
+        FoundAny::Missing(_) => return Err(NOT_FOUND.into()),
     };
     call.replicate_verbatim();
-    if let Some(entry) = new {
-        entry.store();
-    }
+    entry.store();
     call.signal_changed(1, c"cf.loadchunk");
     call.reply_ok();
     Ok(())

@@ -10,12 +10,12 @@ mod query;
 mod request;
 mod sketch;
 
+use crate::server::callbacks;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
+use crate::server::data_type::{DataType, Registration};
+use crate::server::module::Family;
 use crate::server::stats::ExtraCounter;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
-use roughly_sketch::stored::Stored;
 use roughly_sketch::window_filter::WindowMultiset;
 use sketch::{CuckooSketch, Insertion};
 use std::ffi::CStr;
@@ -24,10 +24,7 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"cuckoo",
     since: Since::RedisBloom(c"1.0.0"),
-    data_types: &[
-        module::data_type::<CuckooFilter>(),
-        module::windowed_type::<WindowMultiset>(),
-    ],
+    data_types: TYPES,
     commands: commands::COMMANDS,
     settings: &[config::SETTINGS],
     counters: &[
@@ -37,7 +34,9 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-static REGISTRATION: Registration = Registration::new(CuckooFilter::TYPE_NAME);
+const TYPES: &[&Registration] = &[&REGISTRATION, &WINDOW_REGISTRATION];
+
+static REGISTRATION: Registration = callbacks::registration::<CuckooFilter>("");
 
 impl DataType for CuckooFilter {
     const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
@@ -53,7 +52,7 @@ impl DataType for CuckooFilter {
     }
 }
 
-static WINDOW_REGISTRATION: Registration = Registration::new(WindowMultiset::TYPE_NAME);
+static WINDOW_REGISTRATION: Registration = callbacks::registration::<WindowMultiset>("_window");
 
 impl DataType for WindowMultiset {
     const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";

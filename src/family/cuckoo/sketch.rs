@@ -1,6 +1,6 @@
 //! What the commands need of a filter, with or without a window.
 
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;

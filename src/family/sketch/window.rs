@@ -2,8 +2,7 @@
 
 use crate::MODULE;
 use crate::server::call::{Call, Error};
-use crate::server::key::AnyKey;
-use crate::server::module::TypeRegistrar;
+use roughly_sketch::memory::with_capacity;
 use std::ffi::CStr;
 
 const NO_KEY: &CStr = c"ERR no such key";
@@ -11,28 +10,29 @@ const NO_KEY: &CStr = c"ERR no such key";
 /// SKETCH.WINDOW key
 pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read_any(1);
-    let Some(access) = sketch_type(&key)?.window else {
+    let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
+    let Some(timeline) = value.timeline() else {
         call.reply_null();
         return Ok(());
     };
-    let description = (access.describe)(key, call.unix_ms());
-    let description = description
-        .map_err(|_| c"ERR Insufficient memory")?
-        .ok_or(NO_KEY)?;
-    let window = description.window;
+    let window = timeline.window();
+    let totals = with_capacity(window.live_panes());
+    let mut totals = totals.map_err(|_| c"ERR Insufficient memory")?;
+    let live = timeline.counted(timeline.panes_at(call.unix_ms()));
+    totals.extend(live.map(|pane| value.pane_total(pane)));
     call.reply_map(5);
     for (name, value) in [
         (c"window", window.ms()),
         (c"panes", window.panes()),
         (c"pane length", window.pane_ms()),
-        (c"newest pane", window.start_of(description.newest)),
+        (c"newest pane", window.start_of(timeline.newest())),
     ] {
         call.reply_simple(name);
         call.reply_count(value);
     }
     call.reply_simple(c"items per pane");
-    call.reply_array(description.totals.len());
-    for total in description.totals {
+    call.reply_array(totals.len());
+    for total in totals {
         call.reply_count(total);
     }
     Ok(())
@@ -43,20 +43,8 @@ pub fn advance(call: &mut Call<'_>) -> Result<(), Error> {
     let pane = call.arg(2).integer();
     let pane = pane.and_then(|pane| u64::try_from(pane).ok());
     let pane = pane.ok_or(c"ERR invalid pane")?;
-    let key = call.write_any(1);
-    let access = sketch_type(&key)?.window;
-    let access = access.ok_or(c"ERR the sketch has no window")?;
-    let advanced = (access.advance)(call, key, pane)?;
+    let found = call.write_any(1).find(call, MODULE.data_types())?;
+    let advanced = call.advance_to_pane(found.or_missing(NO_KEY)?, pane)?;
     call.reply_integer(advanced.into());
     Ok(())
-}
-
-/// The type of the sketch that the key holds.
-fn sketch_type<A>(key: &AnyKey<A>) -> Result<&'static TypeRegistrar, Error> {
-    if key.is_missing() {
-        return Err(NO_KEY.into());
-    }
-    let mut types = MODULE.families.iter().flat_map(|family| family.data_types);
-    let found = types.find(|data_type| key.holds(data_type.registration()));
-    found.ok_or(Error::WrongType)
 }

@@ -3,7 +3,7 @@
 use super::{NO_MEMORY, NOT_FOUND, Numbers, OVERFLOW, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{WriteKey, for_either};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{DigestError, QuantileSketch, TDigest, TDigestWindow};

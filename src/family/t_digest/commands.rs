@@ -1,11 +1,10 @@
 //! The commands `TDIGEST.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, create, info, merge, query};
+use super::{CHUNKS, add, create, info, merge, query};
 use crate::family::chunks;
 use crate::server::command::{
     Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
 };
-use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 
 const VALUES: Arg = Arg::double(c"value").multiple();
 const COMPRESSION: Arg = Arg::block(
@@ -145,7 +144,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.scandump",
-        handler: handler(chunks::scandump::<TDigest, TDigestWindow>),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary: c"Returns a t-digest as bytes for TDIGEST.LOADCHUNK",
         complexity: c"O(n), n the number of centroids; after a write O(b * log b) more, b the number of samples since the last compression",
         since: Some(Since::Roughly(c"1.0.0")),
@@ -153,7 +152,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"tdigest.loadchunk",
-        handler: handler(chunks::loadchunk::<TDigest, TDigestWindow>),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         keys: &[KeySpec::INSERT],
         summary: c"Restores a t-digest from TDIGEST.SCANDUMP",
         complexity: c"O(n), n the number of centroids",

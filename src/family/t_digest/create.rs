@@ -4,7 +4,7 @@ use super::{NO_MEMORY, WRONG_KEYWORD};
 use crate::family::window::{WindowOption, replicate_creation, store_new};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;

@@ -2,7 +2,7 @@
 
 use super::NOT_FOUND;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::t_digest::{Info, QuantileSketch, TDigest, TDigestWindow};
 use std::ffi::CStr;

@@ -3,7 +3,7 @@
 use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{Either, EitherReadKey, Slot};
 use crate::server::options::Options;
 use roughly_sketch::memory::{Budget, with_capacity};

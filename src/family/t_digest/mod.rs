@@ -7,14 +7,13 @@ mod info;
 mod merge;
 mod query;
 
-use crate::family::chunks::{BAD_DATA, Chunked};
+use crate::family::chunks::{BAD_DATA, Chunks};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use crate::server::callbacks;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
-use roughly_sketch::format::chunks::ChunkError;
-use roughly_sketch::stored::Stored;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::module::Family;
 use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use smallvec::SmallVec;
 use std::ffi::CStr;
@@ -23,16 +22,15 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"tdigest",
     since: Since::RedisBloom(c"2.4.0"),
-    data_types: &[
-        module::data_type::<TDigest>(),
-        module::windowed_type::<TDigestWindow>(),
-    ],
+    data_types: TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
 };
 
-static REGISTRATION: Registration = Registration::new(TDigest::TYPE_NAME);
+const TYPES: &[&Registration] = &[&REGISTRATION, &WINDOW_REGISTRATION];
+
+static REGISTRATION: Registration = callbacks::registration::<TDigest>("");
 
 impl DataType for TDigest {
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
@@ -44,7 +42,7 @@ impl DataType for TDigest {
     fn defaults() {}
 }
 
-static WINDOW_REGISTRATION: Registration = Registration::new(TDigestWindow::TYPE_NAME);
+static WINDOW_REGISTRATION: Registration = callbacks::registration::<TDigestWindow>("_window");
 
 impl DataType for TDigestWindow {
     const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
@@ -64,29 +62,17 @@ const NO_MEMORY: &CStr = c"ERR T-Digest: allocation failed";
 /// Unknown option.
 const WRONG_KEYWORD: &CStr = c"ERR T-Digest: wrong keyword";
 
-impl Chunked for TDigest {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
-    /// The result of a TDIGEST.MERGE from a window is replicated in this way.
-    const HEADER_REPLACES: bool = true;
-    const NO_MEMORY: &'static CStr = NO_MEMORY;
-
-    /// The header of a digest is its only chunk.
-    fn chunk_error(_: ChunkError) -> &'static CStr {
-        BAD_DATA
-    }
-}
-
-impl Chunked for TDigestWindow {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"tdigest.loadchunk";
-    const NO_MEMORY: &'static CStr = NO_MEMORY;
-
-    /// As that of a digest without a window.
-    fn chunk_error(_: ChunkError) -> &'static CStr {
-        BAD_DATA
-    }
-}
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: TYPES,
+    // The result of a TDIGEST.MERGE from a window is replicated in this way.
+    replaced: Some(&REGISTRATION),
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"tdigest.loadchunk",
+    // The header of a digest is its only chunk.
+    error: |_| BAD_DATA,
+};
 
 /// The numbers of a command. Up to 16 need no allocation.
 type Numbers<T> = SmallVec<[T; 16]>;

@@ -6,7 +6,7 @@
 use super::{NO_MEMORY, NOT_FOUND, Numbers, parse_all};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::key::{ReadKey, for_either};
 use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
 use roughly_sketch::window::Panes;

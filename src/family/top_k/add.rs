@@ -91,7 +91,7 @@ fn add_to<T: Sketch>(
         );
     }
     entry.count_changes(&changes);
-    outcome.finish(call, entry, event);
+    outcome.finish(call, entry.into_any(), event);
     Ok(())
 }
 

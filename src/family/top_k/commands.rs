@@ -1,9 +1,8 @@
 //! The commands `TOPK.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{add, create, info, query};
+use super::{CHUNKS, add, create, info, query};
 use crate::family::chunks;
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler};
-use roughly_sketch::top_k::{TopK, TopKWindow};
 
 /// Adds to a key and replies with items that the key contained.
 const WRITE: Command = Command {
@@ -95,7 +94,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.scandump",
-        handler: handler(chunks::scandump::<TopK, TopKWindow>),
+        handler: handler(|call| chunks::scandump(call, &CHUNKS)),
         summary: c"Returns one chunk of a top-k sketch for TOPK.LOADCHUNK",
         complexity: c"O(n), n the size of the chunk; the first chunk has all items, each other chunk at most 16 MiB",
         since: Some(Since::Roughly(c"1.0.0")),
@@ -103,7 +102,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"topk.loadchunk",
-        handler: handler(chunks::loadchunk::<TopK, TopKWindow>),
+        handler: handler(|call| chunks::loadchunk(call, &CHUNKS)),
         summary: c"Restores one chunk of a top-k sketch from TOPK.SCANDUMP",
         since: Some(Since::Roughly(c"1.0.0")),
         ..Command::LOADCHUNK

@@ -7,12 +7,12 @@ mod info;
 mod query;
 mod sketch;
 
-use crate::family::chunks::Chunked;
+use crate::family::chunks::{self, Chunks};
 use crate::server::call::{Call, Error};
+use crate::server::callbacks;
 use crate::server::command::Since;
-use crate::server::datatype::{DataType, Registration};
-use crate::server::module::{self, Family};
-use roughly_sketch::stored::Stored;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::module::Family;
 use roughly_sketch::top_k::{TopK, TopKWindow};
 use sketch::Sketch;
 use std::ffi::CStr;
@@ -21,16 +21,15 @@ use std::ffi::CStr;
 pub const FAMILY: Family = Family {
     category: c"topk",
     since: Since::RedisBloom(c"2.0.0"),
-    data_types: &[
-        module::data_type::<TopK>(),
-        module::windowed_type::<TopKWindow>(),
-    ],
+    data_types: TYPES,
     commands: commands::COMMANDS,
     settings: &[],
     counters: &[],
 };
 
-static REGISTRATION: Registration = Registration::new(TopK::TYPE_NAME);
+const TYPES: &[&Registration] = &[&REGISTRATION, &WINDOW_REGISTRATION];
+
+static REGISTRATION: Registration = callbacks::registration::<TopK>("");
 
 impl DataType for TopK {
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
@@ -42,7 +41,7 @@ impl DataType for TopK {
     fn defaults() {}
 }
 
-static WINDOW_REGISTRATION: Registration = Registration::new(TopKWindow::TYPE_NAME);
+static WINDOW_REGISTRATION: Registration = callbacks::registration::<TopKWindow>("_window");
 
 impl DataType for TopKWindow {
     const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
@@ -58,17 +57,15 @@ const NOT_FOUND: &CStr = c"TopK: key does not exist";
 /// Not enough memory for an item or a reply.
 const NO_MEMORY: &CStr = c"ERR Insufficient memory";
 
-impl Chunked for TopK {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
-    const NO_MEMORY: &'static CStr = NO_MEMORY;
-}
-
-impl Chunked for TopKWindow {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"topk.loadchunk";
-    const NO_MEMORY: &'static CStr = NO_MEMORY;
-}
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"topk.loadchunk",
+    error: chunks::chunk_error,
+};
 
 /// The argument of the first item.
 const FIRST_ITEM: usize = 2;

@@ -1,6 +1,6 @@
 //! What the commands need of a sketch, with or without a window.
 
-use crate::server::datatype::DataType;
+use crate::server::data_type::DataType;
 use crate::server::memory_usage::MemoryUsage;
 use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};

@@ -2,76 +2,80 @@
 
 use super::Slot;
 use super::access::Writer;
+use super::any::{AnyMut, OneOf, OneOfMut};
 use super::opened::OpenedKey;
 use crate::server::call::Call;
-use crate::server::counted::Counted;
-use crate::server::datatype::DataType;
-use std::ptr;
+use crate::server::data_type::{AnyValue, Registration};
 
 /// A destination that is open for writing and sources that are open for reading. Some of them may be the same key.
 #[derive(Debug)]
-pub struct MergeKeys<T: DataType> {
-    destination: OpenedKey<T>,
-    sources: Vec<OpenedKey<T>>,
+pub struct MergeKeys {
+    types: &'static [&'static Registration],
+    destination: OpenedKey<()>,
+    sources: Vec<OpenedKey<()>>,
     _writer: Writer,
 }
 
-impl<T: DataType> MergeKeys<T> {
+impl MergeKeys {
     pub(super) fn new(
-        destination: OpenedKey<T>,
-        sources: Vec<OpenedKey<T>>,
+        call: &Call<'_>,
+        types: &'static [&'static Registration],
+        destination: OpenedKey<()>,
+        sources: Vec<OpenedKey<()>>,
         writer: Writer,
     ) -> Self {
-        Self {
+        let mut keys = Self {
+            types,
             destination,
             sources,
             _writer: writer,
+        };
+        if call.is_key_limited()
+            && let Some(value) = keys.destination()
+        {
+            call.set_key_bytes(value.live_bytes());
         }
+        keys
     }
 
-    /// What the destination and each source hold. A source that is the destination itself is `Found(None)`.
-    pub fn get(&mut self) -> (Slot<&mut T>, impl Iterator<Item = Slot<Option<&T>>>) {
-        let destination = self.destination.value();
+    /// What the destination and each source hold, for a family. A source that is the destination itself is `Found(None)`.
+    ///
+    /// # Panics
+    /// If `D` lacks one of the types.
+    pub fn get<'a, D: OneOfMut<'a>, S: OneOf<'a>>(
+        &'a mut self,
+    ) -> (Slot<D>, impl Iterator<Item = Slot<Option<S>>>) {
+        let destination = self.destination.find(self.types.iter().copied());
         let own = match destination {
-            Slot::Found(counted) => counted,
-            Slot::Missing | Slot::WrongType => ptr::null_mut(),
+            Slot::Found((_, value)) => Some(value),
+            Slot::Missing | Slot::WrongType => None,
         };
-        let other = move |counted: *mut Counted<T>| {
-            // SAFETY: the value lives while the key is open, no key is open besides these (see `access`), `self` is
-            // borrowed, and the destination is another value.
-            (counted != own).then(|| unsafe { &(*counted).value })
-        };
-        let sources = self
-            .sources
-            .iter()
-            .map(move |source| source.value().map(other));
-        // SAFETY: as above; `self` is borrowed mutably, and no source refers to this value.
-        let destination = destination.map(|counted| unsafe { &mut (*counted).value });
+        let sources = self.sources.iter().map(move |source| {
+            if own.is_some() && source.address() == own {
+                return Slot::Found(None);
+            }
+            source.get().map(Some)
+        });
+        let destination = destination.map(|(of, value)| {
+            // SAFETY: the value lives while the key is open, no key is open besides these (see `access`), `self` is borrowed
+            // mutably, and no source refers to this value.
+            let value = unsafe { AnyMut::new(value, of) };
+            D::of(value).ok().expect("a type of the family")
+        });
         (destination, sources)
     }
 
-    /// The number of the first source that holds a value of another type of the module, from 0.
-    #[must_use]
-    pub fn first_of<V: DataType>(&self) -> Option<usize> {
-        let handle = V::registration().handle();
-        self.sources
-            .iter()
-            .position(|source| source.has_type(handle))
+    /// The value of the destination, if it has one of the types.
+    pub fn destination(&mut self) -> Option<&mut dyn AnyValue> {
+        let (of, value) = self.destination.find(self.types.iter().copied()).found()?;
+        // SAFETY: as in `get`.
+        Some(unsafe { (of.ops.value)(value).as_mut() })
     }
 
-    /// As [`super::WriteKey::advance`], for the destination, which is the key in argument 1.
+    /// As [`super::AnyEntry::advance`], for the destination, which is the key in argument 1.
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        if let Slot::Found(counted) = self.destination.value() {
-            // SAFETY: as in `get`.
-            call.advance(unsafe { &mut *counted });
-        }
-    }
-
-    /// As [`super::Entry::recount`], for the destination.
-    pub fn recount(&mut self) {
-        if let Slot::Found(counted) = self.destination.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*counted).recount() }
+        if let Some(destination) = self.destination() {
+            call.advance(destination);
         }
     }
 }

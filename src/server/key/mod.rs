@@ -6,15 +6,19 @@
 //! [`Entry::store`], after the last use of a reference.
 
 mod access;
+mod any;
+mod entry;
 mod merge;
 mod opened;
 mod write;
 
+pub use any::{AnyKey, AnyMut, AnyReadKey, AnyRef, AnyWriteKey, OneOf, OneOfMut};
+pub use entry::{AnyEntry, FoundAny};
 pub use merge::MergeKeys;
 pub use write::{Entry, Found, WriteKey};
 
 use super::call::{Call, Error};
-use super::datatype::{DataType, Registration};
+use super::data_type::{AnyValue, DataType, Registration};
 use access::{Reader, Writer};
 use opened::{FOR_WRITING, OpenedKey, try_collect};
 use redis_module::raw;
@@ -136,7 +140,7 @@ impl<T: DataType> ReadKey<T> {
     pub fn memory_usage(&self) -> usize {
         match self.0.value() {
             // SAFETY: as in `get`.
-            Slot::Found(counted) => unsafe { (*counted).memory_usage().bytes },
+            Slot::Found(counted) => unsafe { (*counted).memory_usage() as usize },
             Slot::Missing | Slot::WrongType => 0,
         }
     }
@@ -151,28 +155,12 @@ impl<T: DataType> ReadKey<T> {
     }
 }
 
-/// An open key that can hold any type.
-#[derive(Debug)]
-pub struct AnyKey<Access>(OpenedKey<()>, Access);
-
-/// A key of any type, open for reading.
-pub type AnyReadKey = AnyKey<Reader>;
-
-/// A key of any type, open for writing.
-pub type AnyWriteKey = AnyKey<Writer>;
-
 impl<Access> AnyKey<Access> {
-    /// Whether the key is missing.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
-        self.0.is_missing()
-    }
-
     /// Whether it holds a value of this type.
     #[must_use]
     #[inline]
     pub fn holds(&self, registration: &Registration) -> bool {
-        self.0.has_type(registration.handle())
+        self.opened.has_type(registration.handle())
     }
 }
 
@@ -181,7 +169,7 @@ impl AnyKey<Reader> {
     #[must_use]
     #[inline]
     pub fn typed<T: DataType>(self) -> ReadKey<T> {
-        ReadKey(self.0.typed(), self.1)
+        ReadKey(self.opened.typed(), self.access)
     }
 }
 
@@ -190,7 +178,7 @@ impl AnyKey<Writer> {
     #[must_use]
     #[inline]
     pub fn typed<T: DataType>(self, call: &Call<'_>) -> WriteKey<T> {
-        WriteKey::new(call, self.0.typed(), self.1)
+        WriteKey::new(call, self.opened.typed(), self.access)
     }
 }
 
@@ -214,7 +202,10 @@ impl Call<'_> {
     pub fn read_any(&self, index: usize) -> AnyReadKey {
         Reader::check();
         let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
-        AnyKey(opened, Reader::begin())
+        AnyKey {
+            opened,
+            access: Reader::begin(),
+        }
     }
 
     /// Opens the key in argument `index` for reading, for a command of a type with and without windows. A missing key
@@ -268,6 +259,25 @@ impl Call<'_> {
         }))
     }
 
+    /// Opens the keys in these arguments for reading, whatever they hold.
+    ///
+    /// # Errors
+    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    ///
+    /// # Panics
+    /// If a [`WriteKey`] is open.
+    pub fn read_all_any(
+        &self,
+        indexes: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Vec<AnyReadKey>, TryReserveError> {
+        Reader::check();
+        let opened = OpenedKey::all(self, indexes)?.into_iter();
+        try_collect(opened.map(|opened| AnyKey {
+            opened,
+            access: Reader::begin(),
+        }))
+    }
+
     /// As [`Call::read_any`], for writing.
     ///
     /// # Panics
@@ -276,7 +286,10 @@ impl Call<'_> {
     pub fn write_any(&self, index: usize) -> AnyWriteKey {
         Writer::check();
         let opened = OpenedKey::new(self, index, FOR_WRITING);
-        AnyKey(opened, Writer::begin())
+        AnyKey {
+            opened,
+            access: Writer::begin(),
+        }
     }
 
     /// As [`Call::read_either`], for writing.
@@ -299,25 +312,31 @@ impl Call<'_> {
         }
     }
 
-    /// Opens the key in argument `destination` for writing and those in the arguments `sources` for reading, for a
-    /// value that is merged from others in place.
+    /// Opens the key in argument `destination`, for a value of one of these types, for writing and those in the arguments
+    /// `sources` for reading.
     ///
     /// # Errors
     /// [`TryReserveError`] if there is no memory for a list of the keys.
     ///
     /// # Panics
     /// If another key is open.
-    pub fn merge<T: DataType>(
+    pub fn merge(
         &self,
+        types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
-    ) -> Result<MergeKeys<T>, TryReserveError> {
+    ) -> Result<MergeKeys, TryReserveError> {
         Writer::check();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
-        drop(OpenedKey::<T>::new(self, destination, FOR_WRITING));
+        drop(OpenedKey::<()>::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
-        destination.set_key_bytes(self);
-        Ok(MergeKeys::new(destination, sources, Writer::begin()))
+        Ok(MergeKeys::new(
+            self,
+            types,
+            destination,
+            sources,
+            Writer::begin(),
+        ))
     }
 }

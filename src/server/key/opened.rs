@@ -2,13 +2,13 @@
 
 use super::{Either, Slot};
 use crate::server::call::Call;
-use crate::server::counted::Counted;
-use crate::server::datatype::{self, DataType};
+use crate::server::data_type::{AnyValue, DataType, Registration};
+use crate::server::value::Counted;
 use redis_module::raw;
 use std::collections::TryReserveError;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// The mode that opens a key for writing.
 pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
@@ -155,29 +155,61 @@ impl<T> OpenedKey<T> {
     }
 }
 
-impl<T: DataType> OpenedKey<T> {
-    /// Puts a value into a key that is open for writing, and closes the key.
+impl OpenedKey<()> {
+    /// The server's key; null if it is missing.
+    #[inline(always)]
+    pub(super) fn raw(&self) -> *mut raw::RedisModuleKey {
+        self.key
+    }
+
+    /// What the key holds: `found` returns it for the handle of a value's type, which is not null.
+    #[inline(always)]
+    pub(super) fn slot_of<V>(
+        &self,
+        found: impl FnOnce(*mut raw::RedisModuleType) -> Option<V>,
+    ) -> Slot<V> {
+        if self.key.is_null() {
+            return Slot::Missing;
+        }
+        // SAFETY: the key is open.
+        let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
+        // The handle is null for a value of a type of the server.
+        if !handle.is_null()
+            && let Some(found) = found(handle)
+        {
+            return Slot::Found(found);
+        }
+        match self.is_missing() {
+            true => Slot::Missing,
+            false => Slot::WrongType,
+        }
+    }
+
+    /// The address of the value; `None` without a value of a module.
+    #[inline(always)]
+    pub(super) fn address(&self) -> Option<NonNull<c_void>> {
+        // SAFETY: the key is open, or null; then the function returns null.
+        NonNull::new(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) })
+    }
+}
+
+impl<T> OpenedKey<T> {
+    /// Puts a value of the type `of`, which is at this address, into a key that is open for writing, and closes the key. The
+    /// value belongs to the server then. Returns false if the server does not take it.
     ///
     /// This runs the handlers of other modules for new keys, which may run commands of this module and may replace or
     /// delete the value. So the caller must have dropped its [`super::access::Writer`], and must not use any address of
     /// the value afterwards.
-    ///
-    /// # Panics
-    /// If the server does not take the value.
-    pub(super) fn set(self, value: Box<Counted<T>>) {
-        let value = Box::into_raw(value);
-        // SAFETY: the key is open for writing, so not null, and the callbacks of the type take a `Counted<T>` from a
-        // box; the server owns it after this call. If the server does not take it, the box belongs to this function.
-        unsafe {
-            let set = api!(RedisModule_ModuleTypeSetValue);
-            if set(self.key, datatype::handle::<T>(), value.cast()) != raw::REDISMODULE_OK as c_int
-            {
-                drop(Box::from_raw(value));
-                panic!("the server did not take a value");
-            }
-        }
+    #[must_use]
+    pub(super) fn set(self, of: &Registration, value: NonNull<c_void>) -> bool {
+        // SAFETY: the key is open for writing, so not null, and the callbacks of the type take such a value.
+        let set =
+            unsafe { api!(RedisModule_ModuleTypeSetValue)(self.key, of.handle(), value.as_ptr()) };
+        set == raw::REDISMODULE_OK as c_int
     }
+}
 
+impl<T: DataType> OpenedKey<T> {
     /// Records the size of the value for the limit of a key, if keys are limited. The key is open for writing.
     #[inline]
     pub(super) fn set_key_bytes(&self, call: &Call<'_>) {
@@ -210,7 +242,7 @@ impl<T: DataType> OpenedKey<T> {
         // `datatype`, which create only `Counted<T>`.
         unsafe {
             let value_type = api!(RedisModule_ModuleTypeGetType)(self.key);
-            if !value_type.is_null() && value_type == datatype::handle::<T>() {
+            if !value_type.is_null() && value_type == T::registration().handle() {
                 return Slot::Found(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
             }
             if api!(RedisModule_KeyType)(self.key) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {

@@ -2,11 +2,14 @@
 
 use super::Slot;
 use super::access::Writer;
+use super::any::AnyKey;
+use super::entry::AnyEntry;
 use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
-use crate::server::counted::Counted;
-use crate::server::datatype::DataType;
+use crate::server::data_type::AnyValue;
+use crate::server::data_type::DataType;
 use crate::server::memory_usage::MemoryUsage;
+use crate::server::value::Counted;
 use roughly_sketch::blocks::BlockChanges;
 use std::ptr::NonNull;
 
@@ -73,7 +76,9 @@ impl<T: DataType> WriteKey<T> {
     /// argument 1. Must be called before a command changes the value and before it is replicated, when no error of its
     /// arguments is possible any more.
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        if let Slot::Found(counted) = self.opened.value() {
+        if T::registration().has_window()
+            && let Slot::Found(counted) = self.opened.value()
+        {
             // SAFETY: as in `change`.
             call.advance(unsafe { &mut *counted });
         }
@@ -94,7 +99,7 @@ impl<T: DataType> WriteKey<T> {
             Found::Missing(key) => {
                 let entry = key.create(create()?)?;
                 if let (Some(_), Place::New(counted)) = (entry.key.max_bytes, &entry.place) {
-                    call.set_key_bytes(counted.bytes() as u64);
+                    call.set_key_bytes(counted.bytes());
                 }
                 Ok(entry)
             }
@@ -157,9 +162,12 @@ impl<T: DataType> WriteKey<T> {
     fn store(self, counted: Box<Counted<T>>) {
         let Self { opened, writer, .. } = self;
         drop(writer);
-        counted.raise_peak();
-        T::registration().stats.count_creation();
-        opened.set(counted);
+        counted.count_creation();
+        let value = NonNull::from(Box::leak(counted)).cast();
+        assert!(
+            opened.set(T::registration(), value),
+            "the server did not take a value"
+        );
     }
 
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
@@ -183,14 +191,11 @@ impl<T: DataType> WriteKey<T> {
     }
 
     /// Checks that the key may take this many bytes. If not, counts a refusal for the family.
-    fn check(&self, bytes: usize) -> Result<(), Error> {
+    fn check(&self, bytes: u64) -> Result<(), Error> {
         match self.max_bytes {
-            Some(max) if bytes as u64 > max => {
+            Some(max) if bytes > max => {
                 T::registration().stats.count_refusals(1);
-                Err(Error::KeyTooLarge {
-                    bytes: bytes as u64,
-                    max,
-                })
+                Err(Error::KeyTooLarge { bytes, max })
             }
             _ => Ok(()),
         }
@@ -245,7 +250,9 @@ impl<T: DataType> Entry<T> {
 
     /// As [`WriteKey::advance`]. The creation of a new value must be replicated before.
     pub fn advance(&mut self, call: &mut Call<'_>) {
-        call.advance(self.counted());
+        if T::registration().has_window() {
+            call.advance(self.counted());
+        }
     }
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
@@ -259,6 +266,24 @@ impl<T: DataType> Entry<T> {
     pub fn count_changes(&mut self, changes: &BlockChanges<MemoryUsage>) {
         if changes.freed.blocks != 0 || changes.allocated.blocks != 0 {
             self.counted().count_changes(changes);
+        }
+    }
+
+    /// The same entry, for code that does not depend on the type.
+    #[inline(always)]
+    #[must_use]
+    pub fn into_any(self) -> AnyEntry {
+        let Self { place, key } = self;
+        let key = AnyKey {
+            opened: key.opened.typed(),
+            access: key.writer,
+        };
+        match place {
+            // SAFETY: the key holds this value.
+            Place::InKey(counted) => unsafe {
+                AnyEntry::existing(key, T::registration(), counted.cast())
+            },
+            Place::New(counted) => AnyEntry::checked(key, counted),
         }
     }
 

@@ -12,7 +12,6 @@
 //! - [`count`]: increments and queries
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
-//! - [`sketch`]: the trait for commands on sketches with and without a window
 //! - [`window`]: sketches with a sliding window
 //!
 //! ```
@@ -31,7 +30,6 @@ pub mod cell;
 pub mod count;
 pub mod merge;
 pub mod shape;
-pub mod sketch;
 mod stored;
 pub mod window;
 
@@ -41,7 +39,6 @@ mod tests;
 pub use cell::CellSize;
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
-pub use sketch::Sketch;
 pub use window::CountMinWindow;
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};

@@ -4,13 +4,11 @@ pub mod config;
 pub mod load;
 pub mod options;
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use crate::family::chunks::Chunked;
 use crate::server::call::{Call, Error};
-use crate::server::datatype::{DataType, PayloadCommand, Registration};
+use crate::server::callbacks;
+use crate::server::data_type::{DataType, PayloadCommand, Registration};
 use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::OutOfMemory;
-use roughly_sketch::stored::Stored;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use std::ffi::CStr;
 
@@ -23,7 +21,7 @@ pub const ADD_EVENT: &CStr = c"bloom.add";
 /// The keyspace event of a new key.
 pub const CREATION_EVENT: &CStr = c"bloom.reserve";
 
-static REGISTRATION: Registration = Registration::new(ValkeyChain::TYPE_NAME);
+pub static REGISTRATION: Registration = callbacks::registration::<ValkeyChain>("_valkey");
 
 impl DataType for ValkeyChain {
     const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
@@ -52,21 +50,15 @@ impl DataType for ValkeyChain {
         Self::load_within(source, encoding_version, max_size)
     }
 
-    fn is_defragmented() -> bool {
-        config::is_defragmented()
-    }
-}
-
-impl Chunked for ValkeyChain {
-    const NOT_FOUND: &'static CStr = NOT_FOUND;
-    const LOADCHUNK_EVENT: &'static CStr = c"bf.loadchunk";
-    const NO_MEMORY: &'static CStr = NO_MEMORY;
-
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
         match self.size() > max_size(call) {
             true => Err(TOO_LARGE.into()),
             false => Ok(()),
         }
+    }
+
+    fn is_defragmented() -> bool {
+        config::is_defragmented()
     }
 }
 

@@ -1,101 +1,30 @@
-//! A data type of the module, and the callbacks with which the server handles its values.
+//! The callbacks with which the server handles the values of a type, and the registration of types.
 
-use super::aof::{self, AofWriter};
-use super::counted::Counted;
-use super::defrag;
+pub mod aof;
+pub mod defrag;
+pub mod rdb;
+pub mod save;
+
+use super::data_type::{AnyValue, DataType, Ops, Registration};
 use super::fault;
 use super::guard::guarded;
 use super::log;
-use super::rdb::{RdbReader, RdbWriter};
-use super::save;
-use super::stats::Stats;
+use super::value::Counted;
+use aof::AofWriter;
+use rdb::{RdbReader, RdbWriter};
 use redis_module::raw;
-use roughly_sketch::format::{FormatError, Source};
-use roughly_sketch::memory::OutOfMemory;
-use roughly_sketch::stored::Stored;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The registration of a type: its handle in the server, and the counters of its family.
-#[derive(Debug)]
-pub struct Registration {
-    name: &'static CStr,
-    handle: AtomicPtr<raw::RedisModuleType>,
-    /// The family's counters.
-    pub stats: Stats,
-}
-
-impl Registration {
-    /// A registration for the type with this name, which is not registered with the server yet.
-    #[must_use]
-    pub const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            handle: AtomicPtr::new(ptr::null_mut()),
-            stats: Stats::new(),
-        }
-    }
-
-    /// The server's handle of the type; null before it is registered.
-    #[inline]
-    pub(super) fn handle(&self) -> *mut raw::RedisModuleType {
-        self.handle.load(Ordering::Relaxed)
-    }
-}
-
-/// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
-pub trait DataType: Stored + Send + 'static {
-    /// The command that loads a chunk, for AOF rewrite.
-    const LOADCHUNK: &'static CStr;
-    /// Maximum size in bytes of a payload that AOF rewrite emits as one RESTORE. 64 MiB is well below the server's
-    /// limit for an argument (proto-max-bulk-len, 512 MB by default), so that servers with a lower limit can load the
-    /// AOF.
-    const MAX_RESTORE_BYTES: u64 = 64 << 20;
-
-    /// A command that recreates a value, which AOF rewrite emits instead of RESTORE.
-    const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = None;
-
-    /// The registration of this type: a static that no other type uses.
-    fn registration() -> &'static Registration;
-
-    /// The parameters that old encoding versions do not store.
-    fn defaults() -> Self::Defaults;
-
-    /// Reads the values of an encoding version. `is_limited`: a client sent them with RESTORE, so the limits of this
-    /// server apply.
-    ///
-    /// # Errors
-    /// Those of [`Stored::load`], and values above a limit.
-    fn load_limited(
-        source: &mut dyn Source,
-        encoding_version: u16,
-        _is_limited: bool,
-    ) -> Result<Self, FormatError> {
-        Self::load(source, encoding_version, &Self::defaults())
-    }
-
-    /// Whether active defragmentation moves the values.
-    #[must_use]
-    fn is_defragmented() -> bool {
-        true
-    }
-}
-
-/// A command `name key payload` that recreates a value.
-#[derive(Debug)]
-pub struct PayloadCommand<T> {
-    /// Its name.
-    pub name: &'static CStr,
-    /// The length of the payload in bytes.
-    pub payload_bytes: fn(&T) -> u64,
-    /// The payload.
-    pub payload: fn(&T) -> Result<Vec<u8>, OutOfMemory>,
-}
-
-/// The server's handle of the type; null before it is registered.
-pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
-    T::registration().handle()
+/// The registration of `T`. Its fields in INFO have `info_suffix` after the category of the family.
+#[must_use]
+pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
+    let ops = Ops {
+        register: register::<T>,
+        value: |value| value.cast::<Counted<T>>(),
+        from_header: |header, budget| Ok(Counted::new(T::from_header(header, budget)?)),
+    };
+    Registration::new::<T>(info_suffix, ops)
 }
 
 /// Registers `T`. Returns false if the server refuses it, because another module owns the name.
@@ -105,7 +34,7 @@ pub(super) fn handle<T: DataType>() -> *mut raw::RedisModuleType {
 ///
 /// # Panics
 /// If the type's registration is that of another type.
-pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
+unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
     // The handle identifies the type of a value, so two types must not share one. It is not null if an earlier load
     // failed and the library stayed in memory.
     let registration = T::registration();
@@ -144,7 +73,7 @@ pub(super) unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> boo
             &raw mut methods,
         )
     };
-    registration.handle.store(handle, Ordering::Relaxed);
+    registration.set_handle(handle);
     !handle.is_null()
 }
 
@@ -212,7 +141,7 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
     guarded("mem_usage", || {
         // SAFETY: the value is a `Counted<T>`.
-        unsafe { counted::<T>(value) }.memory_usage().bytes
+        unsafe { counted::<T>(value) }.memory_usage() as usize
     })
     .unwrap_or(0)
 }

@@ -9,7 +9,7 @@
 //!   process aborts.
 //! - A payload in memory (DUMP, MIGRATE) ends with a value that RESTORE refuses.
 
-use super::log;
+use crate::server::log;
 use redis_module::raw;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ static WRITES_FILE: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// `ctx` must be that of the running load function.
-pub(super) unsafe fn watch_files(ctx: *mut raw::RedisModuleCtx) {
+pub(in crate::server) unsafe fn watch_files(ctx: *mut raw::RedisModuleCtx) {
     let event = raw::RedisModuleEvent {
         id: raw::REDISMODULE_EVENT_PERSISTENCE,
         dataver: 1,

@@ -1,7 +1,7 @@
 //! AOF rewrite: the commands that recreate a key (spec: server.md, "Replication and AOF").
 
-use super::datatype::DataType;
-use super::fault;
+use crate::server::data_type::DataType;
+use crate::server::fault;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;

@@ -1,9 +1,9 @@
 //! The value streams of RDB files, DUMP payloads and full synchronizations.
 
-use super::argument::Argument;
-use super::fault;
-use super::log::line_of_input;
-use super::log_text::quoted;
+use crate::server::argument::Argument;
+use crate::server::fault;
+use crate::server::log::line_of_input;
+use crate::server::log_text::quoted;
 use redis_module::raw;
 use roughly_sketch::buffer::Buffer;
 use roughly_sketch::format::{FormatError, Sink, Source};

@@ -1,8 +1,8 @@
 //! Active defragmentation: moves the blocks of a value to fuller pages, a few at a time.
 
-use super::allocator::NATURAL_ALIGNMENT;
-use super::counted::Counted;
-use super::datatype::DataType;
+use crate::server::allocator::NATURAL_ALIGNMENT;
+use crate::server::data_type::DataType;
+use crate::server::value::Counted;
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};

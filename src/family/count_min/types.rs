@@ -1,0 +1,179 @@
+//! The types `CMSk-TYPE` and, with a window, `cmswindow`, and what the commands need of them.
+
+use crate::server::call::{Call, Error};
+use crate::server::callbacks;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Panes;
+use std::ffi::CStr;
+
+static CLASSIC: Registration = callbacks::registration::<CountMin>("");
+static WINDOWED: Registration = callbacks::registration::<CountMinWindow>("_window");
+
+impl DataType for CountMin {
+    const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &CLASSIC
+    }
+
+    fn defaults() {}
+}
+
+impl DataType for CountMinWindow {
+    const LOADCHUNK: &'static CStr = c"CMS.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &WINDOWED
+    }
+
+    fn defaults() {}
+}
+
+/// A count-min sketch.
+#[derive(Debug, Clone, Copy)]
+pub enum Counts<'a> {
+    /// Without a window.
+    Classic(&'a CountMin),
+    /// With a window.
+    Windowed(&'a CountMinWindow),
+}
+
+/// A count-min sketch that a command changes.
+#[derive(Debug)]
+pub enum CountsMut<'a> {
+    /// Without a window.
+    Classic(&'a mut CountMin),
+    /// With a window.
+    Windowed(&'a mut CountMinWindow),
+}
+
+impl<'a> OneOf<'a> for Counts<'a> {
+    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
+
+    #[inline(always)]
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+impl<'a> OneOfMut<'a> for CountsMut<'a> {
+    #[inline(always)]
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+impl Counts<'_> {
+    /// The panes that count for a read.
+    ///
+    /// # Errors
+    /// Those of [`Call::panes`].
+    #[inline(always)]
+    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
+        call.panes(match self {
+            Self::Classic(_) => None,
+            Self::Windowed(sketch) => Some(sketch.timeline()),
+        })
+    }
+
+    /// Width, depth and cell size.
+    #[inline(always)]
+    pub fn shape(self) -> Shape {
+        match self {
+            Self::Classic(sketch) => sketch.shape(),
+            Self::Windowed(sketch) => sketch.shape(),
+        }
+    }
+
+    /// The sum of all increments in these panes.
+    pub fn total(self, panes: Panes) -> u64 {
+        match self {
+            Self::Classic(sketch) => sketch.total(),
+            Self::Windowed(sketch) => sketch.total(panes),
+        }
+    }
+
+    /// Whether one command may hash these items; see [`CountMin::within_work_limit`].
+    #[inline(always)]
+    pub fn within_work_limit<'b>(self, items: impl Iterator<Item = &'b [u8]>) -> bool {
+        match self {
+            Self::Classic(sketch) => sketch.within_work_limit(items),
+            // The depth is limited.
+            Self::Windowed(_) => true,
+        }
+    }
+
+    /// Calls `answer` with the estimated count of each item in these panes, in order.
+    #[inline(always)]
+    pub fn query_all<'b>(
+        self,
+        items: impl ExactSizeIterator<Item = &'b [u8]>,
+        panes: Panes,
+        answer: impl FnMut(u64),
+    ) {
+        match self {
+            Self::Classic(sketch) => sketch.query_all(items, answer),
+            Self::Windowed(sketch) => sketch.query_all(items, panes, answer),
+        }
+    }
+}
+
+impl CountsMut<'_> {
+    /// The same sketch for reads.
+    #[inline(always)]
+    pub fn as_ref(&self) -> Counts<'_> {
+        match self {
+            Self::Classic(sketch) => Counts::Classic(sketch),
+            Self::Windowed(sketch) => Counts::Windowed(sketch),
+        }
+    }
+
+    /// The bytes that the next increment allocates.
+    #[inline(always)]
+    pub fn growth(&self) -> u64 {
+        match self {
+            Self::Classic(_) => 0,
+            Self::Windowed(sketch) => sketch.growth(),
+        }
+    }
+
+    /// Whether an increment may allocate or free memory.
+    #[inline(always)]
+    pub fn may_change_memory(&self) -> bool {
+        match self {
+            Self::Classic(_) => false,
+            Self::Windowed(sketch) => sketch.may_change_memory(),
+        }
+    }
+
+    /// Adds to the count of an item, and returns the new estimate. Only a sketch with a window requests memory.
+    ///
+    /// # Errors
+    /// Those of [`CountMin::increment`] and [`CountMinWindow::increment`].
+    #[inline(always)]
+    pub fn increment(self, item: &[u8], by: i64, budget: Budget<'_>) -> Result<u64, CountMinError> {
+        match self {
+            Self::Classic(sketch) => sketch.increment(item, by),
+            Self::Windowed(sketch) => sketch.increment(item, by, budget),
+        }
+    }
+
+    /// [`CountsMut::increment`] for each item, in order. Calls `answer` with the increment and the result.
+    #[inline(always)]
+    pub fn increment_all<'b>(
+        self,
+        items: impl Iterator<Item = (&'b [u8], i64)>,
+        budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        match self {
+            Self::Classic(sketch) => sketch.increment_all(items, answer),
+            Self::Windowed(sketch) => sketch.increment_all(items, budget, answer),
+        }
+    }
+}

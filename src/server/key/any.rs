@@ -1,0 +1,207 @@
+//! Keys whose type is one of a family, which is known only at run time.
+//!
+//! A family is an enum of references to its types, which [`OneOf::of`] creates. [`AnyKey::get`] compares the server's handle of
+//! the value's type once with those of the family.
+
+use super::Slot;
+use super::access::{Reader, Writer};
+use super::entry::{AnyEntry, FoundAny};
+use super::opened::OpenedKey;
+use crate::server::call::{Call, Error};
+use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
+use crate::server::value::Counted;
+use redis_module::raw;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+/// A value of an open key, of a type that is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyRef<'a> {
+    key: *mut raw::RedisModuleKey,
+    /// The server's handle of the type, which is not null.
+    handle: *mut raw::RedisModuleType,
+    open: PhantomData<&'a ()>,
+}
+
+impl<'a> AnyRef<'a> {
+    /// The value, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn get<T: DataType>(self) -> Result<&'a T, Self> {
+        if self.handle != T::registration().handle() {
+            return Err(self);
+        }
+        // SAFETY: the key is open for 'a and no key is open for writing beside it (see `access`); a value whose type is that
+        // of `T` is a `Counted<T>` (see `callbacks`).
+        let value: &Counted<T> =
+            unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Counted<T>>() };
+        Ok(&value.value)
+    }
+}
+
+/// A value that a command changes, of a type that is not known yet.
+#[derive(Debug)]
+pub struct AnyMut<'a> {
+    value: NonNull<c_void>,
+    of: &'static Registration,
+    borrowed: PhantomData<&'a mut ()>,
+}
+
+impl<'a> AnyMut<'a> {
+    /// # Safety
+    /// `value` must be the address of a `Counted<T>`, where `of` is the registration of `T`, without another reference for
+    /// `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn new(value: NonNull<c_void>, of: &'static Registration) -> Self {
+        Self {
+            value,
+            of,
+            borrowed: PhantomData,
+        }
+    }
+
+    /// The value, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn get<T: DataType>(self) -> Result<&'a mut T, Self> {
+        if !ptr::eq(self.of, T::registration()) {
+            return Err(self);
+        }
+        // SAFETY: by the contract of `new`.
+        Ok(unsafe { &mut self.value.cast::<Counted<T>>().as_mut().value })
+    }
+}
+
+/// A reference to a value of one of the types of a family.
+pub trait OneOf<'a>: Sized {
+    /// The types. The first is that of new keys.
+    const TYPES: &'static [&'static Registration];
+
+    /// The reference, if the value has one of the types.
+    ///
+    /// # Errors
+    /// `value`, if it has another type.
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>>;
+}
+
+/// As [`OneOf`], for a command that changes the value.
+pub trait OneOfMut<'a>: Sized {
+    /// The reference, if the value has one of the types.
+    ///
+    /// # Errors
+    /// `value`, if it has another type.
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
+}
+
+impl OpenedKey<()> {
+    /// What the key holds, for a family.
+    #[inline(always)]
+    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
+        self.slot_of(|handle| {
+            let value = AnyRef {
+                key: self.raw(),
+                handle,
+                open: PhantomData,
+            };
+            F::of(value).ok()
+        })
+    }
+
+    /// The type and the address of the value, if it has one of these types.
+    #[inline(always)]
+    pub(super) fn find(
+        &self,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Slot<(&'static Registration, NonNull<c_void>)> {
+        self.slot_of(|handle| {
+            let of = types.into_iter().find(|of| of.handle() == handle)?;
+            Some((of, self.address()?))
+        })
+    }
+}
+
+/// An open key that can hold any type.
+#[derive(Debug)]
+pub struct AnyKey<Access> {
+    pub(super) opened: OpenedKey<()>,
+    pub(super) access: Access,
+}
+
+/// A key of any type, open for reading.
+pub type AnyReadKey = AnyKey<Reader>;
+
+/// A key of any type, open for writing.
+pub type AnyWriteKey = AnyKey<Writer>;
+
+impl<Access> AnyKey<Access> {
+    /// Whether the key is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.opened.is_missing()
+    }
+
+    /// What the key holds, for a family.
+    #[must_use]
+    #[inline(always)]
+    pub fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
+        self.opened.get()
+    }
+
+    /// The value of the key, if it has one of these types.
+    pub fn value(
+        &self,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Slot<&dyn AnyValue> {
+        // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `access`).
+        self.opened
+            .find(types)
+            .map(|(of, value)| unsafe { (of.ops.value)(value).as_ref() })
+    }
+}
+
+impl AnyKey<Writer> {
+    /// The value of the key, if it has one of these types, or the key itself if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    #[inline(always)]
+    pub fn find(
+        self,
+        call: &Call<'_>,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Result<FoundAny, Error> {
+        match self.opened.find(types) {
+            Slot::Missing => Ok(FoundAny::Missing(self)),
+            Slot::WrongType => Err(Error::WrongType),
+            Slot::Found((of, value)) => {
+                // SAFETY: the key holds a value of this type at this address.
+                let mut entry = unsafe { AnyEntry::existing(self, of, value) };
+                entry.set_key_bytes(call);
+                Ok(FoundAny::Entry(entry))
+            }
+        }
+    }
+
+    /// An entry with a new value for the key. [`AnyEntry::store`] puts the value into the key, in place of any value that
+    /// the key holds by then, and removes the time to live.
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
+    /// dropped.
+    pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
+        AnyEntry::new(call, self, Counted::new(value))
+    }
+
+    /// As [`AnyKey::create`], for the value that the header of a type describes.
+    ///
+    /// # Errors
+    /// As [`AnyKey::create`].
+    pub fn create_any(self, call: &Call<'_>, value: NewValue) -> Result<AnyEntry, Error> {
+        AnyEntry::new(call, self, value)
+    }
+}
