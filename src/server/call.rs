@@ -16,6 +16,8 @@ pub use super::error::Error;
 pub struct Call<'a> {
     ctx: *mut raw::RedisModuleCtx,
     args: &'a [Argument<'a>],
+    /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
+    pub(super) within_ms: u64,
     /// Replies that the client still expects: one at first, and the elements of each array. If a handler panics, the
     /// shim replies with errors for the rest, so that the client does not wait forever.
     pending_replies: usize,
@@ -41,6 +43,7 @@ impl<'a> Call<'a> {
             ctx,
             // SAFETY: by the function's contract, argv holds argc pointers, and an argument is such a pointer.
             args: unsafe { slice::from_raw_parts(argv.cast(), len) },
+            within_ms: 0,
             pending_replies: 1,
             open_array_len: None,
             pending_advance: false,
@@ -134,6 +137,20 @@ impl<'a> Call<'a> {
         self.args.get(first..).unwrap_or(&[]).iter().copied()
     }
 
+    /// Makes the call that of the command whose name is the argument at `first`. Its reads cover the last `ms` milliseconds, at
+    /// least 1, of a window.
+    pub fn narrow(&mut self, first: usize, ms: u64) {
+        self.args = self.args.get(first..).unwrap_or(&[]);
+        self.within_ms = ms;
+    }
+
+    /// Whether the command reads a part of the window (SKETCH.WITHIN).
+    #[inline]
+    #[must_use]
+    pub fn is_within(&self) -> bool {
+        self.within_ms != 0
+    }
+
     /// Random bytes from the server.
     #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
@@ -143,7 +160,7 @@ impl<'a> Call<'a> {
         bytes
     }
 
-    fn flags(&self) -> c_int {
+    pub(super) fn flags(&self) -> c_int {
         // SAFETY: the context is the running command's.
         unsafe { api!(RedisModule_GetContextFlags)(self.ctx) }
     }

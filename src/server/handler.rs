@@ -27,6 +27,8 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 pub struct Handler {
     /// `None` only in the templates of [`super::command::Command`].
     pub(super) raw: Option<RawHandler>,
+    /// The same for a caller inside of the module; `None` as `raw`.
+    pub run: Option<fn(&mut Call<'_>) -> Result<(), Error>>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
 }
@@ -35,6 +37,7 @@ impl Handler {
     /// No handler, for templates.
     pub(super) const NONE: Self = Self {
         raw: None,
+        run: None,
         reports_keys: false,
     };
 }
@@ -51,6 +54,7 @@ where
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
         raw: Some(shim::<H>),
+        run: Some(run::<H>),
         reports_keys: false,
     }
 }
@@ -68,6 +72,18 @@ where
     handler
 }
 
+/// Calls a handler.
+#[inline(always)]
+fn run<H>(call: &mut Call<'_>) -> Result<(), Error>
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
+    // and such a value exists: `handler` received it.
+    let handler = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
+    handler(call)
+}
+
 unsafe extern "C" fn shim<H>(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
@@ -76,13 +92,10 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
-    // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
-    // and such a value exists: `handler` received it.
-    let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
     // SAFETY: the pointers are those of the command that the server runs now.
     let mut call = unsafe { Call::new(ctx, argv, argc) };
     allocator::take_refused_bytes();
-    let result = guarded("a command", || run(&mut call));
+    let result = guarded("a command", || run::<H>(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
     if !is_done || allocator::has_refused() {
         complete(&mut call, result);

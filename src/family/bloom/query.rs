@@ -13,7 +13,7 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn exists_in<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
-    let filter = filter_of(&key)?;
+    let filter = filter_of(call, &key)?;
     let item = call.arg(2).bytes();
     let found = match filter {
         None => false,
@@ -26,10 +26,10 @@ fn exists_in<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Erro
 
 /// The filter of the key. RedisBloom treats a key of another type like a missing key, valkey-bloom replies with an error.
 #[inline(always)]
-fn filter_of<T: Sketch>(key: &ReadKey<T>) -> Result<Option<&T>, Error> {
+fn filter_of<'a, T: Sketch>(call: &Call<'_>, key: &'a ReadKey<T>) -> Result<Option<&'a T>, Error> {
     match replies_are_valkey() {
         true => key.get().optional(),
-        false => Ok(key.get().found()),
+        false => key.get().lenient(call),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn mexists_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let filter = filter_of(key)?;
+    let filter = filter_of(call, key)?;
     let items = call.args_from(2);
     match filter {
         Some(filter) => {

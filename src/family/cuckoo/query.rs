@@ -12,7 +12,7 @@ use roughly_sketch::window_filter::WindowMultiset;
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
     let found = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        match key.get().found() {
+        match key.get().lenient(call)? {
             None => false,
             Some(filter) => filter.contains_at(item, call.panes(Timed::timeline(filter))?),
         }
@@ -30,7 +30,7 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
     let items = call.args_from(2);
-    match key.get().found() {
+    match key.get().lenient(call)? {
         Some(filter) => {
             let panes = call.panes(filter.timeline())?;
             call.reply_array(items.len());
@@ -50,7 +50,7 @@ fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
     let count = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        match key.get().found() {
+        match key.get().lenient(call)? {
             None => 0,
             Some(filter) => filter.count_at(item, call.panes(Timed::timeline(filter))?),
         }

@@ -100,6 +100,7 @@ fn trimmed_mean_of<T: QuantileSketch + DataType>(
     key: &ReadKey<T>,
 ) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
+    let panes = call.panes(digest.timeline())?;
     let low = double(
         call.arg(2),
         c"ERR T-Digest: error parsing low_cut_percentile",
@@ -116,7 +117,7 @@ fn trimmed_mean_of<T: QuantileSketch + DataType>(
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let mean = compressed(call, key, digest)?.trimmed_mean(low, high);
+    let mean = compressed(key, digest, panes)?.trimmed_mean(low, high);
     call.reply_double(mean);
     Ok(())
 }
@@ -157,9 +158,10 @@ fn reply_each_of<T: QuantileSketch + DataType, N: Copy + Default>(
     reply: impl Fn(&mut Call<'_>, &Compressed, N),
 ) -> Result<(), Error> {
     let digest = key.get().or_missing(NOT_FOUND)?;
+    let panes = call.panes(digest.timeline())?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    let compressed = compressed(call, key, digest)?;
+    let compressed = compressed(key, digest, panes)?;
     call.reply_array(numbers.len());
     for &number in numbers.iter() {
         reply(call, &compressed, number);
@@ -169,11 +171,10 @@ fn reply_each_of<T: QuantileSketch + DataType, N: Copy + Default>(
 
 /// The compressed form of the digest at `key`. If it is created now, its memory is counted.
 fn compressed<'a, T: QuantileSketch + DataType>(
-    call: &Call<'_>,
     key: &ReadKey<T>,
     digest: &'a T,
+    panes: Panes,
 ) -> Result<T::Answers<'a>, Error> {
-    let panes = call.panes(digest.timeline())?;
     let is_kept = digest.is_compressed_at(panes);
     let compressed = digest.compressed_at(panes).map_err(|_| NO_MEMORY)?;
     if !is_kept {

@@ -62,6 +62,19 @@ impl<V> Slot<V> {
     }
 
     /// The value, or `None` if the key is missing or holds another type.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type if the command reads a part of a window.
+    #[inline(always)]
+    pub fn lenient(self, call: &Call<'_>) -> Result<Option<V>, Error> {
+        match self {
+            Self::Found(value) => Ok(Some(value)),
+            Self::WrongType if call.is_within() => Err(Error::WrongType),
+            _ => Ok(None),
+        }
+    }
+
+    /// The value, or `None` if the key is missing or holds another type.
     pub fn found(self) -> Option<V> {
         match self {
             Self::Found(value) => Some(value),

@@ -1,0 +1,79 @@
+//! SKETCH.WITHIN.
+
+use crate::MODULE;
+use crate::server::acl::Denied;
+use crate::server::call::{Call, Error};
+use crate::server::command::Command;
+use crate::server::stats;
+use roughly_sketch::window::Window;
+use std::ffi::CString;
+use std::sync::LazyLock;
+
+/// Maximum number of bytes of a command's name in an error.
+const MAX_SHOWN_BYTES: usize = 64;
+
+/// A command that reads a part of the window.
+struct Read {
+    command: &'static Command,
+    /// The number of its family, for INFO.
+    family: usize,
+}
+
+/// All of them. Fewer than the commands of the module, because each call looks its command up.
+static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
+    let commands = |(family, each): (usize, &'static crate::server::module::Family)| {
+        let reads = each.commands.iter().filter(|command| command.within);
+        reads.map(move |command| Read { command, family })
+    };
+    MODULE
+        .families
+        .iter()
+        .enumerate()
+        .flat_map(commands)
+        .collect()
+});
+
+/// SKETCH.WITHIN ms command key [argument …]
+pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
+    let ms = call.arg(1).integer();
+    let ms = ms.and_then(|ms| u64::try_from(ms).ok());
+    let ms = ms.filter(|ms| (1..=Window::MAX_MS).contains(ms));
+    let ms = ms.ok_or(c"ERR WITHIN must be between 1 and 315360000000 milliseconds")?;
+    let name = call.arg(2).bytes();
+    let mut reads = READS.iter();
+    let read = reads.find(|read| name.eq_ignore_ascii_case(read.command.name.to_bytes()));
+    let Some(Read { command, family }) = read else {
+        return Err(cannot_run(name));
+    };
+    let permission = call.check_permission(command.name, call.arguments(2..call.len()));
+    permission.map_err(|denied| match denied {
+        Denied::UnknownCommand => cannot_run(name),
+        Denied::Permission(error) => error,
+    })?;
+    call.narrow(2, ms);
+    let allowed = command.allows_arguments(call.len());
+    let result = match (allowed, command.handler.run) {
+        (true, Some(run)) => {
+            stats::count_within(*family);
+            run(call)
+        }
+        _ => Err(Error::WrongArity),
+    };
+    result.map_err(|error| match error {
+        // The server's text has the name of the running command.
+        Error::WrongArity => command.wrong_arity(),
+        error => error,
+    })
+}
+
+fn cannot_run(name: &[u8]) -> Error {
+    let shown = name.get(..MAX_SHOWN_BYTES).unwrap_or(name);
+    let shown = shown.iter().map(|&byte| match byte {
+        // Would end the text, or begin another reply.
+        0 | b'\r' | b'\n' => b' ',
+        byte => byte,
+    });
+    let text = b"ERR SKETCH.WITHIN cannot run '".iter().copied();
+    let text: Vec<u8> = text.chain(shown).chain(*b"'").collect();
+    Error::Formatted(CString::new(text).unwrap_or_default())
+}
