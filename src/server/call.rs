@@ -175,7 +175,12 @@ impl<'a> Call<'a> {
     /// applied once. The limits of this server do not apply to it.
     #[must_use]
     pub fn must_obey(&self) -> bool {
-        let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & obeyed as c_int != 0
+        must_obey(self.flags().cast_unsigned())
     }
+}
+
+/// [`Call::must_obey`] for the flags of a context.
+pub(super) fn must_obey(flags: u32) -> bool {
+    let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+    flags & obeyed != 0
 }

@@ -2,6 +2,7 @@
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
+mod age;
 mod ahead;
 mod bloom;
 mod bounds;
@@ -12,8 +13,10 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod permissions;
 mod replicas;
 mod sketch_commands;
+mod within;
 
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};

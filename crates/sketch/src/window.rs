@@ -223,10 +223,10 @@ impl Timeline {
         if ms >= self.window.ms {
             return live;
         }
-        let start = i64::try_from(unix_ms).unwrap_or(i64::MAX) - ms.cast_signed();
-        let oldest = start.div_euclid(self.window.pane_ms().cast_signed());
+        let oldest = self.window.pane_at(unix_ms.saturating_sub(ms));
         Panes {
-            oldest: oldest.max(live.oldest),
+            // The number of a pane has 63 bits.
+            oldest: oldest.cast_signed().max(live.oldest),
             part: 1,
         }
     }

@@ -12,7 +12,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[KeySpec::READ_THIRD],
         tips: DONT_CACHE,
         summary: c"Runs a command that reads a sketch on the last milliseconds of its window",
-        complexity: c"That of the command; for CMS and TOPK multiplied by the number of panes in this part of the window",
+        complexity: c"O(c) for BF, CF and TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in this part of the window",
         args: &[
             Arg::integer(c"milliseconds"),
             Arg::new(c"command", ArgKind::String),

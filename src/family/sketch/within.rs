@@ -14,6 +14,7 @@ const MAX_SHOWN_BYTES: usize = 64;
 
 /// A command that reads a part of the window.
 struct Read {
+    name: &'static [u8],
     command: &'static Command,
     /// The number of its family, for INFO.
     family: usize,
@@ -23,7 +24,11 @@ struct Read {
 static READS: LazyLock<Vec<Read>> = LazyLock::new(|| {
     let commands = |(family, each): (usize, &'static crate::server::module::Family)| {
         let reads = each.commands.iter().filter(|command| command.within);
-        reads.map(move |command| Read { command, family })
+        reads.map(move |command| Read {
+            name: command.name.to_bytes(),
+            command,
+            family,
+        })
     };
     MODULE
         .families
@@ -40,11 +45,8 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     let ms = ms.filter(|ms| (1..=Window::MAX_MS).contains(ms));
     let ms = ms.ok_or(c"ERR WITHIN must be between 1 and 315360000000 milliseconds")?;
     let name = call.arg(2).bytes();
-    let mut reads = READS.iter();
-    let read = reads.find(|read| name.eq_ignore_ascii_case(read.command.name.to_bytes()));
-    let Some(Read { command, family }) = read else {
-        return Err(cannot_run(name));
-    };
+    let read = find(name).ok_or_else(|| cannot_run(name))?;
+    let command = read.command;
     let permission = call.check_permission(command.name, call.arguments(2..call.len()));
     permission.map_err(|denied| match denied {
         Denied::UnknownCommand => cannot_run(name),
@@ -54,7 +56,7 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     let allowed = command.allows_arguments(call.len());
     let result = match (allowed, command.handler.run) {
         (true, Some(run)) => {
-            stats::count_within(*family);
+            stats::count_within(read.family);
             run(call)
         }
         _ => Err(Error::WrongArity),
@@ -64,6 +66,17 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
         Error::WrongArity => command.wrong_arity(),
         error => error,
     })
+}
+
+/// The command with this name, in upper or lower case.
+fn find(name: &[u8]) -> Option<&'static Read> {
+    // The longest name has 20 bytes. All bytes of the array are converted at once, and not one by one.
+    let mut lower = [0; 32];
+    let lower_name = lower.get_mut(..name.len())?;
+    lower_name.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    let lower_name = &lower[..name.len()];
+    READS.iter().find(|read| read.name == lower_name)
 }
 
 fn cannot_run(name: &[u8]) -> Error {

@@ -3,8 +3,11 @@
 use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, for_either};
+use crate::server::key::{ReadKey, Slot, for_either};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK, TopKWindow};
+use std::ffi::CStr;
+
+const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
@@ -59,11 +62,13 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let with_count = call.len() == 3;
-    if with_count && !is_prefix(call.arg(2).bytes(), b"WITHCOUNT") {
-        return Err(c"WITHCOUNT keyword expected".into());
+    let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
+    // SKETCH.WITHIN checks the key first.
+    if !is_valid && !call.is_within() {
+        return Err(KEYWORD_EXPECTED.into());
     }
     for_either!(call.read_either::<TopK, TopKWindow>(1), key => {
-        list_of(call, &key, with_count)
+        list_of(call, &key, with_count, is_valid)
     })
 }
 
@@ -71,12 +76,18 @@ fn list_of<T: Sketch>(
     call: &mut Call<'_>,
     key: &ReadKey<T>,
     with_count: bool,
+    is_valid: bool,
 ) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
+    let sketch = match key.get() {
+        Slot::Missing if !is_valid => return Err(KEYWORD_EXPECTED.into()),
+        slot => slot.or_missing(NOT_FOUND)?,
+    };
     let kept = sketch.has_kept_list();
-    let items = sketch
-        .list(call.panes(sketch.timeline())?)
-        .map_err(|_| NO_MEMORY)?;
+    let panes = call.panes(sketch.timeline())?;
+    if !is_valid {
+        return Err(KEYWORD_EXPECTED.into());
+    }
+    let items = sketch.list(panes).map_err(|_| NO_MEMORY)?;
     call.reply_array(items.len() * if with_count { 2 } else { 1 });
     for (item, count) in items {
         call.reply_bulk(item);
