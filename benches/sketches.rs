@@ -18,7 +18,7 @@ use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::count_min::{CellSize, CountMin};
 use roughly_sketch::cuckoo::{self, CuckooFilter};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{DigestCache, TDigest};
 use roughly_sketch::top_k::TopK;
 use std::hint::black_box;
 use std::time::Duration;
@@ -47,9 +47,8 @@ fn bloom_of(mebibytes: u64) -> Chain {
     };
     let mut chain = Chain::new(&parameters, UNLIMITED).expect("enough memory for the filter");
     for number in 0..PREFILL.min(parameters.capacity * 9 / 10) {
-        let hash = chain.hash(&item(number));
         chain
-            .add(hash, UNLIMITED)
+            .add(&item(number), (), UNLIMITED)
             .expect("the filter accepts the item");
     }
     chain
@@ -69,28 +68,27 @@ fn bloom(criterion: &mut Criterion) {
         group.bench_function(
             BenchmarkId::new("contains", format!("{mebibytes} MiB")),
             |b| {
-                b.iter(|| {
-                    let hash = chain.hash(&next());
-                    black_box(chain.contains(hash))
-                });
+                b.iter(|| black_box(chain.contains(&next())));
             },
         );
         let mut new = 1 << 50;
         group.bench_function(BenchmarkId::new("add", format!("{mebibytes} MiB")), |b| {
             b.iter(|| {
                 new += 1;
-                let hash = chain.hash(&item(new));
-                black_box(chain.add(hash, UNLIMITED).unwrap_or(false))
+                black_box(chain.add(&item(new), (), UNLIMITED).unwrap_or(false))
             });
         });
-        group.throughput(Throughput::Elements(bloom::filter::BLOCK_ITEMS as u64));
+        group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(
-            BenchmarkId::new("contains, a block of 16", format!("{mebibytes} MiB")),
+            BenchmarkId::new("contains, a batch", format!("{mebibytes} MiB")),
             |b| {
                 b.iter(|| {
-                    let hashes: [_; bloom::filter::BLOCK_ITEMS] =
-                        std::array::from_fn(|_| chain.hash(&next()));
-                    black_box(chain.contains_block(&hashes))
+                    let items: [_; BATCH] = std::array::from_fn(|_| next());
+                    let mut found = 0;
+                    chain.contains_each(items.iter().map(|item| &item[..]), |is_found| {
+                        found += u32::from(is_found);
+                    });
+                    found
                 });
             },
         );
@@ -281,6 +279,7 @@ fn t_digest(criterion: &mut Criterion) {
                 .add(&values())
                 .expect("the digest accepts the values");
         }
+        let mut cache = DigestCache::default();
         let size = format!("compression {compression}");
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function(BenchmarkId::new("add 100", &size), |b| {
@@ -295,7 +294,7 @@ fn t_digest(criterion: &mut Criterion) {
             b.iter(|| {
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.quantile(0.99))
                         .ok(),
                 )
@@ -305,7 +304,7 @@ fn t_digest(criterion: &mut Criterion) {
             b.iter(|| {
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.cdf(1e15))
                         .ok(),
                 )
@@ -316,7 +315,7 @@ fn t_digest(criterion: &mut Criterion) {
                 digest.add(&[1e15]).expect("the digest accepts the value");
                 black_box(
                     digest
-                        .compressed()
+                        .compressed_with(&mut cache)
                         .map(|compressed| compressed.quantile(0.99))
                         .ok(),
                 )

@@ -3,9 +3,9 @@
 use super::input::Input;
 use super::stored::{self, Subject, from_chunks, reloaded, reloads};
 use super::{MAX_OPERATIONS, allows};
+use roughly_sketch::chain::batch::Additions;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::valkey_bloom::batch::Additions;
 use roughly_sketch::valkey_bloom::{
     Error, FIXED_SEED, LoadError, Parameters, ValkeyChain, check_scales_to,
 };

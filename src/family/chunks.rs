@@ -6,7 +6,7 @@ use crate::server::data_type::{NewValue, Registration};
 use crate::server::key::FoundAny;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::{CHUNK_BYTES, ChunkError};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, Purpose};
 use std::ffi::CStr;
 use std::ptr;
 
@@ -114,8 +114,8 @@ pub fn from_header(
     header: &[u8],
 ) -> Result<NewValue, FormatError> {
     let allows = |bytes| match of.has_window() {
-        false => call.allows_bytes(bytes),
-        true => call.allows_with_copy(bytes),
+        false => call.memory().request(Purpose::Create, bytes),
+        true => call.memory().request(Purpose::CreateInParts, bytes),
     };
     of.value_from_header(header, Budget::new(&allows))
 }

@@ -95,9 +95,7 @@ fn rewritten_values_are_the_same_restored_or_in_chunks() {
         sizes.map(|size| CountMin::new(101, 3, size, Budget::UNLIMITED).expect("memory"));
     for number in 0..200u8 {
         let item = &[number];
-        chain
-            .add(chain.hash(item), Budget::UNLIMITED)
-            .expect("memory");
+        chain.add(item, (), Budget::UNLIMITED).expect("memory");
         filter.insert(item, Budget::UNLIMITED).expect("memory");
         digest.add(&[f64::from(number)]).expect("memory");
         top_k.add(item, u32::from(number % 9)).expect("memory");

@@ -2,8 +2,6 @@
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::Entry;
 use crate::server::options::{MissingValue, Options};
 use roughly_sketch::window::{Timed, Window, WindowError};
 use std::ffi::{CStr, CString};
@@ -165,11 +163,4 @@ pub fn check_allowed(call: &Call<'_>) -> Result<(), Error> {
         return Ok(());
     }
     Err(c"ERR sketches with a window are disabled (sketch-windows)".into())
-}
-
-/// Advances a new value to the current pane, and puts it into its key. Must be called after the creation was
-/// replicated: the creation makes pane 0 the newest everywhere.
-pub fn store_new<T: DataType>(call: &mut Call<'_>, mut entry: Entry<T>) {
-    entry.advance(call);
-    entry.store();
 }

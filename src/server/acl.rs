@@ -1,7 +1,8 @@
 //! Permissions of the user that runs a command.
 
 use super::argument::Argument;
-use super::call::{Call, Error, must_obey};
+use super::call::{Call, Error};
+use super::context::OBEYED;
 use redis_module::raw;
 use std::ffi::{CStr, CString, c_int};
 use std::io;
@@ -146,11 +147,10 @@ impl Call<'_> {
     /// Whether the command has a user, and need not be obeyed. Another module can run it without a user, and
     /// RedisModule_GetCurrentUserName then crashes several servers.
     fn has_user(&self) -> bool {
-        // Each call takes the server about a hundred instructions.
-        let flags = self.flags().cast_unsigned();
+        let flags = self.context().flags();
         let by_client = flags & raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING == 0
             || flags & raw::REDISMODULE_CTX_FLAGS_MULTI != 0;
-        !must_obey(flags) && (by_client || self.runs_as_user())
+        flags & OBEYED == 0 && (by_client || self.runs_as_user())
     }
 
     /// Whether the command of a script or of another module has a user: the server looks for it before it looks for the

@@ -1,21 +1,22 @@
 //! A running command: its arguments, the state of the client and of the server, and its pending replies.
 //!
-//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `budget.rs`, `clock.rs`, `window.rs` and `key/`.
+//! Further methods of [`Call`] are in `reply.rs`, `replicate.rs`, `window.rs` and `key/`.
 
 use super::argument::Argument;
-use super::budget::CommandBudget;
+use super::context::Context;
+use super::memory::Memory;
 use redis_module::raw;
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 use std::ops::Range;
-use std::slice;
 
 pub use super::error::Error;
 
 /// A command as a handler sees it. Argument 0 is the name of the command.
 #[derive(Debug)]
 pub struct Call<'a> {
-    ctx: *mut raw::RedisModuleCtx,
+    ctx: Context,
     args: &'a [Argument<'a>],
+    memory: &'a Memory<'a>,
     /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
     pub(super) within_ms: u64,
     /// Replies that the client still expects: one at first, and the elements of each array. If a handler panics, the
@@ -25,33 +26,28 @@ pub struct Call<'a> {
     open_array_len: Option<usize>,
     /// Whether a value advanced to another pane, and the change was not signaled yet.
     pub(super) pending_advance: bool,
-    pub(super) budget: CommandBudget,
 }
 
 impl<'a> Call<'a> {
-    /// A call with the arguments that the server passes to the function of a command.
-    ///
-    /// # Safety
-    /// All pointers must be those of a running command, and stay valid for `'a`.
-    pub(super) unsafe fn new(
-        ctx: *mut raw::RedisModuleCtx,
-        argv: *mut *mut raw::RedisModuleString,
-        argc: c_int,
-    ) -> Self {
-        let len = usize::try_from(argc).unwrap_or(0);
+    /// A call with these arguments, as a handler begins.
+    #[inline(always)]
+    pub(super) fn new(ctx: Context, args: &'a [Argument<'a>], memory: &'a Memory<'a>) -> Self {
         Self {
             ctx,
-            // SAFETY: by the function's contract, argv holds argc pointers, and an argument is such a pointer.
-            args: unsafe { slice::from_raw_parts(argv.cast(), len) },
+            args,
+            memory,
             within_ms: 0,
             pending_replies: 1,
             open_array_len: None,
             pending_advance: false,
-            budget: CommandBudget::default(),
         }
     }
 
     pub(super) fn ctx(&self) -> *mut raw::RedisModuleCtx {
+        self.ctx.as_raw()
+    }
+
+    pub(super) fn context(&self) -> Context {
         self.ctx
     }
 
@@ -139,8 +135,12 @@ impl<'a> Call<'a> {
 
     /// Makes the call that of the command whose name is the argument at `first`. Its reads cover the last `ms` milliseconds, at
     /// least 1, of a window.
+    ///
+    /// # Panics
+    /// If there is no such argument.
     pub fn narrow(&mut self, first: usize, ms: u64) {
-        self.args = self.args.get(first..).unwrap_or(&[]);
+        self.args = &self.args[first..];
+        self.memory.set_first(first);
         self.within_ms = ms;
     }
 
@@ -154,33 +154,32 @@ impl<'a> Call<'a> {
     /// Random bytes from the server.
     #[must_use]
     pub fn random_bytes<const N: usize>(&self) -> [u8; N] {
-        let mut bytes = [0; N];
-        // SAFETY: the buffer has N bytes.
-        unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
-        bytes
+        Context::random_bytes()
     }
 
-    pub(super) fn flags(&self) -> c_int {
-        // SAFETY: the context is the running command's.
-        unsafe { api!(RedisModule_GetContextFlags)(self.ctx) }
+    /// The time in milliseconds since the Unix epoch, which is the same for all commands of a script or transaction.
+    #[must_use]
+    pub fn unix_ms(&self) -> u64 {
+        Context::unix_ms()
     }
 
     /// Whether the client speaks RESP3.
     #[must_use]
     pub fn is_resp3(&self) -> bool {
-        self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 as c_int != 0
+        self.ctx.is_resp3()
     }
 
     /// Whether the command must be obeyed: a primary sent it, or the server reads it from the AOF, so it was already
     /// applied once. The limits of this server do not apply to it.
     #[must_use]
     pub fn must_obey(&self) -> bool {
-        must_obey(self.flags().cast_unsigned())
+        self.ctx.must_obey()
     }
-}
 
-/// [`Call::must_obey`] for the flags of a context.
-pub(super) fn must_obey(flags: u32) -> bool {
-    let obeyed = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-    flags & obeyed != 0
+    /// The memory that the command may take.
+    #[must_use]
+    #[inline(always)]
+    pub fn memory(&self) -> &'a Memory<'a> {
+        self.memory
+    }
 }

@@ -162,7 +162,7 @@ pub trait AnyValue {
 }
 
 /// A sketch that is a type of the server. A value may be freed on another thread than the one that created it.
-pub trait DataType: Stored + Send + 'static {
+pub trait DataType: Stored + 'static {
     /// The command that loads a chunk, for AOF rewrite.
     const LOADCHUNK: &'static CStr;
     /// Maximum size in bytes of a payload that AOF rewrite emits as one RESTORE. 64 MiB is well below the server's

@@ -2,15 +2,17 @@
 
 use super::allocator;
 use super::call::{Call, Error};
+use super::context::Context;
 use super::guard::guarded;
-use super::key_limit;
 use super::key_spec::KeySpec;
 use super::log_text::size;
+use super::memory::{Memory, key_limit};
 use super::reply::WRONG_TYPE;
 use super::stats::MemoryRefusal;
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
 use std::ptr;
+use std::slice;
 
 /// A function that the server calls for a command.
 pub type RawHandler = unsafe extern "C" fn(
@@ -92,8 +94,12 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
-    // SAFETY: the pointers are those of the command that the server runs now.
-    let mut call = unsafe { Call::new(ctx, argv, argc) };
+    let len = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: the pointers are those of the command that the server runs now: argv holds argc pointers, and an argument is
+    // such a pointer.
+    let (ctx, args) = unsafe { (Context::new(ctx), slice::from_raw_parts(argv.cast(), len)) };
+    let memory = Memory::new(ctx, args);
+    let mut call = Call::new(ctx, args, &memory);
     allocator::take_refused_bytes();
     let result = guarded("a command", || run::<H>(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
@@ -108,9 +114,10 @@ where
 #[cold]
 fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
     if let Some(bytes) = allocator::take_refused_bytes() {
-        call.report_refusal(MemoryRefusal::Allocator, |key| {
-            format!("the allocator has no {} for {key}", size(bytes as u64))
-        });
+        call.memory()
+            .report_refusal(MemoryRefusal::Allocator, |key| {
+                format!("the allocator has no {} for {key}", size(bytes as u64))
+            });
     }
     call.signal_advance();
     match result {
@@ -124,7 +131,7 @@ fn complete(call: &mut Call<'_>, result: Option<Result<(), Error>>) {
         Some(Err(Error::Text(text))) => call.reply_error(text),
         Some(Err(Error::Formatted(text))) => call.reply_error(&text),
         Some(Err(Error::KeyTooLarge { bytes, max })) => {
-            call.report_key_too_large(bytes, max);
+            call.memory().report_key_too_large(bytes, max);
             call.reply_error(&key_limit::error_text(max));
         }
         None => {}

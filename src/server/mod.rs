@@ -37,13 +37,11 @@ macro_rules! optional_api {
 pub mod acl;
 pub mod allocator;
 pub mod argument;
-mod budget;
 pub mod call;
 pub mod callbacks;
-mod clock;
 pub mod command;
 pub mod config;
-mod control_group;
+mod context;
 pub mod data_type;
 mod decimal;
 mod error;
@@ -52,11 +50,10 @@ mod guard;
 mod handler;
 pub mod info;
 pub mod key;
-mod key_limit;
 mod key_spec;
 pub mod log;
 pub mod log_text;
-mod memory_limit;
+pub mod memory;
 pub mod memory_usage;
 pub mod module;
 mod module_list;
@@ -66,7 +63,7 @@ mod replicate;
 pub mod reply;
 pub mod stats;
 mod test_clock;
-mod value;
+pub mod value;
 pub mod window;
 
 #[cold]

@@ -7,9 +7,8 @@ use super::config::{self, Setting};
 use super::data_type::Registration;
 use super::guard::{self, guarded};
 use super::info::InfoWriter;
-use super::key_limit;
 use super::log;
-use super::memory_limit;
+use super::memory::{key_limit, limit};
 use super::module_list;
 use super::stats::{self, ExtraCounter};
 use super::window;
@@ -285,8 +284,8 @@ impl Module {
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }
-            let limit = i64::try_from(memory_limit::process_bytes()).unwrap_or(i64::MAX);
-            info.number("memory_limit_bytes", limit);
+            let bytes = i64::try_from(limit::process_bytes()).unwrap_or(i64::MAX);
+            info.number("memory_limit_bytes", bytes);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Replies, written directly to the client in its protocol (RESP2 or RESP3).
 
 use super::call::{Call, Error};
-use super::key_limit;
+use super::memory::key_limit;
 use std::ffi::{CStr, c_long};
 
 /// The server's error for a key of another type.
@@ -71,9 +71,10 @@ impl Call<'_> {
         unsafe { api!(RedisModule_ReplyWithError)(self.ctx(), text.as_ptr()) };
     }
 
-    /// The error for memory that was refused to an item; see [`Call::memory_error`].
+    /// The error for memory that was refused to an item; see
+    /// [`Memory::error`](super::memory::Memory::error).
     pub fn reply_memory_error(&mut self, other: &'static CStr) {
-        match self.memory_error(other) {
+        match self.memory().error(other) {
             Error::KeyTooLarge { max, .. } => self.reply_error(&key_limit::error_text(max)),
             _ => self.reply_error(other),
         }

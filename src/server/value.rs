@@ -1,15 +1,17 @@
-//! A value with its counted memory usage.
+//! A value: its state, the cache of its reads, and its counted memory usage.
 
 use super::allocator::NATURAL_ALIGNMENT;
 use super::call::{Call, Error};
 use super::data_type::{AnyValue, DataType, Registration};
 use super::memory_usage::MemoryUsage;
-use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::blocks::{BlockChanges, BlockMover, Blocks};
+use roughly_sketch::cache::Cache;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::window::{EXPIRED_BYTES, Timeline};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::ptr;
 
 /// Bytes per unit of the effort to free a value. Each block adds one more unit. The server frees values of more than
@@ -17,37 +19,42 @@ use std::ptr;
 const EFFORT_BYTES: usize = 4096;
 
 /// A value owned by the server, with its memory usage as counted in INFO.
+///
+/// Code that may run on another thread than the commands, which are callbacks that save or copy, uses only the state: it has
+/// no reference to the whole value.
 #[derive(Debug)]
-pub struct Counted<T: DataType> {
-    pub(super) value: T,
-    // Cells, because a value may allocate memory for caches while it is read.
+pub struct Value<T: DataType> {
+    pub(super) state: T,
+    cache: RefCell<T::Cache>,
+    // Cells, because reads allocate memory for the cache.
     bytes: Cell<usize>,
     blocks: Cell<usize>,
 }
 
-impl<T: DataType> Counted<T> {
+impl<T: DataType> Value<T> {
     /// Boxes a value for the server, and counts it.
-    pub(super) fn new(value: T) -> Box<Self> {
-        let counted = Box::new(Self {
-            value,
+    pub(super) fn new(state: T) -> Box<Self> {
+        let value = Box::new(Self {
+            state,
+            cache: RefCell::default(),
             bytes: Cell::new(0),
             blocks: Cell::new(0),
         });
-        let MemoryUsage { bytes, blocks } = counted.measure();
-        counted.bytes.set(bytes);
-        counted.blocks.set(blocks);
+        let MemoryUsage { bytes, blocks } = value.measure();
+        value.bytes.set(bytes);
+        value.blocks.set(blocks);
         T::registration().stats.count_value(1, bytes);
-        counted
+        value
     }
 
-    /// As [`Counted::new`], for a value that is put into a key without a check of its size.
-    pub(super) fn of_key(value: T) -> Box<Self> {
-        let counted = Self::new(value);
-        counted.raise_peak();
-        counted
+    /// As [`Value::new`], for a value that is put into a key without a check of its size.
+    pub(super) fn of_key(state: T) -> Box<Self> {
+        let value = Self::new(state);
+        value.raise_peak();
+        value
     }
 
-    /// Raises the high-water mark of the bytes of one key. Not part of [`Counted::new`], because the limit of a key may
+    /// Raises the high-water mark of the bytes of one key. Not part of [`Value::new`], because the limit of a key may
     /// refuse a new value.
     fn raise_peak(&self) {
         let stats = &T::registration().stats;
@@ -58,10 +65,63 @@ impl<T: DataType> Counted<T> {
     fn measure(&self) -> MemoryUsage {
         const { assert!(align_of::<Self>() <= NATURAL_ALIGNMENT) };
         let mut usage = MemoryUsage::default();
-        // SAFETY: every `Counted` is in a box of its own (see `new`).
+        // SAFETY: every `Value` is in a box of its own (see `new`).
         unsafe { usage.add(ptr::from_ref(self).cast()) };
-        self.value.for_each_block(&mut usage);
+        self.state.for_each_block(&mut usage);
+        self.cache.borrow().for_each_block(&mut usage);
         usage
+    }
+
+    /// Calls `read` with the state and the cache, and counts the memory of the cache if it has changed. `read` must not read
+    /// the same value again.
+    pub fn with_cache<R>(&self, read: impl FnOnce(&T, &mut T::Cache) -> R) -> R {
+        let mut cache = self.cache.borrow_mut();
+        let before = cache.changes();
+        let result = read(&self.state, &mut cache);
+        let has_changed = cache.changes() != before;
+        drop(cache);
+        if has_changed {
+            self.measure_again();
+        }
+        result
+    }
+
+    /// The cache, for reads that do not fill it.
+    #[must_use]
+    pub fn cache(&self) -> &RefCell<T::Cache> {
+        &self.cache
+    }
+
+    /// The state, for writing. Frees what the cache cannot use any more.
+    #[inline(always)]
+    pub(super) fn state_mut(&mut self) -> &mut T {
+        self.forget();
+        &mut self.state
+    }
+
+    /// Frees what the cache cannot use after a write.
+    #[inline(always)]
+    fn forget(&mut self) {
+        if !<T::Cache as Cache<T>>::IS_EMPTY {
+            let mut changes = BlockChanges::<MemoryUsage>::default();
+            (self.cache.get_mut()).forget(&self.state, &mut changes.freed);
+            if changes.freed.blocks > 0 {
+                self.count_changes(&changes);
+            }
+        }
+    }
+
+    /// Passes the blocks with this number of the state and of the cache to `mover`. Returns false if there are none.
+    pub(super) fn relocate_blocks(&mut self, number: usize, mover: &mut impl BlockMover) -> bool {
+        let in_state = self.state.relocate_block(number, mover);
+        self.cache.get_mut().relocate_block(number, mover) || in_state
+    }
+
+    /// Measures its memory usage and counts the change.
+    fn measure_again(&self) {
+        let MemoryUsage { bytes, blocks } = self.measure();
+        self.blocks.set(blocks);
+        self.count_change(bytes as i64 - self.bytes.get() as i64);
     }
 
     /// Adds a change in bytes to the counted memory usage.
@@ -82,41 +142,42 @@ impl<T: DataType> Counted<T> {
     }
 }
 
-impl<T: DataType> AnyValue for Counted<T> {
+impl<T: DataType> AnyValue for Value<T> {
     fn registration(&self) -> &'static Registration {
         T::registration()
     }
 
     fn timeline(&self) -> Option<&Timeline> {
-        self.value.timeline()
+        self.state.timeline()
     }
 
     fn pane_total(&self, pane: u64) -> u64 {
-        self.value.pane_total(pane)
+        self.state.pane_total(pane)
     }
 
     fn advance(&mut self, pane: u64) -> bool {
         let mut changes = BlockChanges::default();
-        let advanced = self.value.advance_recorded(pane, &mut changes);
+        let advanced = self.state.advance_recorded(pane, &mut changes);
         if advanced {
             self.count_changes(&changes);
+            self.forget();
         }
         advanced
     }
 
     fn release(&mut self) {
         let mut changes = BlockChanges::default();
-        if self.value.release_recorded(&mut changes) {
+        if self.state.release_recorded(&mut changes) {
             self.count_changes(&changes);
         }
     }
 
     fn expire(&mut self) -> bool {
-        let mut any = self.value.expire();
-        let before = self.value.retired_bytes();
-        while before - self.value.retired_bytes() < EXPIRED_BYTES as u64
+        let mut any = self.state.expire();
+        let before = self.state.retired_bytes();
+        while before - self.state.retired_bytes() < EXPIRED_BYTES as u64
             && self
-                .value
+                .state
                 .release_recorded(&mut BlockChanges::<()>::default())
         {
             any = true;
@@ -130,7 +191,7 @@ impl<T: DataType> AnyValue for Counted<T> {
     }
 
     fn live_bytes(&self) -> u64 {
-        self.bytes().saturating_sub(self.value.retired_bytes())
+        self.bytes().saturating_sub(self.state.retired_bytes())
     }
 
     fn memory_usage(&self) -> u64 {
@@ -138,9 +199,8 @@ impl<T: DataType> AnyValue for Counted<T> {
     }
 
     fn recount(&self) {
-        let MemoryUsage { bytes, blocks } = self.measure();
-        self.blocks.set(blocks);
-        self.count_change(bytes as i64 - self.bytes.get() as i64);
+        (self.cache.borrow_mut()).forget(&self.state, &mut ());
+        self.measure_again();
     }
 
     fn count_changes(&self, BlockChanges { freed, allocated }: &BlockChanges<MemoryUsage>) {
@@ -155,31 +215,41 @@ impl<T: DataType> AnyValue for Counted<T> {
     }
 
     fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
-        self.value.check_limit(call)
+        self.state.check_limit(call)
     }
 
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
-        self.value.header()
+        self.state.header()
     }
 
     fn chunk(&self, iterator: i64, max_bytes: usize) -> Option<(i64, &[u8])> {
-        self.value.chunk(iterator, max_bytes)
+        self.state.chunk(iterator, max_bytes)
     }
 
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
-        let loaded = self.value.load_chunk(iterator, chunk);
+        let loaded = self.state_mut().load_chunk(iterator, chunk);
         self.recount();
         loaded
     }
 
     fn load_header(&mut self, header: &[u8]) -> Result<(), FormatError> {
-        self.value = T::from_header(header, Budget::UNLIMITED)?;
+        self.state = T::from_header(header, Budget::UNLIMITED)?;
+        self.cache = RefCell::default();
         self.recount();
         Ok(())
     }
 }
 
-impl<T: DataType> Drop for Counted<T> {
+impl<T: DataType> Deref for Value<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.state
+    }
+}
+
+impl<T: DataType> Drop for Value<T> {
     fn drop(&mut self) {
         T::registration().stats.count_value(-1, self.bytes.get());
     }

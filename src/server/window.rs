@@ -95,8 +95,8 @@ impl Call<'_> {
                 self.report_ahead(distance(timeline.window(), newest, unix_ms));
             }
         }
-        if self.is_key_limited() {
-            self.set_key_bytes(value.live_bytes());
+        if self.memory().is_key_limited() {
+            self.memory().set_key_bytes(value.live_bytes());
         }
     }
 

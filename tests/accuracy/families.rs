@@ -70,13 +70,12 @@ pub fn bloom() -> Measured {
         let mut number = 0u64;
         'fill: for step in 1..=40u64 {
             while chain.items() < step * 10_000 {
-                let hash = chain.hash(&number.to_le_bytes());
-                if chain.add(hash, UNLIMITED).is_err() {
+                if chain.add(&number.to_le_bytes(), (), UNLIMITED).is_err() {
                     break 'fill;
                 }
                 number += 1;
             }
-            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(chain.hash(&absent_item(n))));
+            let found = (0..ABSENT_ITEMS).filter(|&n| chain.contains(&absent_item(n)));
             let rate = found.count() as f64 / ABSENT_ITEMS as f64;
             points.push(((step * 10_000) as f64, rate * 100.0));
             if [5, 10, 20, 40].contains(&step) {
@@ -159,15 +158,12 @@ pub fn bloom_growth() -> String {
                     if chain.filters().len() == *step && last.is_full() {
                         break;
                     }
-                    let hash = chain.hash(&number.to_le_bytes());
-                    chain.add(hash, UNLIMITED).expect("memory");
+                    (chain.add(&number.to_le_bytes(), (), UNLIMITED)).expect("memory");
                     number += 1;
                 }
                 let of_filter = LOOK_UPS / repetitions;
                 let absent = (0..of_filter).map(|n| absent_item(repetition * of_filter + n));
-                *found += absent
-                    .filter(|item| chain.contains(chain.hash(item)))
-                    .count() as u64;
+                *found += absent.filter(|item| chain.contains(item)).count() as u64;
             }
         }
         let mut row = vec![expansion.to_string(), thousands(capacity as f64)];

@@ -33,11 +33,12 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod bit_array;
 pub mod blocks;
 pub mod bloom;
 #[allow(unsafe_code)] // zeroed memory whose allocation can fail
 pub mod buffer;
+pub mod cache;
+pub mod chain;
 pub mod count_min;
 pub mod cuckoo;
 pub mod format;
@@ -51,6 +52,7 @@ pub mod modulus;
 pub mod prefetch;
 mod retired;
 pub mod rows;
+mod scratch;
 pub mod stored;
 pub mod t_digest;
 pub mod top_k;

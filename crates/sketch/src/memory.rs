@@ -13,21 +13,60 @@ pub struct OutOfMemory {
     pub bytes: u64,
 }
 
-/// Decides whether an operation may allocate memory.
-///
-/// The owner of the budget decides what counts: the module adds up the requests of a command and compares the sum with
+/// What an operation needs memory for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A new sketch, or the copy of one.
+    Create,
+    /// A new sketch with many arrays that a client describes in a few bytes. As many bytes must stay free as the operation
+    /// takes: the server enlarges the payload of a DUMP array by array.
+    CreateInParts,
+    /// The growth of a full filter. If filters grow by n bytes, another n bytes must stay free: the client did not choose that
+    /// size, and the server needs memory for its own work on the key (the payload of a DUMP and the reply that contains it).
+    Grow,
+    /// Growth by a size that the client chose.
+    Add,
+    /// Memory that the operation frees again. A command without deny-oom must work when memory is full.
+    Temporary,
+}
+
+/// Decides whether an operation may allocate memory: the module adds up the requests of a command and compares the sum with
 /// its limits.
+pub trait Grants {
+    /// Whether these bytes may be allocated. They count as allocated then.
+    fn grants(&self, purpose: Purpose, bytes: u64) -> bool;
+}
+
+impl<F: Fn(u64) -> bool> Grants for F {
+    fn grants(&self, _: Purpose, bytes: u64) -> bool {
+        self(bytes)
+    }
+}
+
+/// The memory that an operation may request for a purpose.
 #[derive(Clone, Copy)]
-pub struct Budget<'a>(&'a dyn Fn(u64) -> bool);
+pub struct Budget<'a> {
+    grants: &'a dyn Grants,
+    purpose: Purpose,
+}
 
 impl<'a> Budget<'a> {
     /// Allows everything; the allocator can still refuse.
-    pub const UNLIMITED: Budget<'static> = Budget(&|_| true);
+    pub const UNLIMITED: Budget<'static> = Budget {
+        grants: &|_| true,
+        purpose: Purpose::Create,
+    };
 
     /// A budget that calls `allows` with the bytes of each request.
     #[must_use]
-    pub fn new(allows: &'a dyn Fn(u64) -> bool) -> Self {
-        Self(allows)
+    pub fn new(allows: &'a impl Fn(u64) -> bool) -> Self {
+        Self::of(allows, Purpose::Create)
+    }
+
+    /// A budget whose requests are for this purpose.
+    #[must_use]
+    pub fn of(grants: &'a dyn Grants, purpose: Purpose) -> Self {
+        Self { grants, purpose }
     }
 
     /// Requests bytes, before they are allocated.
@@ -35,7 +74,7 @@ impl<'a> Budget<'a> {
     /// # Errors
     /// [`OutOfMemory`] if they are refused.
     pub fn request(self, bytes: u64) -> Result<(), OutOfMemory> {
-        if (self.0)(bytes) {
+        if self.grants.grants(self.purpose, bytes) {
             Ok(())
         } else {
             Err(OutOfMemory { bytes })

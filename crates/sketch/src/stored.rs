@@ -1,6 +1,7 @@
 //! [`Stored`]: conversion of sketches to and from bytes.
 
 use crate::blocks::Blocks;
+use crate::cache::Cache;
 use crate::format::chunks::{self, ChunkError, Place};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
@@ -12,7 +13,9 @@ use std::ffi::CStr;
 /// The values are what RDB files and DUMP payloads hold. The header describes a sketch without its arrays; the
 /// chunks are parts of the concatenated arrays (see [`chunks`]). SCANDUMP, LOADCHUNK, AOF rewrite, RDB load
 /// and save, COPY and DEBUG DIGEST are written once, for every sketch that implements this trait.
-pub trait Stored: Blocks + Timed + Sized {
+///
+/// Threads can share a sketch: no read changes it. What a read keeps is in the [`Stored::Cache`].
+pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// The name of the type in RDB files and DUMP payloads: nine characters of `A-Z a-z 0-9 - _`.
     const TYPE_NAME: &'static CStr;
     /// The encoding version that [`Stored::save`] writes.
@@ -23,6 +26,9 @@ pub trait Stored: Blocks + Timed + Sized {
     /// The first bytes of a header, if the family has another type with another header. No header of the other types begins
     /// with them.
     const HEADER_MARK: &'static [u8] = &[];
+
+    /// What reads keep for later reads.
+    type Cache: Cache<Self>;
 
     /// Parameters that old encoding versions do not store. The caller supplies them.
     type Defaults;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use roughly_sketch::count_min::{CellSize, CountMinWindow};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::{QuantileSketch, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::top_k::TopKWindow;
 use roughly_sketch::window::{Panes, Timed, Timeline, Window};
 use roughly_sketch::window_filter::{MultisetParameters, SetParameters, WindowMultiset, WindowSet};
@@ -195,6 +195,7 @@ proptest! {
     /// Each item has one increment per pane, and different ones, so the most frequent items of a pane are unique.
     #[test]
     fn most_frequent_items(window in windows(), events in events(), k in 1usize..8) {
+        let mut cache = <TopKWindow as Stored>::Cache::default();
         let mut sketch = TopKWindow::new(k as u64, 20_011, 3, 0.9, window, ANY).unwrap();
         run(window, &mut sketch, &events, |sketch, added, pane, item, times| {
             let items = added.entry(pane).or_default();
@@ -223,12 +224,12 @@ proptest! {
             let expected = largest(&counts).into_iter().filter(|(_, item)| candidates.contains(item));
             let expected = expected.map(|(Reverse(count), item)| (name(item).to_vec(), count as u32));
             let expected: Vec<_> = expected.take(k).collect();
-            let listed = sketch.list_at(panes).unwrap();
+            let listed = sketch.list_at(panes, &mut cache).unwrap();
             let listed: Vec<_> = listed.map(|(item, count)| (item.to_vec(), count)).collect();
             assert_eq!(&listed, &expected);
             for item in 0..ITEMS {
                 let is_listed = expected.iter().any(|(listed, _)| listed[..] == name(item));
-                assert_eq!(sketch.query_at(&name(item), panes), Ok(is_listed));
+                assert_eq!(sketch.query_at(&name(item), panes, &mut cache), Ok(is_listed));
             }
         });
     }
@@ -236,6 +237,7 @@ proptest! {
     /// A digest of so few samples is exact.
     #[test]
     fn samples(window in windows(), events in events()) {
+        let mut cache = WindowCache::default();
         let mut digest = TDigestWindow::new(10_000, window, ANY).unwrap();
         run(window, &mut digest, &events, |digest, added, pane, item, times| {
             let times = times % 4 + 1;
@@ -250,7 +252,7 @@ proptest! {
             assert_eq!(bits(digest.min_at(panes)), bits(exact.min()));
             assert_eq!(bits(digest.max_at(panes)), bits(exact.max()));
             assert_eq!(digest.observations_at(panes), exact.observations());
-            let (answers, expected) = (digest.compressed_at(panes).unwrap(), exact.compressed().unwrap());
+            let (answers, expected) = (digest.compressed_at(panes, &mut cache).unwrap(), exact.compressed().unwrap());
             for step in 0..=20 {
                 let (quantile, value) = (f64::from(step) / 20.0, f64::from(step));
                 assert_eq!(bits(answers.quantile(quantile)), bits(expected.quantile(quantile)));
@@ -264,17 +266,18 @@ proptest! {
     fn answers_of_a_digest_do_not_depend_on_earlier_reads(
         window in windows(), events in events(), compression in 1i64..12,
     ) {
+        let mut cache = WindowCache::default();
         let mut digest = TDigestWindow::new(compression, window, ANY).unwrap();
         run(window, &mut digest, &events, |digest, _, pane, item, times| {
             let samples = (0..times % 100).map(|sample| f64::from(sample * 7 % 31) + f64::from(item) + pane as f64);
             digest.add_within(&samples.collect::<Vec<_>>(), ANY).unwrap();
         }, |digest, _, panes, _| {
             let copy = digest.try_clone().unwrap();
-            let answers = |digest: &TDigestWindow| {
-                let answers = digest.compressed_at(panes).unwrap();
+            let answers = |digest: &TDigestWindow, cache: &mut WindowCache| {
+                let answers = digest.compressed_at(panes, cache).unwrap();
                 (0..=20).map(|step| answers.quantile(f64::from(step) / 20.0).to_bits()).collect::<Vec<_>>()
             };
-            assert_eq!(answers(digest), answers(&copy));
+            assert_eq!(answers(digest, &mut cache), answers(&copy, &mut WindowCache::default()));
         });
     }
 }

@@ -6,7 +6,7 @@ use super::super::window::{self, WindowedSubject, advance};
 use super::super::{MAX_OPERATIONS, allows};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{Compressed, TDigest, TDigestWindow, WindowCache};
 use roughly_sketch::window::{Panes, Timed, Window};
 
 /// The largest integer up to which doubles represent all integers.
@@ -84,14 +84,13 @@ impl WindowedSubject for TDigestWindow {
         let live = self.timeline().counted(self.panes_in(current));
         let totals = live.map(|pane| self.pane_total(pane));
         assert_eq!(totals.sum::<u64>(), all.cast_unsigned());
-        let compressed = self
-            .compressed_at(self.panes_in(current))
-            .expect("enough memory");
-        assert!(self.is_compressed_at(self.panes_in(current)));
+        let (panes, mut cache) = (self.panes_in(current), WindowCache::default());
+        let source = self.digest_at(panes, &mut cache, Budget::UNLIMITED);
+        let source = source.expect("enough memory");
+        let compressed = self.compressed_at(panes, &mut cache);
+        let compressed = compressed.expect("enough memory");
         let weight: i64 = compressed.centroids().map(|node| node.weight).sum();
         assert_eq!(weight, all);
-        let source = self.digest_at(self.panes_in(current), Budget::UNLIMITED);
-        let source = source.expect("enough memory");
         if all < MAX_EXACT {
             assert_eq!(source.observations(), all);
         }
@@ -99,7 +98,7 @@ impl WindowedSubject for TDigestWindow {
             super::check_queries(&merged);
         }
         let mut results = vec![min.to_bits(), max.to_bits(), all.cast_unsigned()];
-        results.extend(check_answers(&compressed, min, max, all));
+        results.extend(check_answers(compressed, min, max, all));
         results
     }
 }
@@ -245,8 +244,9 @@ fn check(digest: &TDigestWindow, model: &Samples, current: u64) {
         let mut exact = TDigest::new(1000, Budget::UNLIMITED).expect("a valid compression");
         exact.add(&live).expect("finite samples");
         let exact = exact.compressed().expect("enough memory");
+        let mut cache = WindowCache::default();
         let compressed = digest
-            .compressed_at(digest.panes_in(current))
+            .compressed_at(digest.panes_in(current), &mut cache)
             .expect("enough memory");
         let nodes = |compressed: &Compressed| {
             let nodes = compressed.centroids();
@@ -254,6 +254,6 @@ fn check(digest: &TDigestWindow, model: &Samples, current: u64) {
                 .map(|node| (node.mean, node.weight))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(nodes(&compressed), nodes(exact));
+        assert_eq!(nodes(compressed), nodes(&exact));
     }
 }

@@ -8,6 +8,7 @@ use roughly_sketch::blocks::BlockChanges;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::stored::Stored;
 use roughly_sketch::top_k::TopKWindow;
+use roughly_sketch::top_k::window::RankingCache;
 use roughly_sketch::window::{Panes, Timed, Window};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -91,7 +92,10 @@ impl WindowedSubject for TopKWindow {
         for increment in [0, 1, 100_000, u32::MAX] {
             for item in [&b""[..], b"a", b"bc\0d", b"new", b"newer"] {
                 if let Ok((Some(expelled), _)) = add(self, item, increment) {
-                    assert_eq!(self.query_at(&expelled, Panes::ALL), Ok(false));
+                    assert_eq!(
+                        self.query_at(&expelled, Panes::ALL, &mut RankingCache::default()),
+                        Ok(false)
+                    );
                 }
             }
         }
@@ -99,6 +103,7 @@ impl WindowedSubject for TopKWindow {
 
     fn read(&self, current: u64) -> Self::Results {
         let list = list(self, current);
+        let mut cache = RankingCache::default();
         let items = [&b""[..], b"a", b"\x01", b"new"].into_iter();
         let results = items.map(|item| {
             let count = self.count_at(item, self.panes_in(current));
@@ -107,7 +112,7 @@ impl WindowedSubject for TopKWindow {
                 count
             );
             (
-                self.query_at(item, self.panes_in(current))
+                self.query_at(item, self.panes_in(current), &mut cache)
                     .expect("enough memory"),
                 count,
             )
@@ -119,8 +124,9 @@ impl WindowedSubject for TopKWindow {
 
 /// The list at a time. It must be sorted, without duplicates, and have at most k items.
 fn list(sketch: &TopKWindow, current: u64) -> List {
+    let mut cache = RankingCache::default();
     let list = sketch
-        .list_at(sketch.panes_in(current))
+        .list_at(sketch.panes_in(current), &mut cache)
         .expect("enough memory");
     let list: List = list.map(|(item, count)| (item.to_vec(), count)).collect();
     let key = |(item, count): &(Vec<u8>, u32)| (Reverse(*count), item.clone());
@@ -130,7 +136,10 @@ fn list(sketch: &TopKWindow, current: u64) -> List {
     assert!(list.len() <= sketch.k() as usize);
     for (item, count) in &list {
         assert!(*count > 0);
-        assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(true));
+        assert_eq!(
+            sketch.query_at(item, sketch.panes_in(current), &mut cache),
+            Ok(true)
+        );
     }
     list
 }
@@ -218,7 +227,10 @@ pub fn commands(bytes: &[u8]) {
                     assert_eq!(add(&mut replica, item, increment), Ok(added.clone()));
                 }
                 if let (Some(expelled), _) = added {
-                    assert_eq!(sketch.query_at(&expelled, Panes::ALL), Ok(false));
+                    assert_eq!(
+                        sketch.query_at(&expelled, Panes::ALL, &mut RankingCache::default()),
+                        Ok(false)
+                    );
                     // The list has room for all items, but one with count 0 may leave it.
                     let count = model.counts(&sketch, newest).get(&expelled[..]).copied();
                     assert!(!is_exact || count == Some(0));

@@ -1,90 +1,91 @@
 //! BF.ADD, BF.MADD and BF.INSERT.
 
 use super::create;
-use super::dialect::reply_flag;
-use super::key::{self, for_each_type};
-use super::options::{self, InsertOptions};
-use super::request::Request;
-use super::sketch::{AddError, Additions, Sketch};
-use super::texts::NOT_FOUND;
-use super::valkey;
+use super::dialect::Dialect;
+use super::request::{InsertOptions, Request};
+use super::syntax;
+use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_error};
+use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::Entry;
+use crate::server::key::{AnyEntry, FoundAny, OneOf, Slot};
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::window_filter::Addition;
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 
 const FULL: &CStr = c"ERR non scaling filter is full";
 const PROBLEM: &CStr = c"ERR problem inserting into filter";
 
 /// Replies with the result of an item.
 #[inline]
-fn reply_item(call: &mut Call<'_>, added: Result<Addition, AddError>) {
+fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
     match added {
-        Ok(addition) => reply_flag(call, addition == Addition::New),
+        Ok(addition) => dialect.reply_flag(call, addition == Addition::New),
         Err(AddError::Full) => call.reply_error(FULL),
         Err(AddError::Shape) => call.reply_error(PROBLEM),
         Err(AddError::OutOfMemory) => call.reply_memory_error(PROBLEM),
-        Err(AddError::Valkey(error)) => {
-            call.reply_error(valkey::error_text(error, PROBLEM));
-        }
+        Err(AddError::Valkey(error)) => call.reply_error(valkey_error(error, PROBLEM)),
+    }
+}
+
+/// The keyspace events of a command that adds items: of the items, and of a new key if it has its own.
+#[inline(always)]
+fn events(entry: &AnyEntry, event: &'static CStr) -> (&'static CStr, Option<&'static CStr>) {
+    match is_valkey(entry) {
+        true => (VALKEY_ADD_EVENT, Some(VALKEY_CREATION_EVENT)),
+        false => (event, None),
     }
 }
 
 /// BF.ADD key item
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = key::write(call);
-    let entry = create::find_or_create(call, key, &Request::default())?;
-    for_each_type!(entry, entry => add_to(call, entry));
-    Ok(())
-}
-
-fn add_to<T: Sketch>(call: &mut Call<'_>, mut entry: Entry<T>) {
-    let filter = entry.value();
+    let mut entry = create::find_or_create(call, &Request::default())?;
+    let (event, creation_event) = events(&entry, c"bf.add");
+    let mut outcome = Outcome::of_one_item().with_creation_event(creation_event);
+    let mut filter = entry.get::<FilterMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let max_size = filter.max_size(call, 1);
-    let allows = |bytes| call.allows_growth(bytes);
-    let added = filter.add_item(call.arg(2).bytes(), max_size, Budget::new(&allows));
-    let mut outcome = Outcome::of_one_item().with_creation_event(T::CREATION_EVENT);
-    outcome.growths = growths(call, filter, sub_filters);
+    let budget = call.memory().budget(Purpose::Grow);
+    let added = filter.add(call.arg(2).bytes(), max_size, budget);
+    outcome.growths = growths(call, &filter, sub_filters);
     match added {
         Ok(Addition::New | Addition::Refreshed) => outcome.add(call, 2..3),
         Ok(Addition::Unchanged) => {}
         Err(_) => outcome.count_refusal(),
     }
-    outcome.finish(call, entry.into_any(), T::ADD_EVENT.unwrap_or(c"bf.add"));
-    reply_item(call, added);
+    outcome.finish(call, entry, event);
+    reply_item(call, Dialect::current(), added);
+    Ok(())
 }
 
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = key::write(call);
-    let entry = create::find_or_create(call, key, &Request::default())?;
-    let outcome = Outcome::new(ADD_ITEMS, 2);
-    for_each_type!(entry, entry => add_all(call, entry, 2, outcome, c"bf.madd"));
+    let entry = create::find_or_create(call, &Request::default())?;
+    add_all(call, entry, 2, Outcome::new(ADD_ITEMS, 2), c"bf.madd");
     Ok(())
 }
 
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = key::write(call);
+    let key = call.write_any(1);
+    let is_valkey_key = matches!(key.get(), Slot::Found(Filter::Valkey(_)));
     let InsertOptions {
         request,
         create,
         first_item,
-    } = options::insert(call, &key)?;
-    if !create {
-        for_each_type!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
-    }
-    let entry = create::find_or_create(call, key, &request)?;
+    } = syntax::insert(call, is_valkey_key)?;
+    let entry = match key.find(call, Filter::TYPES.iter().copied())? {
+        FoundAny::Missing(_) if !create => return Err(NOT_FOUND.into()),
+        found => create::entry_of(call, found, &request)?,
+    };
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
     let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
-    for_each_type!(entry, entry => add_all(call, entry, first_item, outcome, c"bf.insert"));
+    add_all(call, entry, first_item, outcome, c"bf.insert");
     Ok(())
 }
 
@@ -93,7 +94,7 @@ const MANY_SUB_FILTERS: usize = 64;
 
 /// The sub-filters that the command has added to those before it. Logs a line when they become too many.
 #[inline]
-fn growths<T: Sketch>(call: &Call<'_>, filter: &T, before: usize) -> usize {
+fn growths(call: &Call<'_>, filter: &FilterMut<'_>, before: usize) -> usize {
     let after = filter.num_sub_filters();
     if before <= MANY_SUB_FILTERS && after > MANY_SUB_FILTERS {
         warn_of_many_sub_filters(call, after);
@@ -113,50 +114,50 @@ fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
 const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Adds the items from argument `first` on, and replies with an array of the results.
-fn add_all<'a, T: Sketch>(
+fn add_all<'a>(
     call: &mut Call<'a>,
-    mut entry: Entry<T>,
+    mut entry: AnyEntry,
     first: usize,
-    mut outcome: Outcome<'a>,
-    event: &CStr,
+    outcome: Outcome<'a>,
+    event: &'static CStr,
 ) {
-    let filter = entry.value();
+    let dialect = Dialect::current();
+    let (event, creation_event) = events(&entry, event);
+    let ends_at_errors = is_valkey(&entry);
+    let mut outcome = outcome.with_creation_event(creation_event);
+    let mut filter = entry.get::<FilterMut<'_>>();
     let items = call.len() - first;
     let sub_filters = filter.num_sub_filters();
-    // The array ends at the first item that a full non-scaling filter refuses; with valkey-bloom's type, at the first
-    // error. An array of unknown length is used only if this can happen, because it costs the server more.
-    let may_refuse = T::ENDS_AT_ERRORS || filter.growth_factor().is_none();
-    let may_end_early = may_refuse && (items as u64) > filter.remaining_capacity();
+    // An array of unknown length is used only if the command may end early, because it costs the server more.
+    let may_end_early = filter.may_end_early(items);
     if may_end_early {
         call.reply_open_array();
     } else {
         call.reply_array(items);
     }
-    let max_size = filter.max_size(call, items as u64);
-    let mut additions = filter.additions(call.args_from(first).map(Argument::bytes), max_size);
-    for item in first.. {
-        let Some(added) = additions.add_next(Budget::new(&|bytes| call.allows_growth(bytes)))
-        else {
-            break;
-        };
-        reply_item(call, added);
+    let max_size = filter.max_size(call, items);
+    let budget = call.memory().budget(Purpose::Grow);
+    let arguments = call.args_from(first).map(Argument::bytes);
+    let mut item = first;
+    filter.add_each(arguments, max_size, budget, |added| {
+        reply_item(call, dialect, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),
             // A valkey-bloom replica refuses all items if some do not fit, also those that the filter already contains.
             Ok(Addition::Unchanged) => outcome.replicate_before(call, item),
             Err(error) => {
                 outcome.refuse(call, item);
-                if T::ENDS_AT_ERRORS || error == AddError::Full {
-                    break;
+                if ends_at_errors || error == AddError::Full {
+                    return ControlFlow::Break(());
                 }
             }
         }
-    }
-    drop(additions);
+        item += 1;
+        ControlFlow::Continue(())
+    });
     if may_end_early {
         call.end_array();
     }
-    outcome.growths = growths(call, filter, sub_filters);
-    let outcome = outcome.with_creation_event(T::CREATION_EVENT);
-    outcome.finish(call, entry.into_any(), T::ADD_EVENT.unwrap_or(event));
+    outcome.growths = growths(call, &filter, sub_filters);
+    outcome.finish(call, entry, event);
 }

@@ -2,7 +2,7 @@
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Filter;
-use super::{add, create, info, merge, query, valkey};
+use super::{add, create, info, load, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -151,7 +151,7 @@ pub const COMMANDS: &[Command] = &[
     },
     Command {
         name: c"bf.load",
-        handler: handler(valkey::load::load),
+        handler: handler(load::load),
         arity: 3,
         summary: c"Restores a Bloom filter from a payload in the AOF of valkey-bloom",
         complexity: c"O(n), n the size of the payload",

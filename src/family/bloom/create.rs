@@ -1,43 +1,39 @@
 //! BF.RESERVE, and the creation of missing keys by BF.ADD, BF.MADD and BF.INSERT.
 
 use super::config::DEFAULT_EXPANSION;
-use super::key::{self, FilterWriteKey, OneOf, for_each_type};
-use super::options;
 use super::request::Request;
-use super::sketch::Sketch;
-use super::texts::{NO_MEMORY, NOT_FOUND};
-use super::valkey;
+use super::syntax;
+use super::texts::{NO_MEMORY, VALKEY_CREATION_EVENT, valkey_error};
+use super::types::{Filter, is_valkey};
+use super::valkey_config::max_size_for;
 use crate::family::window::{WindowArguments, check_allowed};
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, Slot, WriteKey};
+use crate::server::key::{AnyEntry, AnyWriteKey, FoundAny, OneOf};
 use roughly_sketch::bloom::{self, Chain, Parameters};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
 use std::ffi::CStr;
 
-/// The entry of a filter.
-pub type FilterEntry = OneOf<Entry<Chain>, Entry<WindowSet>, Entry<ValkeyChain>>;
-
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
-    let request = options::reserve(call)?;
-    let mut key = key::write(call);
-    for_each_type!(&mut key, key => match key.get() {
-        Slot::Missing => Ok(()),
-        Slot::WrongType => Err(Error::WrongType),
-        Slot::Found(_) => Err(c"ERR item exists".into()),
-    })?;
-    for_each_type!(find_or_create(call, key, &request)?, entry => store(call, entry));
+    let request = syntax::reserve(call)?;
+    let found = call
+        .write_any(1)
+        .find(call, Filter::TYPES.iter().copied())?;
+    let FoundAny::Missing(key) = found else {
+        return Err(c"ERR item exists".into());
+    };
+    let entry = create(call, key, &request)?;
+    let event = match is_valkey(&entry) {
+        true => VALKEY_CREATION_EVENT,
+        false => c"bf.reserve",
+    };
+    entry.store();
+    call.signal_changed(1, event);
     call.reply_ok();
     Ok(())
-}
-
-/// Puts a new filter into its key.
-fn store<T: Sketch>(call: &mut Call<'_>, entry: Entry<T>) {
-    entry.store();
-    call.signal_changed(1, T::CREATION_EVENT.unwrap_or(c"bf.reserve"));
 }
 
 /// The filter at the key, advanced to the current pane if it has a window. A missing filter is created, and its creation
@@ -46,62 +42,70 @@ fn store<T: Sketch>(call: &mut Call<'_>, entry: Entry<T>) {
 /// # Errors
 /// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(
+pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<AnyEntry, Error> {
+    let found = call
+        .write_any(1)
+        .find(call, Filter::TYPES.iter().copied())?;
+    entry_of(call, found, request)
+}
+
+/// As [`find_or_create`], for a key that was looked up.
+///
+/// # Errors
+/// Those of the creation.
+#[inline(always)]
+pub fn entry_of(
     call: &mut Call<'_>,
-    key: FilterWriteKey,
+    found: FoundAny,
     request: &Request,
-) -> Result<FilterEntry, Error> {
-    let not_found = || NOT_FOUND.into();
-    match key {
-        OneOf::Classic(key) => match key.find()? {
-            Found::Entry(entry) => Ok(OneOf::Classic(entry)),
-            Found::Missing(key) => create(call, key, request),
-        },
-        OneOf::Windowed(key) => {
-            let mut entry = key.find_or_create(call, || Err(not_found()))?;
+) -> Result<AnyEntry, Error> {
+    match found {
+        FoundAny::Entry(mut entry) => {
             entry.advance(call);
-            Ok(OneOf::Windowed(entry))
+            Ok(entry)
         }
-        OneOf::Valkey(key) => {
-            let entry = key.find_or_create(call, || Err(not_found()))?;
-            Ok(OneOf::Valkey(entry))
-        }
+        FoundAny::Missing(key) => create(call, key, request),
     }
 }
 
 /// Creates the filter of a missing key, and replicates the creation.
 #[cold]
-fn create(
-    call: &mut Call<'_>,
-    key: WriteKey<Chain>,
-    request: &Request,
-) -> Result<FilterEntry, Error> {
+fn create(call: &mut Call<'_>, key: AnyWriteKey, request: &Request) -> Result<AnyEntry, Error> {
     if let Some(window) = request.window {
         let parameters = request.parameters(call)?;
         check_allowed(call)?;
-        let key = key.typed(call);
-        let mut entry = key.find_or_create(call, || new_set(call, &parameters, window))?;
+        let mut entry = key.create(call, new_set(call, &parameters, window)?)?;
         replicate_reserve(call, &parameters, Some(window));
         entry.advance(call);
-        return Ok(OneOf::Windowed(entry));
+        return Ok(entry);
     }
     if request.creates_valkey(call) {
         let parameters = request.valkey_parameters(call);
-        let key = key.typed(call);
-        let entry = key.find_or_create(call, || new_valkey_filter(call, &parameters))?;
+        let entry = key.create(call, new_valkey_filter(call, &parameters)?)?;
         replicate_valkey(call, &parameters);
-        return Ok(OneOf::Valkey(entry));
+        return Ok(entry);
     }
     let parameters = request.parameters(call)?;
-    let mut entry = key.find_or_create(call, || new_filter(call, &parameters))?;
-    replicate(call, entry.value(), &parameters);
-    Ok(OneOf::Classic(entry))
+    let chain = new_filter(call, &parameters)?;
+    // A non-scaling filter stores a growth factor that it does not use and that BF.RESERVE cannot specify.
+    let has_other_factor = !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION;
+    let header = has_other_factor.then(|| chain.header_bytes());
+    let entry = key.create(call, chain)?;
+    // The creation is replicated with all parameters, because the settings of replicas may differ.
+    match header {
+        Some(header) => {
+            let arguments = [call.arg(1).bytes(), b"1", &header];
+            call.replicate(c"BF.LOADCHUNK", &arguments);
+        }
+        None => replicate_reserve(call, &parameters, None),
+    }
+    Ok(entry)
 }
 
 const NOT_CREATED: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> {
-    let chain = Chain::new(parameters, Budget::new(&|bytes| call.allows_bytes(bytes)));
+    let chain = Chain::new(parameters, call.memory().budget(Purpose::Create));
     chain.map_err(|error| match error {
         bloom::Error::OutOfMemory(_) => NO_MEMORY.into(),
         bloom::Error::Shape | bloom::Error::Full => NOT_CREATED.into(),
@@ -117,8 +121,7 @@ fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<W
             false => 0,
         },
     };
-    let allows = |bytes| call.allows_bytes(bytes);
-    let set = WindowSet::new(window, &parameters, Budget::new(&allows));
+    let set = WindowSet::new(window, &parameters, call.memory().budget(Purpose::Create));
     set.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
         window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
@@ -129,21 +132,12 @@ fn new_valkey_filter(
     call: &Call<'_>,
     parameters: &valkey_bloom::Parameters,
 ) -> Result<ValkeyChain, Error> {
-    let allows = |bytes| call.allows_bytes(bytes);
-    let chain = ValkeyChain::new(parameters, valkey::max_size(call), Budget::new(&allows));
-    chain.map_err(|error| valkey::error_text(error, NO_MEMORY).into())
-}
-
-/// Replicates the creation with all parameters, because the settings of replicas may differ. A non-scaling filter
-/// stores a growth factor that it does not use and that BF.RESERVE cannot specify. If it is not 2, the header of an
-/// empty filter is replicated.
-fn replicate(call: &mut Call<'_>, chain: &Chain, parameters: &Parameters) {
-    let key = call.arg(1).bytes();
-    if !parameters.scaling && parameters.expansion != DEFAULT_EXPANSION {
-        call.replicate(c"BF.LOADCHUNK", &[key, b"1", &chain.header_bytes()]);
-        return;
-    }
-    replicate_reserve(call, parameters, None);
+    let chain = ValkeyChain::new(
+        parameters,
+        max_size_for(call),
+        call.memory().budget(Purpose::Create),
+    );
+    chain.map_err(|error| valkey_error(error, NO_MEMORY).into())
 }
 
 /// Replicates a creation as BF.RESERVE.

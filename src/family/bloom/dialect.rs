@@ -3,6 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::config::{Setting, store_choice};
+use crate::server::key::Slot;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,11 +28,11 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Whether replies, errors and the syntax of options are those of valkey-bloom.
-#[inline]
-#[must_use]
-pub fn replies_are_valkey() -> bool {
-    REPLIES.load(Ordering::Relaxed)
+/// The module whose replies, errors and syntax of options the commands have (`bf-replies`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    RedisBloom,
+    Valkey,
 }
 
 /// Whether a client's command creates keys of valkey-bloom's type if its options do not decide.
@@ -40,26 +41,49 @@ pub fn new_keys_are_valkey() -> bool {
     NEW_KEYS.load(Ordering::Relaxed)
 }
 
-/// The reply for an item: a boolean in RESP3, or an integer in both protocols if replies are those of valkey-bloom.
-#[inline]
-pub fn reply_flag(call: &mut Call<'_>, flag: bool) {
-    if replies_are_valkey() {
-        call.reply_integer(i64::from(flag));
-    } else {
-        call.reply_boolean(flag);
+impl Dialect {
+    /// The configured dialect.
+    #[inline]
+    #[must_use]
+    pub fn current() -> Self {
+        match REPLIES.load(Ordering::Relaxed) {
+            true => Self::Valkey,
+            false => Self::RedisBloom,
+        }
     }
-}
 
-/// The error for a wrong number of arguments. valkey-bloom's text has the command in upper case.
-#[must_use]
-pub fn wrong_arity(call: &Call<'_>) -> Error {
-    if !replies_are_valkey() {
-        return Error::WrongArity;
+    /// What a look-up finds. RedisBloom treats a key of another type like a missing key, valkey-bloom replies with an error.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] in valkey-bloom's dialect, and if the command reads a part of a window.
+    #[inline(always)]
+    pub fn lenient<V>(self, call: &Call<'_>, slot: Slot<V>) -> Result<Option<V>, Error> {
+        match self {
+            Self::RedisBloom => slot.lenient(call),
+            Self::Valkey => slot.optional(),
+        }
     }
-    let name = call.arg(0).bytes().to_ascii_uppercase();
-    let name = name.escape_ascii();
-    CString::new(format!(
-        "ERR wrong number of arguments for '{name}' command"
-    ))
-    .map_or(Error::WrongArity, Error::Formatted)
+
+    /// The reply for an item: in RedisBloom's dialect a boolean in RESP3, otherwise an integer.
+    #[inline]
+    pub fn reply_flag(self, call: &mut Call<'_>, flag: bool) {
+        match self {
+            Self::RedisBloom => call.reply_boolean(flag),
+            Self::Valkey => call.reply_integer(i64::from(flag)),
+        }
+    }
+
+    /// The error for a wrong number of arguments. valkey-bloom's text has the command in upper case.
+    #[must_use]
+    pub fn wrong_arity(self, call: &Call<'_>) -> Error {
+        if self == Self::RedisBloom {
+            return Error::WrongArity;
+        }
+        let name = call.arg(0).bytes().to_ascii_uppercase();
+        let name = name.escape_ascii();
+        CString::new(format!(
+            "ERR wrong number of arguments for '{name}' command"
+        ))
+        .map_or(Error::WrongArity, Error::Formatted)
+    }
 }

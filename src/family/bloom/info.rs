@@ -1,24 +1,17 @@
 //! BF.CARD, BF.INFO and BF.DEBUG.
 
-use super::dialect::{replies_are_valkey, wrong_arity};
-use super::key::{self, for_each_type};
-use super::sketch::Sketch;
-use super::texts::NOT_FOUND;
-use super::valkey;
+use super::dialect::Dialect;
+use super::texts::{NOT_FOUND, valkey_error};
+use super::types::{Description, Filter};
 use crate::server::call::{Call, Error};
-use crate::server::key::ReadKey;
 use std::ffi::CStr;
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
-    for_each_type!(key::read(call), key => card_of(call, key))
-}
-
-fn card_of<T: Sketch>(call: &mut Call<'_>, key: ReadKey<T>) -> Result<(), Error> {
-    let filter = key.get().optional()?;
-    let items = match filter {
+    let key = call.read_any(1);
+    let items = match key.get::<Filter<'_>>().optional()? {
         None => 0,
-        Some(filter) => filter.items_at(call.panes(filter.timeline())?),
+        Some(filter) => filter.items(filter.panes(call)?),
     };
     drop(key);
     call.reply_count(items);
@@ -82,33 +75,34 @@ impl Field {
 
     /// Whether a filter has the field. RedisBloom's fields are those of all filters; valkey-bloom's are also those of
     /// its own type and, if replies are those of valkey-bloom, of all filters, as far as they have such a property.
-    fn applies_to<T: Sketch>(self, filter: &T) -> bool {
+    fn applies_to(self, filter: &Description, dialect: Dialect) -> bool {
         self.is_common()
-            || (T::IS_VALKEY || replies_are_valkey())
+            || (filter.is_valkey || dialect == Dialect::Valkey)
                 && match self {
-                    Self::Tightening => filter.tightening().is_some(),
-                    Self::MaxScaledCapacity => T::IS_VALKEY && filter.growth_factor().is_some(),
+                    Self::Tightening => filter.tightening.is_some(),
+                    Self::MaxScaledCapacity => filter.is_valkey && filter.growth_factor.is_some(),
                     _ => true,
                 }
     }
 
     /// # Errors
     /// valkey-bloom's error if the capacity to which the filter can grow exceeds 63 bits.
-    fn value_of(self, call: &Call<'_>, filter: &impl Sketch) -> Result<Value, Error> {
+    fn value_of(self, filter: Filter<'_>, description: &Description) -> Result<Value, Error> {
         Ok(match self {
-            Self::Capacity => Value::Count(filter.capacity()),
-            Self::Size => Value::Count(filter.reported_size()),
-            Self::Filters => Value::Count(filter.num_sub_filters() as u64),
-            Self::Items => Value::Count(filter.items_at(call.panes(filter.timeline())?)),
-            Self::ErrorRate => Value::Ratio(filter.error_rate()),
-            Self::Expansion => match filter.growth_factor() {
-                Some(factor) => Value::Count(factor.into()),
-                None => Value::Null,
-            },
-            Self::Tightening => filter.tightening().map_or(Value::Null, Value::Ratio),
+            Self::Capacity => Value::Count(description.capacity),
+            Self::Size => Value::Count(description.size),
+            Self::Filters => Value::Count(description.sub_filters as u64),
+            Self::Items => Value::Count(description.items),
+            Self::ErrorRate => Value::Ratio(description.error_rate),
+            Self::Expansion => {
+                let factor = description.growth_factor;
+                factor.map_or(Value::Null, |factor| Value::Count(factor.into()))
+            }
+            Self::Tightening => description.tightening.map_or(Value::Null, Value::Ratio),
             Self::MaxScaledCapacity => {
                 let capacity = filter.max_scaled_capacity();
-                Value::Count(capacity.map_err(|error| valkey::error_text(error, NOT_FOUND))?)
+                let capacity = capacity.map_err(|error| valkey_error(error, NOT_FOUND))?;
+                capacity.map_or(Value::Null, Value::Count)
             }
         })
     }
@@ -116,28 +110,29 @@ impl Field {
 
 /// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | ERROR | EXPANSION | TIGHTENING | MAXSCALEDCAPACITY]
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
+    let dialect = Dialect::current();
     if call.len() > 3 {
-        return Err(wrong_arity(call));
+        return Err(dialect.wrong_arity(call));
     }
-    for_each_type!(key::read(call), key => info_of(call, &key))
-}
-
-fn info_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let filter = key.get().or_missing(NOT_FOUND)?;
+    let key = call.read_any(1);
+    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let description = filter.describe(filter.panes(call)?);
     if call.len() == 2 {
-        return all_fields(call, filter);
+        return all_fields(call, dialect, filter, &description);
     }
-    let unknown = match replies_are_valkey() {
-        true => c"ERR invalid information value",
-        false => c"Invalid information value",
+    let unknown = match dialect {
+        Dialect::Valkey => c"ERR invalid information value",
+        Dialect::RedisBloom => c"Invalid information value",
     };
     let argument = call.arg(2);
     let (field, _, name) = FIELDS
         .into_iter()
-        .find(|(field, selector, _)| argument.is(selector) && field.applies_to(filter))
+        .find(|(field, selector, _)| {
+            argument.is(selector) && field.applies_to(&description, dialect)
+        })
         .ok_or(unknown)?;
-    let value = field.value_of(call, filter)?;
-    if !replies_are_valkey() {
+    let value = field.value_of(filter, &description)?;
+    if dialect == Dialect::RedisBloom {
         if call.is_resp3() {
             call.reply_map(1);
             call.reply_simple(name);
@@ -150,12 +145,17 @@ fn info_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error
 }
 
 /// Replies with all fields: RedisBloom's as a map, valkey-bloom's as an array.
-fn all_fields<T: Sketch>(call: &mut Call<'_>, filter: &T) -> Result<(), Error> {
-    let is_valkey = replies_are_valkey();
+fn all_fields(
+    call: &mut Call<'_>,
+    dialect: Dialect,
+    filter: Filter<'_>,
+    description: &Description,
+) -> Result<(), Error> {
+    let is_valkey = dialect == Dialect::Valkey;
     let mut fields = Vec::with_capacity(FIELDS.len());
     for (field, _, name) in FIELDS {
-        if (is_valkey || field.is_common()) && field.applies_to(filter) {
-            fields.push((name, field.value_of(call, filter)?));
+        if (is_valkey || field.is_common()) && field.applies_to(description, dialect) {
+            fields.push((name, field.value_of(filter, description)?));
         }
     }
     if is_valkey {
@@ -172,28 +172,25 @@ fn all_fields<T: Sketch>(call: &mut Call<'_>, filter: &T) -> Result<(), Error> {
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    for_each_type!(key::read(call), key => debug_of(call, &key))
-}
-
-fn debug_of<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let filter = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(filter.timeline())?;
-    let sub_filters = filter.sub_filters_at(panes);
-    call.reply_array(sub_filters.len() + 1);
-    call.reply_bulk(format!("size:{}", filter.items_at(panes)).as_bytes());
-    for sub_filter in sub_filters {
+    let key = call.read_any(1);
+    let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
+    let panes = filter.panes(call)?;
+    let description = filter.describe(panes);
+    call.reply_array(description.sub_filters + 1);
+    call.reply_bulk(format!("size:{}", description.items).as_bytes());
+    filter.for_each_sub_filter(panes, |sub_filter| {
         let line = format!(
             "bytes:{} bits:{} hashes:{} hashwidth:{} capacity:{} size:{} ratio:{}",
             sub_filter.bytes,
             sub_filter.bits,
             sub_filter.hashes,
-            filter.hash_width(),
+            description.hash_width,
             sub_filter.capacity,
             sub_filter.items,
             six_digits(sub_filter.error_rate),
         );
         call.reply_bulk(line.as_bytes());
-    }
+    });
     Ok(())
 }
 

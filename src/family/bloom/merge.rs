@@ -8,7 +8,7 @@ use crate::server::data_type::DataType;
 use crate::server::key::OneOf;
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::merge::MergeError;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::memory::with_capacity;
 use roughly_sketch::stored::Stored;
 use std::ffi::{CStr, CString};
@@ -81,11 +81,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
     }
     let filters = destination.filters().len();
     let changed = destination
-        .merge_within(
-            &others,
-            Budget::new(&|bytes| call.allows_addition(bytes)),
-            max_bytes(call),
-        )
+        .merge_within(&others, call.memory().budget(Purpose::Add), max_bytes(call))
         .map_err(|error| error_text(call, error))?;
     if destination.filters().len() > filters
         && let Some(destination) = keys.destination()
@@ -106,13 +102,16 @@ fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
     let [first, others @ ..] = &chains[..] else {
         return Err(Error::WrongArity);
     };
-    if !call.allows_bytes(first.bit_bytes()) {
+    if !call.memory().request(Purpose::Create, first.bit_bytes()) {
         return Err(NO_MEMORY.into());
     }
     let mut union = first.try_clone().map_err(|_| NO_MEMORY)?;
-    let allows = |bytes| call.allows_bytes(bytes);
     union
-        .merge_within(others, Budget::new(&allows), max_bytes(call))
+        .merge_within(
+            others,
+            call.memory().budget(Purpose::Create),
+            max_bytes(call),
+        )
         .map_err(|error| error_text(call, error))?;
     Ok(union)
 }
@@ -121,7 +120,7 @@ fn error_text(call: &Call<'_>, error: MergeError) -> Error {
     match error {
         MergeError::OutOfMemory(_) => {
             Chain::registration().stats.count_refusals(1);
-            call.memory_error(NO_MEMORY)
+            call.memory().error(NO_MEMORY)
         }
         MergeError::TooMuchWork(_) => TOO_MUCH.into(),
         MergeError::Differ { .. } => CString::new(format!("ERR cannot merge: {error}"))

@@ -7,15 +7,14 @@ mod config;
 mod create;
 mod dialect;
 mod info;
-mod key;
+mod load;
 mod merge;
-mod options;
 mod query;
 mod request;
-mod sketch;
+mod syntax;
 mod texts;
 mod types;
-mod valkey;
+mod valkey_config;
 
 use crate::server::command::Since;
 use crate::server::key::OneOf;
@@ -29,10 +28,6 @@ pub const FAMILY: Family = Family {
     since: Since::RedisBloom(c"1.0.0"),
     data_types: Filter::TYPES,
     commands: commands::COMMANDS,
-    settings: &[
-        config::SETTINGS,
-        dialect::SETTINGS,
-        valkey::config::SETTINGS,
-    ],
+    settings: &[config::SETTINGS, dialect::SETTINGS, valkey_config::SETTINGS],
     counters: &[ExtraCounter::Growths],
 };

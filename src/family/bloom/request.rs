@@ -3,7 +3,7 @@
 use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use super::dialect;
 use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
-use super::valkey::config as valkey_config;
+use super::valkey_config;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Parameters;
 use roughly_sketch::valkey_bloom;
@@ -99,4 +99,15 @@ fn default_expansion(call: &Call<'_>, nonscaling: bool) -> u32 {
     } else {
         config::expansion()
     }
+}
+
+/// The options of BF.INSERT.
+#[derive(Debug)]
+pub struct InsertOptions {
+    /// Parameters of a missing filter.
+    pub request: Request,
+    /// Whether a missing filter is created.
+    pub create: bool,
+    /// The argument of the first item. There may be none.
+    pub first_item: usize,
 }

@@ -1,19 +1,29 @@
 //! The types `MBbloom--`, `bf-window` (with a window) and `bloomfltr` (of valkey-bloom), and what the commands need of them.
 
-use super::valkey;
+use super::valkey_config;
+use crate::server::call::{Call, Error};
 use crate::server::callbacks;
-use crate::server::data_type::{DataType, Registration};
-use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
-use roughly_sketch::bloom::Chain;
-use roughly_sketch::valkey_bloom::ValkeyChain;
-use roughly_sketch::window_filter::WindowSet;
+use crate::server::data_type::{DataType, PayloadCommand, Registration};
+use crate::server::key::{AnyEntry, AnyMut, AnyRef, OneOf, OneOfMut};
+use roughly_sketch::bloom::{self, Chain};
+use roughly_sketch::chain::batch;
+use roughly_sketch::format::{FormatError, Source};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::valkey_bloom::{self, ValkeyChain};
+use roughly_sketch::window::Panes;
+use roughly_sketch::window_filter::{self, Addition, WindowSet};
 use std::ffi::CStr;
+use std::ops::ControlFlow;
+use std::ptr;
 
 static CLASSIC: Registration = callbacks::registration::<Chain>("");
 static WINDOWED: Registration = callbacks::registration::<WindowSet>("_window");
+static VALKEY: Registration = callbacks::registration::<ValkeyChain>("_valkey");
+
+const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
 
 impl DataType for Chain {
-    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    const LOADCHUNK: &'static CStr = LOADCHUNK;
     /// A filter is always emitted in chunks, which RedisBloom loads.
     const MAX_RESTORE_BYTES: u64 = 0;
 
@@ -25,7 +35,7 @@ impl DataType for Chain {
 }
 
 impl DataType for WindowSet {
-    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    const LOADCHUNK: &'static CStr = LOADCHUNK;
     const MAX_RESTORE_BYTES: u64 = Chain::MAX_RESTORE_BYTES;
 
     fn registration() -> &'static Registration {
@@ -33,6 +43,51 @@ impl DataType for WindowSet {
     }
 
     fn defaults() {}
+}
+
+impl DataType for ValkeyChain {
+    const LOADCHUNK: &'static CStr = LOADCHUNK;
+    /// valkey-bloom loads it, unlike the chunks of BF.LOADCHUNK, which only Roughly loads.
+    const PAYLOAD_COMMAND: Option<PayloadCommand<Self>> = Some(PayloadCommand {
+        name: c"BF.LOAD",
+        payload_bytes: Self::load_payload_bytes,
+        payload: Self::load_payload,
+    });
+
+    fn registration() -> &'static Registration {
+        &VALKEY
+    }
+
+    fn defaults() {}
+
+    fn load_limited(
+        source: &mut dyn Source,
+        encoding_version: u16,
+        is_limited: bool,
+    ) -> Result<Self, FormatError> {
+        let max_size = match is_limited {
+            true => valkey_config::max_size(),
+            false => u64::MAX,
+        };
+        Self::load_within(source, encoding_version, max_size)
+    }
+
+    fn check_limit(&self, call: &Call<'_>) -> Result<(), Error> {
+        match self.size() > valkey_config::max_size_for(call) {
+            true => Err(super::texts::TOO_LARGE.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn is_defragmented() -> bool {
+        valkey_config::is_defragmented()
+    }
+}
+
+/// Whether the value is of valkey-bloom's type.
+#[inline(always)]
+pub fn is_valkey(entry: &AnyEntry) -> bool {
+    ptr::eq(entry.registration(), &raw const VALKEY)
 }
 
 /// A Bloom filter.
@@ -58,7 +113,7 @@ pub enum FilterMut<'a> {
 }
 
 impl<'a> OneOf<'a> for Filter<'a> {
-    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED, &valkey::REGISTRATION];
+    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED, &VALKEY];
 
     #[inline(always)]
     fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
@@ -74,5 +129,346 @@ impl<'a> OneOfMut<'a> for FilterMut<'a> {
         let found = value.get().map(Self::Classic);
         let found = found.or_else(|value| value.get().map(Self::Windowed));
         found.or_else(|value| value.get().map(Self::Valkey))
+    }
+}
+
+/// The ratio of the error rates of two sub-filters of RedisBloom's type.
+const TIGHTENING: f64 = 0.5;
+
+/// A filter as BF.INFO and BF.DEBUG describe it.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// Whether it is of valkey-bloom's type.
+    pub is_valkey: bool,
+    /// Items per window, or of a filter without a window, that fit without further growth.
+    pub capacity: u64,
+    /// For valkey-bloom's type, as valkey-bloom computes it. Otherwise as RedisBloom does: the arrays and RedisBloom's
+    /// structures. The tests of client libraries assert it.
+    pub size: u64,
+    pub sub_filters: usize,
+    pub items: u64,
+    /// The error rate with which the filter was created.
+    pub error_rate: f64,
+    /// The growth factor; `None` if the filter does not grow.
+    pub growth_factor: Option<u32>,
+    /// The ratio of a sub-filter's error rate to that of the previous sub-filter; `None` if the filter does not grow.
+    pub tightening: Option<f64>,
+    /// Width of the hashes in bits.
+    pub hash_width: u32,
+}
+
+/// A sub-filter, as BF.DEBUG describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct SubFilter {
+    pub bytes: u64,
+    pub bits: u64,
+    /// The parts of the memory that a look-up reads: bits, or buckets of a filter with a window.
+    pub hashes: u32,
+    pub capacity: u64,
+    pub items: u64,
+    pub error_rate: f64,
+}
+
+/// The size of a filter in BF.INFO, with this many sub-filters and bytes of their arrays.
+fn reported_size(sub_filters: usize, bytes: u64) -> u64 {
+    32 + 64 * sub_filters as u64 + bytes
+}
+
+impl Filter<'_> {
+    /// The panes that count for a read.
+    ///
+    /// # Errors
+    /// Those of [`Call::panes`].
+    #[inline(always)]
+    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
+        call.panes(match self {
+            Self::Classic(_) | Self::Valkey(_) => None,
+            Self::Windowed(set) => Some(set.timeline()),
+        })
+    }
+
+    /// Whether an item may be in the filter.
+    #[inline(always)]
+    pub fn contains(self, item: &[u8], panes: Panes) -> bool {
+        match self {
+            Self::Classic(chain) => chain.contains(item),
+            Self::Windowed(set) => set.contains(item, panes),
+            Self::Valkey(chain) => chain.contains(item),
+        }
+    }
+
+    /// [`Filter::contains`] for each item, in order.
+    #[inline(always)]
+    pub fn contains_each<'b>(
+        self,
+        items: impl Iterator<Item = &'b [u8]>,
+        panes: Panes,
+        on_result: impl FnMut(bool),
+    ) {
+        match self {
+            Self::Classic(chain) => chain.contains_each(items, on_result),
+            Self::Windowed(set) => set.contains_each(items, panes, on_result),
+            Self::Valkey(chain) => chain.contains_each(items, on_result),
+        }
+    }
+
+    /// The number of items in these panes.
+    pub fn items(self, panes: Panes) -> u64 {
+        match self {
+            Self::Classic(chain) => chain.items(),
+            Self::Windowed(set) => set.items(panes),
+            Self::Valkey(chain) => chain.items(),
+        }
+    }
+
+    /// Describes the filter with its items in these panes.
+    pub fn describe(self, panes: Panes) -> Description {
+        let items = self.items(panes);
+        match self {
+            Self::Classic(chain) => {
+                let first = chain.filters().first();
+                let rate = first.map_or(0.0, |filter| filter.shape().error_rate);
+                let tightening = chain.is_scaling().then_some(TIGHTENING);
+                Description {
+                    is_valkey: false,
+                    capacity: chain.capacity(),
+                    size: reported_size(chain.filters().len(), chain.bit_bytes()),
+                    sub_filters: chain.filters().len(),
+                    items,
+                    // A filter that grows begins with half of the error rate.
+                    error_rate: tightening.map_or(rate, |ratio| rate / ratio),
+                    growth_factor: chain.is_scaling().then_some(chain.expansion()),
+                    tightening,
+                    hash_width: chain.hash_width(),
+                }
+            }
+            Self::Windowed(set) => Description {
+                is_valkey: false,
+                capacity: set.grown_capacity(),
+                size: reported_size(set.num_sub_filters(), set.slot_bytes()),
+                sub_filters: set.num_sub_filters(),
+                items,
+                error_rate: set.error_rate(),
+                growth_factor: Some(set.expansion()).filter(|&expansion| expansion > 0),
+                tightening: None,
+                hash_width: u64::BITS,
+            },
+            Self::Valkey(chain) => {
+                let parameters = chain.parameters();
+                let grows = parameters.expansion > 0;
+                Description {
+                    is_valkey: true,
+                    capacity: chain.capacity(),
+                    size: chain.size(),
+                    sub_filters: chain.filters().len(),
+                    items,
+                    error_rate: parameters.error_rate,
+                    growth_factor: grows.then_some(parameters.expansion),
+                    tightening: grows.then_some(parameters.tightening),
+                    hash_width: u64::BITS,
+                }
+            }
+        }
+    }
+
+    /// The capacity to which a filter of valkey-bloom's type can grow within its limit; `None` for the other types.
+    ///
+    /// # Errors
+    /// [`valkey_bloom::Error::Capacity`] if it exceeds 63 bits.
+    pub fn max_scaled_capacity(self) -> Result<Option<u64>, valkey_bloom::Error> {
+        match self {
+            Self::Valkey(chain) => chain
+                .max_scaled_capacity(valkey_config::max_size())
+                .map(Some),
+            Self::Classic(_) | Self::Windowed(_) => Ok(None),
+        }
+    }
+
+    /// Visits the sub-filters with their items in these panes.
+    pub fn for_each_sub_filter(self, panes: Panes, mut visit: impl FnMut(SubFilter)) {
+        match self {
+            Self::Classic(chain) => chain.filters().iter().for_each(|filter| {
+                let shape = filter.shape();
+                visit(SubFilter {
+                    bytes: filter.bits().len() as u64,
+                    bits: shape.bits,
+                    hashes: shape.hashes,
+                    capacity: shape.capacity,
+                    items: filter.items(),
+                    error_rate: shape.error_rate,
+                });
+            }),
+            Self::Windowed(set) => set.sub_filters(panes).for_each(|filter| {
+                visit(SubFilter {
+                    bytes: filter.bytes,
+                    bits: 8 * filter.bytes,
+                    hashes: 2,
+                    capacity: filter.capacity,
+                    items: filter.items,
+                    error_rate: filter.error_rate,
+                });
+            }),
+            Self::Valkey(chain) => {
+                for (index, filter) in chain.filters().iter().enumerate() {
+                    let bytes = filter.bits().len() as u64;
+                    visit(SubFilter {
+                        bytes,
+                        bits: 8 * bytes,
+                        hashes: filter.hashes(),
+                        capacity: filter.capacity(),
+                        items: filter.items(),
+                        error_rate: chain.error_rate_of(index),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Why an item was not added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddError {
+    /// The filter is full and does not grow.
+    Full,
+    /// The parameters of the next sub-filter are out of range.
+    Shape,
+    /// Memory was refused.
+    OutOfMemory,
+    /// An error that only valkey-bloom's type has.
+    Valkey(valkey_bloom::Error),
+}
+
+impl From<bloom::Error> for AddError {
+    fn from(error: bloom::Error) -> Self {
+        match error {
+            bloom::Error::Full => Self::Full,
+            bloom::Error::Shape => Self::Shape,
+            bloom::Error::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<window_filter::Error> for AddError {
+    fn from(error: window_filter::Error) -> Self {
+        match error {
+            window_filter::Error::Full => Self::Full,
+            window_filter::Error::Shape => Self::Shape,
+            window_filter::Error::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<valkey_bloom::Error> for AddError {
+    fn from(error: valkey_bloom::Error) -> Self {
+        match error {
+            valkey_bloom::Error::Full => Self::Full,
+            valkey_bloom::Error::OutOfMemory(_) => Self::OutOfMemory,
+            error => Self::Valkey(error),
+        }
+    }
+}
+
+/// The result of an addition.
+pub type Added = Result<Addition, AddError>;
+
+/// The result of an addition: whether the item is new.
+#[inline(always)]
+fn addition<E: Into<AddError>>(added: Result<bool, E>) -> Added {
+    match added {
+        Ok(true) => Ok(Addition::New),
+        Ok(false) => Ok(Addition::Unchanged),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Calls `on_result` with each result of `next`, until either ends.
+#[inline(always)]
+fn each(
+    mut next: impl FnMut() -> Option<Added>,
+    mut on_result: impl FnMut(Added) -> ControlFlow<()>,
+) {
+    while let Some(added) = next() {
+        if on_result(added).is_break() {
+            return;
+        }
+    }
+}
+
+impl FilterMut<'_> {
+    /// Number of sub-filters.
+    #[inline(always)]
+    pub fn num_sub_filters(&self) -> usize {
+        match self {
+            Self::Classic(chain) => chain.filters().len(),
+            Self::Windowed(set) => set.num_sub_filters(),
+            Self::Valkey(chain) => chain.filters().len(),
+        }
+    }
+
+    /// The maximum size in bytes to which a command may enlarge the filter when it adds this many items. Only valkey-bloom's
+    /// type has such a limit.
+    #[inline(always)]
+    pub fn max_size(&self, call: &Call<'_>, items: usize) -> u64 {
+        match self {
+            Self::Valkey(chain) if items as u64 > chain.remaining_capacity() => {
+                valkey_config::max_size_for(call)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether a command that adds this many items may end before the last: at the first item that a full non-scaling filter
+    /// refuses; with valkey-bloom's type, at the first error.
+    pub fn may_end_early(&self, items: usize) -> bool {
+        let remaining = match self {
+            Self::Classic(chain) if !chain.is_scaling() => chain.remaining_capacity(),
+            Self::Windowed(set) if set.expansion() == 0 => {
+                set.limit().saturating_sub(set.items(Panes::ALL))
+            }
+            Self::Valkey(chain) => chain.remaining_capacity(),
+            Self::Classic(_) | Self::Windowed(_) => return false,
+        };
+        items as u64 > remaining
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// [`AddError`]; the filter is not changed.
+    #[inline(always)]
+    pub fn add(&mut self, item: &[u8], max_size: u64, budget: Budget<'_>) -> Added {
+        match self {
+            Self::Classic(chain) => addition(chain.add(item, (), budget)),
+            Self::Windowed(set) => Ok(set.add(item, budget)?),
+            Self::Valkey(chain) => addition(chain.add(item, max_size, budget)),
+        }
+    }
+
+    /// Adds items in order, until `on_result` ends it.
+    #[inline(always)]
+    pub fn add_each<'b>(
+        &mut self,
+        items: impl Iterator<Item = &'b [u8]>,
+        max_size: u64,
+        budget: Budget<'_>,
+        on_result: impl FnMut(Added) -> ControlFlow<()>,
+    ) {
+        match self {
+            Self::Classic(chain) => {
+                let mut additions = batch::Additions::new(items, (), chain);
+                each(|| additions.add_next(budget).map(addition), on_result);
+            }
+            Self::Windowed(set) => {
+                let mut additions = window_filter::Additions::new(items, set);
+                each(
+                    || Some(additions.add_next(budget)?.map_err(AddError::from)),
+                    on_result,
+                );
+            }
+            Self::Valkey(chain) => {
+                let mut additions = batch::Additions::new(items, max_size, chain);
+                each(|| additions.add_next(budget).map(addition), on_result);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::server::call::{Call, Error};
 use crate::server::key::{AnyEntry, OneOf};
 use crate::server::outcome::Outcome;
 use roughly_sketch::count_min::CountMinError;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, Purpose};
 use std::ffi::CStr;
 
 const FIRST_ITEM: usize = 2;
@@ -122,7 +122,7 @@ impl Ready {
         Ok(Self {
             has_memory: match sketch.growth() {
                 0 => true,
-                bytes => call.allows_addition(bytes),
+                bytes => call.memory().request(Purpose::Add, bytes),
             },
             may_change_memory: sketch.may_change_memory(),
         })

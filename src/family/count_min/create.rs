@@ -5,7 +5,7 @@ use crate::server::call::{Call, Error};
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, dimensions_for,
 };
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::window::Window;
 use std::ffi::CStr;
 
@@ -70,8 +70,7 @@ fn create(
     let window = option
         .map(|option| option.window_of_new::<CountMinWindow>(call))
         .transpose()?;
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match window {
         None => {
             let sketch = CountMin::new(width, depth, cell_size, budget);

@@ -7,7 +7,7 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{MergeKeys, OneOf, Slot};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
-use roughly_sketch::memory::{Budget, with_capacity};
+use roughly_sketch::memory::{Purpose, with_capacity};
 use std::ffi::CStr;
 
 const NUMKEYS: NumkeysErrors = NumkeysErrors {
@@ -41,8 +41,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         end,
         |sketch, sources| sketch.merge_within(sources, max_bytes(call)),
         |sketch, sources| {
-            let allows = |bytes| call.allows_addition(bytes);
-            sketch.merge_within(sources, max_bytes(call), Budget::new(&allows))
+            sketch.merge_within(sources, max_bytes(call), call.memory().budget(Purpose::Add))
         },
     );
     if has_window && let Some(destination) = keys.destination() {
@@ -97,7 +96,7 @@ fn merge_keys(
         }
     };
     merged.map_err(|error| match error {
-        CountMinError::OutOfMemory(_) => call.memory_error(NO_MEMORY),
+        CountMinError::OutOfMemory(_) => call.memory().error(NO_MEMORY),
         _ => error_text(error),
     })
 }

@@ -1,15 +1,14 @@
 //! CF.ADD, CF.ADDNX, CF.INSERT, CF.INSERTNX, CF.DEL and CF.COMPACT.
 
-use super::create::{self, InsertOptions, insert_options};
-use super::{CuckooSketch, Insertion, NO_MEMORY, NOT_FOUND, config};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
+use super::{config, create};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{Entry, Found, WriteKey, for_either};
+use crate::server::key::{FoundAny, OneOf};
 use crate::server::outcome::Outcome;
-use crate::server::stats::MemoryRefusal;
-use roughly_sketch::cuckoo::{BLOCK_ITEMS, CuckooFilter};
-use roughly_sketch::memory::Budget;
-use roughly_sketch::window_filter::WindowMultiset;
+use crate::server::stats::{MemoryRefusal, Stats};
+use roughly_sketch::memory::{Budget, Purpose};
 use std::cell::Cell;
 use std::ffi::CStr;
 
@@ -21,18 +20,10 @@ const TOO_MANY: &CStr = c"Maximum expansions reached";
 /// one command with many equal items would block the server for minutes.
 const MAX_GROWTHS: u32 = 4096;
 
-/// Whether an item is added that seems to be in the filter already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum IfExists {
-    /// CF.ADD and CF.INSERT.
-    Add,
-    /// CF.ADDNX and CF.INSERTNX.
-    Skip,
-}
-
 /// Whether the filter has the maximum number of sub-filters. The limit does not apply to commands from a primary or
 /// an AOF, because the sender may have had another limit.
-fn is_at_limit(call: &Call<'_>, filter: &impl CuckooSketch) -> bool {
+#[inline]
+fn is_at_limit(call: &Call<'_>, filter: &CuckooMut<'_>) -> bool {
     filter.num_sub_filters() as u64 >= config::max_sub_filters() && !call.must_obey()
 }
 
@@ -47,31 +38,16 @@ pub fn addnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(), Error> {
-    let key = call.write_either::<CuckooFilter, WindowMultiset>(1);
-    let entry = create::find_or_create(call, key, &config::defaults())?;
-    for_either!(entry, entry => add_to(call, entry, if_exists, event));
-    Ok(())
-}
-
-fn add_to<T: CuckooSketch>(
-    call: &mut Call<'_>,
-    mut entry: Entry<T>,
-    if_exists: IfExists,
-    event: &CStr,
-) {
-    let filter = entry.value();
+    let mut entry = create::find_or_create(call, &config::defaults())?;
+    let mut filter = entry.get::<CuckooMut<'_>>();
     let sub_filters = filter.num_sub_filters();
     let mut outcome = Outcome::of_one_item();
-    let insertion = if is_at_limit(call, filter) {
+    let insertion = if is_at_limit(call, &filter) {
         outcome.count_refusal();
         None
     } else {
         let item = call.arg(2).bytes();
-        let allows = |bytes| call.allows_growth(bytes);
-        let insertion = match if_exists {
-            IfExists::Add => filter.insert(item, Budget::new(&allows)),
-            IfExists::Skip => filter.insert_unique(item, Budget::new(&allows)),
-        };
+        let insertion = filter.insert(item, if_exists, call.memory().budget(Purpose::Grow));
         match insertion {
             Insertion::Added => outcome.add(call, 2..3),
             Insertion::Exists => {}
@@ -80,7 +56,7 @@ fn add_to<T: CuckooSketch>(
         Some(insertion)
     };
     outcome.growths = filter.num_sub_filters() - sub_filters;
-    outcome.finish(call, entry.into_any(), event);
+    outcome.finish(call, entry, event);
     match insertion {
         Some(Insertion::Added) => call.reply_boolean(true),
         Some(Insertion::Exists) => call.reply_boolean(false),
@@ -88,6 +64,7 @@ fn add_to<T: CuckooSketch>(
         Some(Insertion::OutOfMemory) => call.reply_memory_error(NO_MEMORY),
         None => call.reply_error(TOO_MANY),
     }
+    Ok(())
 }
 
 /// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
@@ -101,90 +78,73 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
-    let options = insert_options(call)?;
-    let mut key = call.write_either::<CuckooFilter, WindowMultiset>(1);
-    if !options.create {
-        for_either!(&mut key, key => key.get().or_missing(NOT_FOUND).map(drop))?;
-    }
-    let entry = create::find_or_create(call, key, &options.reserve)?;
-    for_either!(entry, entry => insert_into(call, entry, &options, if_exists, name));
-    Ok(())
-}
-
-fn insert_into<T: CuckooSketch>(
-    call: &mut Call<'_>,
-    mut entry: Entry<T>,
-    options: &InsertOptions,
-    if_exists: IfExists,
-    name: &'static CStr,
-) {
-    let first_item = options.first_item;
-    let mut outcome = Outcome::new(name, first_item).keyword(c"ITEMS");
+    let options = create::insert_options(call)?;
+    let mut entry = match call
+        .write_any(1)
+        .find(call, Cuckoo::TYPES.iter().copied())?
+    {
+        FoundAny::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
+        found => create::entry_of(call, found, &options.reserve)?,
+    };
+    let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
     if !options.accepted_everywhere {
         outcome = outcome.without_options();
     }
-    let filter = entry.value();
-    if is_at_limit(call, filter) {
+    let mut filter = entry.get::<CuckooMut<'_>>();
+    if is_at_limit(call, &filter) {
         outcome.count_refusal();
         call.reply_error(TOO_MANY);
     } else {
         let sub_filters = filter.num_sub_filters();
-        insert_each(call, filter, first_item, if_exists, &mut outcome);
+        insert_each(
+            call,
+            &mut filter,
+            options.first_item,
+            if_exists,
+            &mut outcome,
+        );
         outcome.growths = filter.num_sub_filters() - sub_filters;
     }
-    outcome.finish(call, entry.into_any(), name);
+    outcome.finish(call, entry, name);
+    Ok(())
 }
 
 /// Inserts the items from argument `first` on, and replies with an array of the results.
-fn insert_each<'a, T: CuckooSketch>(
+fn insert_each<'a>(
     call: &mut Call<'a>,
-    filter: &mut T,
+    filter: &mut CuckooMut<'_>,
     first: usize,
     if_exists: IfExists,
     outcome: &mut Outcome<'a>,
 ) {
-    let growths_left = Cell::new(if call.must_obey() {
-        u32::MAX
-    } else {
-        MAX_GROWTHS
+    let memory = call.memory();
+    let growths_left = Cell::new(match call.must_obey() {
+        true => u32::MAX,
+        false => MAX_GROWTHS,
     });
+    let allows = |bytes| {
+        let left = growths_left.get().checked_sub(1);
+        growths_left.set(left.unwrap_or(0));
+        if left.is_none() {
+            memory.report_refusal(MemoryRefusal::SubFilters, |key| {
+                format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
+            });
+        }
+        left.is_some() && memory.request(Purpose::Grow, bytes)
+    };
     call.reply_array(call.len() - first);
-    let mut start = first;
-    while start < call.len() {
-        let mut insertions = [Insertion::Added; BLOCK_ITEMS];
-        let mut places = insertions.iter_mut();
-        let note = |insertion| {
-            if let Some(place) = places.next() {
-                *place = insertion;
-            }
-        };
-        let items = call.args_from(start).take(BLOCK_ITEMS).map(Argument::bytes);
-        let len = items.len();
-        let allows = |bytes| {
-            let left = growths_left.get().checked_sub(1);
-            growths_left.set(left.unwrap_or(0));
-            if left.is_none() {
-                call.report_refusal(MemoryRefusal::SubFilters, |key| {
-                    format!("one command adds at most {MAX_GROWTHS} sub-filters to {key}")
-                });
-            }
-            left.is_some() && call.allows_growth(bytes)
-        };
-        match if_exists {
-            IfExists::Add => filter.insert_each(items, Budget::new(&allows), note),
-            IfExists::Skip => filter.insert_unique_each(items, Budget::new(&allows), note),
+    let items = call.args_from(first).map(Argument::bytes);
+    let mut item = first;
+    filter.insert_each(items, if_exists, Budget::new(&allows), |insertion| {
+        reply(call, insertion, if_exists);
+        match insertion {
+            Insertion::Added => outcome.add(call, item..item + 1),
+            Insertion::Exists => {}
+            Insertion::Full => outcome.count_refusal(),
+            Insertion::OutOfMemory => outcome.refuse(call, item),
         }
-        for (item, &insertion) in (start..).zip(&insertions[..len]) {
-            reply(call, insertion, if_exists);
-            match insertion {
-                Insertion::Added => outcome.add(call, item..item + 1),
-                Insertion::Exists => {}
-                Insertion::Full => outcome.count_refusal(),
-                Insertion::OutOfMemory => outcome.refuse(call, item),
-            }
-        }
-        start += len;
-    }
+        item += 1;
+    });
 }
 
 fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
@@ -201,17 +161,12 @@ fn reply(call: &mut Call<'_>, insertion: Insertion, if_exists: IfExists) {
 
 /// CF.DEL key item
 pub fn del(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.write_either::<CuckooFilter, WindowMultiset>(1), key => delete_from(call, key))
-}
-
-fn delete_from<T: CuckooSketch>(call: &mut Call<'_>, key: WriteKey<T>) -> Result<(), Error> {
     let item = call.arg(2).bytes();
-    let deleted = change(call, key, c"Not found", c"cf.del", |filter, budget| {
-        filter.delete(item, budget)
+    let deleted = change(call, c"Not found", c"cf.del", |filter, stats, budget| {
+        let deleted = filter.delete(item, budget);
+        stats.count_deletions(deleted.into());
+        deleted
     })?;
-    if deleted {
-        T::registration().stats.count_deletions(1);
-    }
     call.reply_boolean(deleted);
     Ok(())
 }
@@ -222,37 +177,38 @@ pub fn compact(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let missing = c"Cuckoo filter was not found";
-    for_either!(call.write_either::<CuckooFilter, WindowMultiset>(1), key => {
-        change(call, key, missing, c"cf.compact", CuckooSketch::compact)?;
-    });
+    change(call, missing, c"cf.compact", |filter, _, budget| {
+        filter.compact(budget)
+    })?;
     call.reply_ok();
     Ok(())
 }
 
 /// Runs `change` on the filter, advanced to the current pane. It may remove sub-filters, and returns whether it changed
 /// the filter.
-fn change<T: CuckooSketch>(
+fn change(
     call: &mut Call<'_>,
-    key: WriteKey<T>,
     missing: &'static CStr,
     event: &CStr,
-    change: impl FnOnce(&mut T, Budget<'_>) -> bool,
+    change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
-    let Ok(Found::Entry(mut entry)) = key.find() else {
+    let found = call.write_any(1).find(call, Cuckoo::TYPES.iter().copied());
+    let Ok(FoundAny::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
     entry.advance(call);
-    let filter = entry.value();
+    let stats = &entry.registration().stats;
+    let mut filter = entry.get::<CuckooMut<'_>>();
     let (sub_filters, deletes) = (filter.num_sub_filters(), filter.deletes());
-    let changed = change(filter, Budget::new(&|bytes| call.allows_temporary(bytes)));
-    let is_compacted = filter.deletes() <= deletes;
+    let budget = call.memory().budget(Purpose::Temporary);
+    let changed = change(&mut filter, stats, budget);
+    // A compaction resets the filter's count of deletions; a deletion increments it.
+    if changed && filter.deletes() <= deletes {
+        stats.count_compaction();
+    }
     if filter.num_sub_filters() != sub_filters {
         entry.recount();
-    }
-    // A compaction resets the filter's count of deletions; a deletion increments it.
-    if changed && is_compacted {
-        T::registration().stats.count_compaction();
     }
     drop(entry);
     if changed {

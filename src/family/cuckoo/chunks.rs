@@ -1,12 +1,12 @@
 //! CF.SCANDUMP and CF.LOADCHUNK.
 
-use super::{CuckooSketch, EXISTS, NO_MEMORY, NOT_FOUND, TYPES};
+use super::texts::{EXISTS, NO_MEMORY, NOT_FOUND};
+use super::types::Cuckoo;
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{FoundAny, ReadKey, for_either};
-use roughly_sketch::cuckoo::{CuckooFilter, HEADER_BYTES};
+use crate::server::key::{FoundAny, OneOf};
+use roughly_sketch::cuckoo::HEADER_BYTES;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
-use roughly_sketch::window_filter::WindowMultiset;
 use std::ffi::CStr;
 
 const BAD_POSITION: &CStr = c"Invalid position";
@@ -15,20 +15,16 @@ const BAD_POSITION: &CStr = c"Invalid position";
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        reply_chunk(call, &key, iterator)
-    })
-}
-
-fn reply_chunk<T: CuckooSketch>(
-    call: &mut Call<'_>,
-    key: &ReadKey<T>,
-    iterator: i64,
-) -> Result<(), Error> {
-    let filter = key.get().or_missing(NOT_FOUND)?;
+    let key = call.read_any(1);
+    let has_no_chunks = key
+        .get::<Cuckoo<'_>>()
+        .or_missing(NOT_FOUND)?
+        .has_no_chunks();
+    let filter = key.value(Cuckoo::TYPES.iter().copied());
+    let filter = filter.or_missing(NOT_FOUND)?;
     let header;
     let chunk = match iterator {
-        _ if filter.has_no_chunks() => None,
+        _ if has_no_chunks => None,
         0 => {
             header = filter.header().map_err(|_| NO_MEMORY)?;
             Some((1, &header[..]))
@@ -50,7 +46,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let chunk = call.arg(3).bytes();
     let key = call.write_any(1);
-    let entry = match key.find(call, TYPES.iter().copied())? {
+    let entry = match key.find(call, Cuckoo::TYPES.iter().copied())? {
         FoundAny::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
         FoundAny::Entry(mut entry) => {
             let loaded = entry.any().load_chunk(iterator, chunk);
@@ -58,7 +54,7 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
             entry
         }
         FoundAny::Missing(key) if iterator == 1 => {
-            let of = chunks::type_of_header(TYPES, chunk);
+            let of = chunks::type_of_header(Cuckoo::TYPES, chunk);
             if !of.has_window() && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }

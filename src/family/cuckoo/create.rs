@@ -1,19 +1,18 @@
 //! CF.RESERVE, and the creation of missing keys by commands that add items.
 
 use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
-use super::request::ReserveOptions;
-use super::{CuckooSketch, EXISTS, NOT_FOUND};
-use crate::family::window::{
-    WindowArguments, WindowOption, check_allowed, check_others, store_new,
-};
+use super::request::{InsertOptions, ReserveOptions};
+use super::texts::EXISTS;
+use super::types::{Cuckoo, CuckooMut};
+use crate::family::window::{WindowArguments, WindowOption, check_allowed, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Either, Entry, Slot, WriteKey};
+use crate::server::key::{AnyEntry, FoundAny, OneOf};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
-use roughly_sketch::memory::Budget;
-use roughly_sketch::window::Window;
+use roughly_sketch::memory::Purpose;
+use roughly_sketch::window::{Panes, Window};
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -57,28 +56,22 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let (options, window) = reserve_options(call)?;
-    let Either::Plain(key) = call.write_either::<CuckooFilter, WindowMultiset>(1) else {
+    let found = call
+        .write_any(1)
+        .find(call, Cuckoo::TYPES.iter().copied())?;
+    let FoundAny::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    match key.get() {
-        Slot::Missing => {}
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Found(_) => return Err(EXISTS.into()),
-    }
-    match window {
-        None => {
-            let mut entry = key.create(new_filter(call, &options)?)?;
-            replicate(call, entry.value(), options.capacity, None);
-            entry.store();
-        }
+    let mut entry = match window {
+        None => key.create(call, new_filter(call, &options)?)?,
         Some(window) => {
             check_allowed(call)?;
-            let filter = new_window(call, &options, window)?;
-            let mut entry = key.typed::<WindowMultiset>(call).create(filter)?;
-            replicate(call, entry.value(), options.capacity, Some(window));
-            store_new(call, entry);
+            key.create(call, new_window(call, &options, window)?)?
         }
-    }
+    };
+    replicate(call, &mut entry, options.capacity, window);
+    entry.advance(call);
+    entry.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
@@ -121,8 +114,11 @@ fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), 
 const INVALID: &CStr = c"ERR could not create filter";
 
 fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter, Error> {
-    let allows = |bytes| call.allows_bytes(bytes);
-    let filter = CuckooFilter::new(options.capacity, options.parameters, Budget::new(&allows));
+    let filter = CuckooFilter::new(
+        options.capacity,
+        options.parameters,
+        call.memory().budget(Purpose::Create),
+    );
     filter.map_err(|error| match error {
         CuckooError::OutOfMemory(_) => no_memory::<CuckooFilter>(),
         CuckooError::Parameters(_) | CuckooError::Full => INVALID.into(),
@@ -140,8 +136,7 @@ fn new_window(
         max_iterations: options.parameters.max_iterations,
         expansion: options.parameters.expansion.into(),
     };
-    let allows = |bytes| call.allows_bytes(bytes);
-    let filter = WindowMultiset::new(window, &parameters, Budget::new(&allows));
+    let filter = WindowMultiset::new(window, &parameters, call.memory().budget(Purpose::Create));
     filter.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
         window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
@@ -154,46 +149,52 @@ fn no_memory<T: DataType>() -> Error {
     c"ERR Insufficient memory to create filter".into()
 }
 
-/// A filter to which a command adds items.
-pub type EitherEntry = Either<Entry<CuckooFilter>, Entry<WindowMultiset>>;
-
 /// The filter at the key, advanced to the current pane. A missing one is created without a window, and its creation is
 /// replicated.
+///
+/// # Errors
+/// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(
+pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<AnyEntry, Error> {
+    let found = call
+        .write_any(1)
+        .find(call, Cuckoo::TYPES.iter().copied())?;
+    entry_of(call, found, options)
+}
+
+/// As [`find_or_create`], for a key that was looked up.
+///
+/// # Errors
+/// Those of the creation.
+#[inline(always)]
+pub fn entry_of(
     call: &mut Call<'_>,
-    key: Either<WriteKey<CuckooFilter>, WriteKey<WindowMultiset>>,
+    found: FoundAny,
     options: &ReserveOptions,
-) -> Result<EitherEntry, Error> {
-    match key {
-        Either::Plain(key) => {
-            let mut entry = key.find_or_create(call, || new_filter(call, options))?;
-            if entry.is_new() {
-                replicate(call, entry.value(), options.capacity, None);
-            }
-            Ok(Either::Plain(entry))
-        }
-        Either::Windowed(key) => {
-            let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+) -> Result<AnyEntry, Error> {
+    match found {
+        FoundAny::Entry(mut entry) => {
             entry.advance(call);
-            Ok(Either::Windowed(entry))
+            Ok(entry)
+        }
+        FoundAny::Missing(key) => {
+            let mut entry = key.create(call, new_filter(call, options)?)?;
+            replicate(call, &mut entry, options.capacity, None);
+            Ok(entry)
         }
     }
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(
-    call: &mut Call<'_>,
-    filter: &impl CuckooSketch,
-    capacity: u64,
-    window: Option<Window>,
-) {
+fn replicate(call: &mut Call<'_>, entry: &mut AnyEntry, capacity: u64, window: Option<Window>) {
+    let filter = entry.get::<CuckooMut<'_>>();
+    let filter = filter.as_ref().describe(Panes::ALL);
     let key = call.arg(1).bytes();
     let capacity = capacity.to_string();
     let [bucket_size, max_iterations, expansion] = [
-        filter.bucket_size().into(),
-        filter.max_iterations().into(),
-        filter.expansion(),
+        filter.bucket_size.into(),
+        filter.max_iterations.into(),
+        filter.expansion,
     ]
     .map(|number: u32| number.to_string());
     let mut arguments = vec![
@@ -211,19 +212,6 @@ fn replicate(
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"CF.RESERVE", &arguments);
-}
-
-/// The options of CF.INSERT and CF.INSERTNX.
-pub struct InsertOptions {
-    /// Options of a missing filter.
-    pub reserve: ReserveOptions,
-    /// Whether a missing filter is created.
-    pub create: bool,
-    /// Whether every server accepts the options. The smallest valid capacity depends on the bucket size that a server
-    /// is configured with, even if the key exists.
-    pub accepted_everywhere: bool,
-    /// The argument of the first item.
-    pub first_item: usize,
 }
 
 /// Parses the options. Their first letters are enough, as in RedisBloom.

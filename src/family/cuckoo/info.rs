@@ -1,30 +1,28 @@
 //! CF.INFO and CF.DEBUG.
 
-use super::{CuckooSketch, NOT_FOUND};
+use super::texts::NOT_FOUND;
+use super::types::{Cuckoo, Description};
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::cuckoo::CuckooFilter;
-use roughly_sketch::window_filter::WindowMultiset;
+
+/// The description of the filter in argument 1.
+fn describe(call: &Call<'_>) -> Result<Description, Error> {
+    let key = call.read_any(1);
+    let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
+    Ok(filter.describe(filter.panes(call)?))
+}
 
 /// CF.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => info_of(call, &key))
-}
-
-fn info_of<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let filter = key.get().or_missing(NOT_FOUND)?;
+    let filter = describe(call)?;
     let fields = [
-        (c"Size", filter.reported_bytes()),
-        (c"Number of buckets", filter.num_buckets()),
-        (c"Number of filters", filter.num_sub_filters() as u64),
-        (
-            c"Number of items inserted",
-            filter.items_at(call.panes(filter.timeline())?),
-        ),
-        (c"Number of items deleted", filter.deletes()),
-        (c"Bucket size", filter.bucket_size().into()),
-        (c"Expansion rate", filter.expansion().into()),
-        (c"Max iterations", filter.max_iterations().into()),
+        (c"Size", filter.bytes),
+        (c"Number of buckets", filter.buckets),
+        (c"Number of filters", filter.sub_filters as u64),
+        (c"Number of items inserted", filter.items),
+        (c"Number of items deleted", filter.deletes),
+        (c"Bucket size", filter.bucket_size.into()),
+        (c"Expansion rate", filter.expansion.into()),
+        (c"Max iterations", filter.max_iterations.into()),
     ];
     call.reply_map(fields.len());
     for (name, value) in fields {
@@ -36,20 +34,16 @@ fn info_of<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(),
 
 /// CF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => debug_of(call, &key))
-}
-
-fn debug_of<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let filter = key.get().or_missing(NOT_FOUND)?;
+    let filter = describe(call)?;
     let line = format!(
         "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
-        filter.bucket_size(),
-        filter.num_buckets(),
-        filter.items_at(call.panes(filter.timeline())?),
-        filter.deletes(),
-        filter.num_sub_filters(),
-        filter.max_iterations(),
-        filter.expansion(),
+        filter.bucket_size,
+        filter.buckets,
+        filter.items,
+        filter.deletes,
+        filter.sub_filters,
+        filter.max_iterations,
+        filter.expansion,
     );
     call.reply_bulk(line.as_bytes());
     Ok(())

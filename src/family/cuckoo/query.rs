@@ -1,42 +1,32 @@
 //! CF.EXISTS, CF.MEXISTS and CF.COUNT.
 
-use super::CuckooSketch;
+use super::types::Cuckoo;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::cuckoo::CuckooFilter;
-use roughly_sketch::window::Timed;
-use roughly_sketch::window_filter::WindowMultiset;
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
-    let item = call.arg(2).bytes();
-    let found = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        match key.get().lenient(call)? {
-            None => false,
-            Some(filter) => filter.contains_at(item, call.panes(Timed::timeline(filter))?),
-        }
-    });
+    let key = call.read_any(1);
+    // A key of another type is like a missing key, also for the other commands here.
+    let found = match key.get::<Cuckoo<'_>>().lenient(call)? {
+        None => false,
+        Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
+    };
+    drop(key);
     call.reply_boolean(found);
     Ok(())
 }
 
 /// CF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        mexists_in(call, &key)
-    })
-}
-
-fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
+    let key = call.read_any(1);
     let items = call.args_from(2);
-    match key.get().lenient(call)? {
+    match key.get::<Cuckoo<'_>>().lenient(call)? {
         Some(filter) => {
-            let panes = call.panes(filter.timeline())?;
+            let panes = filter.panes(call)?;
             call.reply_array(items.len());
-            filter.contains_each_at(items.map(Argument::bytes), panes, |found| {
-                call.reply_boolean(found);
-            });
+            let items = items.map(Argument::bytes);
+            filter.contains_each(items, panes, |found| call.reply_boolean(found));
         }
         None => {
             call.reply_array(items.len());
@@ -48,13 +38,12 @@ fn mexists_in<T: CuckooSketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<
 
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let item = call.arg(2).bytes();
-    let count = for_either!(call.read_either::<CuckooFilter, WindowMultiset>(1), key => {
-        match key.get().lenient(call)? {
-            None => 0,
-            Some(filter) => filter.count_at(item, call.panes(Timed::timeline(filter))?),
-        }
-    });
+    let key = call.read_any(1);
+    let count = match key.get::<Cuckoo<'_>>().lenient(call)? {
+        None => 0,
+        Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call)?),
+    };
+    drop(key);
     call.reply_count(count);
     Ok(())
 }

@@ -10,3 +10,17 @@ pub struct ReserveOptions {
     /// The other parameters.
     pub parameters: Parameters,
 }
+
+/// The options of CF.INSERT and CF.INSERTNX.
+#[derive(Debug)]
+pub struct InsertOptions {
+    /// Options of a missing filter.
+    pub reserve: ReserveOptions,
+    /// Whether a missing filter is created.
+    pub create: bool,
+    /// Whether every server accepts the options. The smallest valid capacity depends on the bucket size that a server
+    /// is configured with, even if the key exists.
+    pub accepted_everywhere: bool,
+    /// The argument of the first item.
+    pub first_item: usize,
+}

@@ -1,39 +1,41 @@
 //! TDIGEST.ADD and TDIGEST.RESET.
 
-use super::{NO_MEMORY, NOT_FOUND, Numbers, OVERFLOW, parse_all};
+use super::numbers::{Numbers, parse_all};
+use super::texts::{NO_MEMORY, NOT_FOUND, OVERFLOW};
+use super::types::{Digest, DigestMut};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::{WriteKey, for_either};
-use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::{DigestError, QuantileSketch, TDigest, TDigestWindow};
+use crate::server::key::{AnyEntry, OneOf};
+use roughly_sketch::memory::Purpose;
+use roughly_sketch::t_digest::DigestError;
+
+/// The digest in argument 1.
+#[inline(always)]
+fn find(call: &Call<'_>) -> Result<AnyEntry, Error> {
+    let key = call.write_any(1);
+    key.find(call, Digest::TYPES.iter().copied())?
+        .or_missing(NOT_FOUND)
+}
 
 /// TDIGEST.ADD key value [value …]
 pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.write_either::<TDigest, TDigestWindow>(1), key => add_to(call, key))
-}
-
-fn add_to<T: QuantileSketch + DataType>(
-    call: &mut Call<'_>,
-    key: WriteKey<T>,
-) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let mut entry = find(call)?;
     let mut values = Numbers::new();
     parse_all(call, 2, &mut values, sample)?;
     entry.advance(call);
-    let digest = entry.value();
-    let blocks = digest.block_bytes();
-    let added = digest.add_within(&values, Budget::new(&|more| call.allows_addition(more)));
-    if digest.block_bytes() != blocks {
+    let digest = entry.get::<DigestMut<'_>>();
+    let before = digest.block_bytes();
+    let added = digest.add_within(&values, call.memory().budget(Purpose::Add));
+    if entry.get::<DigestMut<'_>>().block_bytes() != before {
         entry.recount();
     }
+    let stats = &entry.registration().stats;
     drop(entry);
-    let stats = &T::registration().stats;
     if let Err(error) = added {
         stats.count_refusals(values.len() as u64);
         return Err(match error {
             DigestError::Overflow => OVERFLOW.into(),
-            _ => call.memory_error(NO_MEMORY),
+            _ => call.memory().error(NO_MEMORY),
         });
     }
     stats.count_items(values.len() as u64);
@@ -55,19 +57,10 @@ fn sample(argument: Argument<'_>) -> Result<f64, Error> {
 
 /// TDIGEST.RESET key
 pub fn reset(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.write_either::<TDigest, TDigestWindow>(1), key => reset_in(call, key))
-}
-
-fn reset_in<T: QuantileSketch + DataType>(
-    call: &mut Call<'_>,
-    key: WriteKey<T>,
-) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let mut entry = find(call)?;
     entry.advance(call);
-    let digest = entry.value();
-    let changed = !digest.is_new();
+    let changed = entry.get::<DigestMut<'_>>().reset();
     if changed {
-        digest.reset();
         entry.recount();
     }
     drop(entry);

@@ -1,10 +1,13 @@
 //! The commands `TDIGEST.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{CHUNKS, add, create, info, merge, query};
-use crate::family::chunks;
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Digest;
+use super::{add, create, info, merge, query};
+use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{
     Arg, ArgKind, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler,
 };
+use crate::server::key::OneOf;
 
 const VALUES: Arg = Arg::double(c"value").multiple();
 const COMPRESSION: Arg = Arg::block(
@@ -26,6 +29,18 @@ const LOOK_UP: Command = Command {
     complexity: c"O(n * log c), n the number of arguments, c the compression; after a write O(b * log b) more, b the number of samples since the last compression",
     args: &[Arg::KEY, VALUES],
     ..READ
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Digest::TYPES,
+    // The result of a TDIGEST.MERGE from a window is replicated in this way.
+    replaced: Some(Digest::TYPES[0]),
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"tdigest.loadchunk",
+    // The header of a digest is its only chunk.
+    error: |_| BAD_DATA,
 };
 
 /// The family's commands.

@@ -1,11 +1,11 @@
 //! TDIGEST.CREATE.
 
-use super::{NO_MEMORY, WRONG_KEYWORD};
-use crate::family::window::{WindowOption, replicate_creation, store_new};
+use super::texts::{NO_MEMORY, WRONG_KEYWORD};
+use super::types::Digest;
+use crate::family::window::{WindowOption, replicate_creation};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
 
@@ -28,11 +28,8 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let key = call.write_any(1);
     if !key.is_missing() {
-        let exists = [TDigest::registration(), TDigestWindow::registration()];
-        return Err(match exists.iter().any(|digest| key.holds(digest)) {
-            true => c"ERR T-Digest: key already exists".into(),
-            false => Error::WrongType,
-        });
+        key.get::<Digest<'_>>().optional()?;
+        return Err(c"ERR T-Digest: key already exists".into());
     }
     let compression = if len == 2 {
         DEFAULT_COMPRESSION
@@ -47,12 +44,11 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     let window = option
         .map(|option| option.window_of_new::<TDigestWindow>(call))
         .transpose()?;
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match window {
         None => {
             let digest = TDigest::new(compression, budget);
-            let entry = key.typed(call).create(digest.map_err(|_| NO_MEMORY)?)?;
+            let entry = key.create(call, digest.map_err(|_| NO_MEMORY)?)?;
             call.replicate_verbatim();
             entry.store();
         }
@@ -62,9 +58,10 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
                 DigestError::CompressionTooLarge => TOO_LARGE_FOR_WINDOW,
                 _ => NO_MEMORY,
             })?;
-            let entry = key.typed(call).create(digest)?;
+            let mut entry = key.create(call, digest)?;
             replicate_creation(call, c"TDIGEST.CREATE", len, window);
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, c"tdigest.create");

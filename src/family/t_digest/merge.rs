@@ -1,15 +1,17 @@
 //! TDIGEST.MERGE.
 
-use super::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD, create};
+use super::create;
+use super::texts::{NOT_FOUND, OVERFLOW, WRONG_KEYWORD};
+use super::types::Digest;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Either, EitherReadKey, Slot};
+use crate::server::key::{AnyReadKey, Slot};
 use crate::server::options::Options;
-use roughly_sketch::memory::{Budget, with_capacity};
+use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::Distinct;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{DigestError, TDigest};
 use std::ffi::CStr;
 use std::ops::Range;
 use std::ptr;
@@ -31,10 +33,10 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         merged = TDigest::from_header(&data, Budget::UNLIMITED).map_err(|_| NO_MEMORY)?;
         header = Some(data);
     }
-    let mut key = call.write::<TDigest>(1);
+    let mut key = call.write_any(1);
     let changes = match key.get() {
-        Slot::Found(old) => *old != merged || old.info() != merged.info(),
-        Slot::Missing | Slot::WrongType => true,
+        Slot::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
+        _ => true,
     };
     if call.must_obey() {
         // In RedisBloom, the destination loses its time to live. A primary with Roughly sends it afterwards.
@@ -42,7 +44,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     }
     if changes {
         let expires_at = key.expires_at();
-        let entry = key.replace(merged)?;
+        let entry = key.replace(call, merged)?;
         let key = call.arg(1).bytes();
         match (header, expires_at) {
             // On a copy, too, the header replaces the value of an existing key, which keeps its time to live.
@@ -63,36 +65,45 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 /// The result of the merge, and whether a source has a window.
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let exists = match call.write_either::<TDigest, TDigestWindow>(1) {
-        Either::Plain(key) => key.get().optional()?.is_some(),
-        Either::Windowed(_) => {
+    let key = call.write_any(1);
+    let exists = match key.get().optional()? {
+        Some(Digest::Windowed(_)) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
         }
+        destination => destination.is_some(),
     };
+    drop(key);
     let options = MergeOptions::parse(call)?;
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
     let indexes = options.sources.chain(destination);
-    let keys = call.read_all::<TDigest, TDigestWindow>(indexes);
+    let keys = call.read_all_any(indexes);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
-    let allows = |bytes| call.allows_bytes(bytes);
-    let live = LiveDigests::of(call, sources, Budget::new(&allows))?;
+    let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
     let mut operands = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for (key, number) in sources.iter().zip(&live.numbers) {
-        operands.push(match key {
-            Either::Plain(key) => key.get().or_missing(NOT_FOUND)?,
-            Either::Windowed(_) => live.digests[*number].as_ref().ok_or(NOT_FOUND)?,
+        operands.push(match key.get().or_missing(NOT_FOUND)? {
+            Digest::Classic(digest) => (&**digest, Some(digest.cache())),
+            Digest::Windowed(_) => {
+                let live = live.digests[*number].as_ref();
+                (live.ok_or(NOT_FOUND)?, None)
+            }
         });
     }
-    let content = match destination.first() {
-        Some(Either::Plain(key)) => key.get().found(),
+    let content = match destination.first().map(|key| key.get()) {
+        Some(Slot::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
-    let largest = || operands.iter().map(|digest| digest.compression()).max();
+    let largest = || {
+        operands
+            .iter()
+            .map(|(digest, _)| digest.compression())
+            .max()
+    };
     let compression = options
         .compression
-        .or_else(|| content.map(|digest| i64::from(digest.compression())))
+        .or_else(|| content.map(|(digest, _)| i64::from(digest.compression())))
         .or_else(|| largest().map(i64::from))
         .ok_or(Error::WrongArity)?;
     if let Some(content) = content {
@@ -101,7 +112,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let merged = TDigest::merge_within(
         compression,
         &operands,
-        Budget::new(&allows),
+        call.memory().budget(Purpose::Create),
         max_bytes(call),
     );
     let merged = merged.map_err(|error| match error {
@@ -124,27 +135,23 @@ struct LiveDigests {
 
 impl LiveDigests {
     /// Reads the sources, all of which must be digests.
-    fn of(
-        call: &Call<'_>,
-        sources: &[EitherReadKey<TDigest, TDigestWindow>],
-        budget: Budget<'_>,
-    ) -> Result<Self, Error> {
+    fn of(call: &Call<'_>, sources: &[AnyReadKey], budget: Budget<'_>) -> Result<Self, Error> {
         let mut addresses = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
         for key in sources {
-            addresses.push(match key {
-                Either::Plain(key) => ptr::from_ref(key.get().or_missing(NOT_FOUND)?).addr(),
-                Either::Windowed(key) => ptr::from_ref(key.get().or_missing(NOT_FOUND)?).addr(),
+            addresses.push(match key.get().or_missing(NOT_FOUND)? {
+                Digest::Classic(digest) => ptr::from_ref(digest).addr(),
+                Digest::Windowed(digest) => ptr::from_ref(digest).addr(),
             });
         }
         let distinct = Distinct::of(addresses.iter()).map_err(|_| NO_MEMORY)?;
         let mut digests = with_capacity(distinct.firsts.len()).map_err(|_| NO_MEMORY)?;
         for first in distinct.firsts {
-            digests.push(match &sources[first] {
-                Either::Plain(_) => None,
-                Either::Windowed(key) => {
-                    let digest = key.get().or_missing(NOT_FOUND)?;
-                    let live = digest.digest_at(call.panes(Some(digest.timeline()))?, budget);
-                    key.recount();
+            digests.push(match sources[first].get().or_missing(NOT_FOUND)? {
+                Digest::Classic(_) => None,
+                source @ Digest::Windowed(digest) => {
+                    let panes = source.panes(call)?;
+                    let live =
+                        digest.with_cache(|digest, cache| digest.digest_at(panes, cache, budget));
                     Some(live.map_err(|_| NO_MEMORY)?)
                 }
             });

@@ -3,36 +3,29 @@
 //! None of them changes the state of the digest. After a write, the first of them other than MIN and MAX creates the
 //! compressed form. It is kept until the next write and counts as memory of the key.
 
-use super::{NO_MEMORY, NOT_FOUND, Numbers, parse_all};
+use super::numbers::{Numbers, parse_all};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Digest;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::data_type::DataType;
-use crate::server::key::{ReadKey, for_either};
-use roughly_sketch::t_digest::{Compressed, QuantileSketch, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::Compressed;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
 
 /// TDIGEST.MIN key
 pub fn min(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
-        extreme(call, key, QuantileSketch::min_at)
-    })
+    extreme(call, |digest, panes| digest.min(panes))
 }
 
 /// TDIGEST.MAX key
 pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
-        extreme(call, key, QuantileSketch::max_at)
-    })
+    extreme(call, |digest, panes| digest.max(panes))
 }
 
-fn extreme<T: QuantileSketch + DataType>(
-    call: &mut Call<'_>,
-    key: ReadKey<T>,
-    at: fn(&T, Panes) -> f64,
-) -> Result<(), Error> {
-    let digest = key.get().or_missing(NOT_FOUND)?;
-    let value = at(digest, call.panes(digest.timeline())?);
+fn extreme(call: &mut Call<'_>, of: impl Fn(Digest<'_>, Panes) -> f64) -> Result<(), Error> {
+    let key = call.read_any(1);
+    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let value = of(digest, digest.panes(call)?);
     drop(key);
     call.reply_double(value);
     Ok(())
@@ -90,17 +83,9 @@ pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
-        trimmed_mean_of(call, &key)
-    })
-}
-
-fn trimmed_mean_of<T: QuantileSketch + DataType>(
-    call: &mut Call<'_>,
-    key: &ReadKey<T>,
-) -> Result<(), Error> {
-    let digest = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(digest.timeline())?;
+    let key = call.read_any(1);
+    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let panes = digest.panes(call)?;
     let low = double(
         call.arg(2),
         c"ERR T-Digest: error parsing low_cut_percentile",
@@ -117,8 +102,8 @@ fn trimmed_mean_of<T: QuantileSketch + DataType>(
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let mean = compressed(key, digest, panes)?.trimmed_mean(low, high);
-    call.reply_double(mean);
+    let mean = digest.answers(panes, |digest| digest.trimmed_mean(low, high));
+    call.reply_double(mean.map_err(|_| NO_MEMORY)?);
     Ok(())
 }
 
@@ -146,39 +131,16 @@ fn reply_each<N: Copy + Default>(
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     reply: impl Fn(&mut Call<'_>, &Compressed, N),
 ) -> Result<(), Error> {
-    for_either!(call.read_either::<TDigest, TDigestWindow>(1), key => {
-        reply_each_of(call, &key, parse, reply)
-    })
-}
-
-fn reply_each_of<T: QuantileSketch + DataType, N: Copy + Default>(
-    call: &mut Call<'_>,
-    key: &ReadKey<T>,
-    parse: impl Fn(Argument<'_>) -> Result<N, Error>,
-    reply: impl Fn(&mut Call<'_>, &Compressed, N),
-) -> Result<(), Error> {
-    let digest = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(digest.timeline())?;
+    let key = call.read_any(1);
+    let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let panes = digest.panes(call)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    let compressed = compressed(key, digest, panes)?;
-    call.reply_array(numbers.len());
-    for &number in numbers.iter() {
-        reply(call, &compressed, number);
-    }
-    Ok(())
-}
-
-/// The compressed form of the digest at `key`. If it is created now, its memory is counted.
-fn compressed<'a, T: QuantileSketch + DataType>(
-    key: &ReadKey<T>,
-    digest: &'a T,
-    panes: Panes,
-) -> Result<T::Answers<'a>, Error> {
-    let is_kept = digest.is_compressed_at(panes);
-    let compressed = digest.compressed_at(panes).map_err(|_| NO_MEMORY)?;
-    if !is_kept {
-        key.recount();
-    }
-    Ok(compressed)
+    let replied = digest.answers(panes, |digest| {
+        call.reply_array(numbers.len());
+        for &number in numbers.iter() {
+            reply(call, digest, number);
+        }
+    });
+    Ok(replied.map_err(|_| NO_MEMORY)?)
 }

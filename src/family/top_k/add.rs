@@ -1,14 +1,16 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::{Top, TopMut};
+use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{WriteKey, for_either};
+use crate::server::key::OneOf;
 use crate::server::memory_usage::MemoryUsage;
 use crate::server::outcome::Outcome;
 use roughly_sketch::blocks::BlockChanges;
-use roughly_sketch::memory::Budget;
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT, TopK, TopKWindow};
+use roughly_sketch::memory::{Budget, Purpose};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, MAX_INCREMENT};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -45,34 +47,23 @@ fn add_all(
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    for_either!(call.write_either::<TopK, TopKWindow>(1), key => {
-        add_to(call, key, name, event, args_per_item, increment)
-    })
-}
-
-fn add_to<T: Sketch>(
-    call: &mut Call<'_>,
-    key: WriteKey<T>,
-    name: &'static CStr,
-    event: &CStr,
-    args_per_item: usize,
-    increment: impl Fn(Argument<'_>) -> Option<u32>,
-) -> Result<(), Error> {
-    let mut entry = key.find_or_create(call, || Err(NOT_FOUND.into()))?;
+    let found = call.write_any(1).find(call, Top::TYPES.iter().copied())?;
+    let mut entry = found.or_missing(NOT_FOUND)?;
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let increments = (0..items).map(|number| {
         let first = FIRST_ITEM + number * args_per_item;
         let increment = increment(call.arg(first + args_per_item - 1));
         (call.arg(first).bytes(), increment.unwrap_or(0))
     });
-    check_work(call, entry.value(), increments)?;
+    let is_within_limit = entry.get::<TopMut<'_>>().within_work_limit(increments);
+    work::check(call, is_within_limit)?;
     entry.advance(call);
-    let sketch = entry.value();
+    let sketch = entry.get::<TopMut<'_>>();
     let mut changes = BlockChanges::default();
     let mut outcome = Outcome::new(name, FIRST_ITEM);
     call.reply_array(items);
     if items == 1 {
-        add_each::<T, 1>(
+        add_each::<1>(
             call,
             sketch,
             args_per_item,
@@ -81,7 +72,7 @@ fn add_to<T: Sketch>(
             &mut outcome,
         );
     } else {
-        add_each::<T, BLOCK_ITEMS>(
+        add_each::<BLOCK_ITEMS>(
             call,
             sketch,
             args_per_item,
@@ -91,14 +82,14 @@ fn add_to<T: Sketch>(
         );
     }
     entry.count_changes(&changes);
-    outcome.finish(call, entry.into_any(), event);
+    outcome.finish(call, entry, event);
     Ok(())
 }
 
 /// Adds the items in blocks of `N`. All items of a block are hashed before the first of them is added.
-fn add_each<'a, T: Sketch, const N: usize>(
+fn add_each<'a, const N: usize>(
     call: &mut Call<'a>,
-    sketch: &mut T,
+    mut sketch: TopMut<'_>,
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
     changes: &mut BlockChanges<MemoryUsage>,
@@ -106,7 +97,8 @@ fn add_each<'a, T: Sketch, const N: usize>(
 ) {
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let mut block = [(&[][..], ItemHash::default(), 0); N];
-    let is_limited = call.is_key_limited();
+    let memory = call.memory();
+    let is_limited = memory.is_key_limited();
     let mut start = 0;
     while start < items {
         let mut len = 0;
@@ -121,21 +113,19 @@ fn add_each<'a, T: Sketch, const N: usize>(
         }
         for (number, (item, hash, increment)) in (start..).zip(&block[..len]) {
             let first = FIRST_ITEM + number * args_per_item;
-            let so_far = changes
-                .allocated
-                .bytes()
-                .saturating_sub(changes.freed.bytes());
+            let so_far = growth(changes);
             let fits = !is_limited || {
                 let more = sketch.growth(item, hash);
-                more == 0 || call.allows_in_key(so_far + more)
+                more == 0 || memory.fits_in_key(so_far + more)
             };
-            // The memory of expelled items is available again.
-            let total = Cell::new(so_far);
+            let taken = Cell::new(so_far);
             let allows = |bytes| {
-                total.set(total.get().saturating_add(bytes));
-                fits && call.allows_total(total.get())
+                let allowed = fits && memory.request(Purpose::Create, bytes);
+                taken.set(taken.get() + if allowed { bytes } else { 0 });
+                allowed
             };
-            match sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes) {
+            let added = sketch.add_hashed(item, hash, *increment, Budget::new(&allows), changes);
+            match added {
                 Ok(added) => {
                     match added.changed {
                         true => outcome.add(call, first..first + args_per_item),
@@ -151,6 +141,8 @@ fn add_each<'a, T: Sketch, const N: usize>(
                     call.reply_memory_error(NO_MEMORY);
                 }
             }
+            // The memory of expelled items is available again.
+            memory.release(taken.get().saturating_sub(growth(changes)));
         }
         start += len;
         if len < N && start < items {
@@ -161,4 +153,10 @@ fn add_each<'a, T: Sketch, const N: usize>(
             break;
         }
     }
+}
+
+/// Bytes by which the sketch has grown.
+fn growth(changes: &BlockChanges<MemoryUsage>) -> u64 {
+    let allocated = changes.allocated.bytes();
+    allocated.saturating_sub(changes.freed.bytes())
 }

@@ -1,13 +1,26 @@
 //! The commands `TOPK.*` as the server describes them (spec: server.md, "Commands").
 
-use super::{CHUNKS, add, create, info, query};
-use crate::family::chunks;
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Top;
+use super::{add, create, info, query};
+use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler};
+use crate::server::key::OneOf;
 
 /// Adds to a key and replies with items that the key contained.
 const WRITE: Command = Command {
     keys: &[KeySpec::ACCESS_UPDATE],
     ..Command::WRITE
+};
+
+/// SCANDUMP and LOADCHUNK.
+const CHUNKS: Chunks = Chunks {
+    types: Top::TYPES,
+    replaced: None,
+    not_found: NOT_FOUND,
+    no_memory: NO_MEMORY,
+    event: c"topk.loadchunk",
+    error: chunks::chunk_error,
 };
 
 /// The family's commands.

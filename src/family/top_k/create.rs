@@ -1,8 +1,8 @@
 //! TOPK.RESERVE.
 
-use crate::family::window::{WindowOption, replicate_creation, store_new};
+use crate::family::window::{WindowOption, replicate_creation};
 use crate::server::call::{Call, Error};
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::top_k::{
     DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopK, TopKError, TopKWindow,
 };
@@ -33,12 +33,11 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         (number(3), number(4), decay)
     };
     let k = number(2);
-    let allows = |bytes| call.allows_bytes(bytes);
-    let budget = Budget::new(&allows);
+    let budget = call.memory().budget(Purpose::Create);
     match option {
         None => {
             let sketch = TopK::new(k, width, depth, decay, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let entry = key.create(call, sketch.map_err(error_text)?)?;
             call.replicate_verbatim();
             entry.store();
         }
@@ -47,9 +46,10 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
             TopK::check(k, width, depth, decay).map_err(error_text)?;
             let window = option.window_of_new::<TopKWindow>(call)?;
             let sketch = TopKWindow::new(k, width, depth, decay, window, budget);
-            let entry = key.typed(call).create(sketch.map_err(error_text)?)?;
+            let mut entry = key.create(call, sketch.map_err(error_text)?)?;
             replicate_creation(call, c"TOPK.RESERVE", len, window);
-            store_new(call, entry);
+            entry.advance(call);
+            entry.store();
         }
     }
     call.signal_changed(1, c"topk.reserve");

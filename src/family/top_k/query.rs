@@ -1,46 +1,36 @@
 //! TOPK.QUERY, TOPK.COUNT and TOPK.LIST.
 
-use super::{FIRST_ITEM, NO_MEMORY, NOT_FOUND, Sketch, check_work};
+use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::types::Top;
+use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{ReadKey, Slot, for_either};
-use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash, TopK, TopKWindow};
+use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
 use std::ffi::CStr;
 
 const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => query_in(call, &key))
-}
-
-fn query_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(sketch.timeline())?;
-    call.reply_array(call.len() - FIRST_ITEM);
-    let kept = sketch.has_kept_list();
-    for item in call.args_from(FIRST_ITEM) {
-        match sketch.query(item.bytes(), panes) {
-            Ok(is_listed) => call.reply_boolean(is_listed),
-            Err(_) => call.reply_error(NO_MEMORY),
-        }
-    }
-    if sketch.has_kept_list() != kept {
-        key.recount();
-    }
+    let key = call.read_any(1);
+    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let panes = sketch.panes(call)?;
+    let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
+    call.reply_array(items.len());
+    sketch.query_each(items, panes, |is_listed| match is_listed {
+        Ok(is_listed) => call.reply_boolean(is_listed),
+        Err(_) => call.reply_error(NO_MEMORY),
+    });
     Ok(())
 }
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => count_in(call, &key))
-}
-
-fn count_in<T: Sketch>(call: &mut Call<'_>, key: &ReadKey<T>) -> Result<(), Error> {
-    let sketch = key.get().or_missing(NOT_FOUND)?;
-    let panes = call.panes(sketch.timeline())?;
+    let key = call.read_any(1);
+    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
+    let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
-    check_work(call, sketch, items)?;
+    work::check(call, sketch.within_work_limit(items))?;
     call.reply_array(call.len() - FIRST_ITEM);
     let mut items = call.args_from(FIRST_ITEM).map(Argument::bytes);
     let mut block = [(&[][..], ItemHash::default()); BLOCK_ITEMS];
@@ -63,42 +53,31 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let with_count = call.len() == 3;
     let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
-    // SKETCH.WITHIN checks the key first.
+    // SKETCH.WITHIN checks the key before it.
     if !is_valid && !call.is_within() {
         return Err(KEYWORD_EXPECTED.into());
     }
-    for_either!(call.read_either::<TopK, TopKWindow>(1), key => {
-        list_of(call, &key, with_count, is_valid)
-    })
-}
-
-fn list_of<T: Sketch>(
-    call: &mut Call<'_>,
-    key: &ReadKey<T>,
-    with_count: bool,
-    is_valid: bool,
-) -> Result<(), Error> {
-    let sketch = match key.get() {
-        Slot::Missing if !is_valid => return Err(KEYWORD_EXPECTED.into()),
-        slot => slot.or_missing(NOT_FOUND)?,
+    let key = call.read_any(1);
+    let missing = if is_valid {
+        NOT_FOUND
+    } else {
+        KEYWORD_EXPECTED
     };
-    let kept = sketch.has_kept_list();
-    let panes = call.panes(sketch.timeline())?;
+    let sketch = key.get::<Top<'_>>().or_missing(missing)?;
+    let panes = sketch.panes(call)?;
     if !is_valid {
         return Err(KEYWORD_EXPECTED.into());
     }
-    let items = sketch.list(panes).map_err(|_| NO_MEMORY)?;
-    call.reply_array(items.len() * if with_count { 2 } else { 1 });
-    for (item, count) in items {
-        call.reply_bulk(item);
-        if with_count {
-            call.reply_integer(count.into());
+    let listed = sketch.list(panes, |items| {
+        call.reply_array(items.len() * if with_count { 2 } else { 1 });
+        for (item, count) in items {
+            call.reply_bulk(item);
+            if with_count {
+                call.reply_integer(count.into());
+            }
         }
-    }
-    if sketch.has_kept_list() != kept {
-        key.recount();
-    }
-    Ok(())
+    });
+    Ok(listed.map_err(|_| NO_MEMORY)?)
 }
 
 /// Whether an argument is a prefix of a keyword, in any case. As in RedisBloom, the empty argument is one.

@@ -2,7 +2,7 @@
 
 use crate::server::allocator::NATURAL_ALIGNMENT;
 use crate::server::data_type::DataType;
-use crate::server::value::Counted;
+use crate::server::value::Value;
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
 use std::ffi::{c_int, c_ulong, c_void};
@@ -50,7 +50,7 @@ impl BlockMover for Defragmenter {
 /// there in the next call. Returns 0 when all blocks were moved, 1 otherwise.
 ///
 /// # Safety
-/// `value` must point to a `Counted<T>` created by [`Counted::new`] and be the server's only pointer to it.
+/// `value` must point to a `Value<T>` created by [`Value::new`] and be the server's only pointer to it.
 pub(super) unsafe fn defragment<T: DataType>(
     ctx: *mut raw::RedisModuleDefragCtx,
     value: *mut *mut c_void,
@@ -69,11 +69,8 @@ pub(super) unsafe fn defragment<T: DataType>(
         {
             *value = moved.as_ptr().cast();
         }
-        let counted = &mut *(*value).cast::<Counted<T>>();
-        while counted
-            .value
-            .relocate_block(cursor as usize, &mut defragmenter)
-        {
+        let value = &mut *(*value).cast::<Value<T>>();
+        while value.relocate_blocks(cursor as usize, &mut defragmenter) {
             cursor += 1;
             if api!(RedisModule_DefragShouldStop)(ctx) != 0
                 && api!(RedisModule_DefragCursorSet)(ctx, cursor) == raw::REDISMODULE_OK as c_int

@@ -9,7 +9,7 @@ use super::data_type::{AnyValue, DataType, Ops, Registration};
 use super::fault;
 use super::guard::guarded;
 use super::log;
-use super::value::Counted;
+use super::value::Value;
 use aof::AofWriter;
 use rdb::{RdbReader, RdbWriter};
 use redis_module::raw;
@@ -21,8 +21,8 @@ use std::ptr;
 pub const fn registration<T: DataType>(info_suffix: &'static str) -> Registration {
     let ops = Ops {
         register: register::<T>,
-        value: |value| value.cast::<Counted<T>>(),
-        from_header: |header, budget| Ok(Counted::new(T::from_header(header, budget)?)),
+        value: |value| value.cast::<Value<T>>(),
+        from_header: |header, budget| Ok(Value::new(T::from_header(header, budget)?)),
     };
     Registration::new::<T>(info_suffix, ops)
 }
@@ -64,7 +64,7 @@ unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
         aux_save2: None,
     };
     // SAFETY: name and methods live until the return; the server copies both. The callbacks take boxes of
-    // `Counted<T>`, which this module gives the server as values.
+    // `Value<T>`, which this module gives the server as values.
     let handle = unsafe {
         api!(RedisModule_CreateDataType)(
             ctx,
@@ -77,11 +77,21 @@ unsafe fn register<T: DataType>(ctx: *mut raw::RedisModuleCtx) -> bool {
     !handle.is_null()
 }
 
-/// The value behind a callback's pointer.
+/// The state of the value behind a callback's pointer. This is no reference to the whole value, because its cache may be in use
+/// on another thread.
 ///
 /// # Safety
-/// `value` must point to a `Counted<T>` box that the server owns. The box must not change while the reference exists.
-unsafe fn counted<'a, T: DataType>(value: *const c_void) -> &'a Counted<T> {
+/// `value` must point to a `Value<T>` box that the server owns. The state must not change while the reference exists.
+unsafe fn state<'a, T: DataType>(value: *const c_void) -> &'a T {
+    // SAFETY: by the function's contract.
+    unsafe { &(*value.cast::<Value<T>>()).state }
+}
+
+/// The value behind a callback's pointer, for a callback that runs on the thread of the commands.
+///
+/// # Safety
+/// `value` must point to a `Value<T>` box that the server owns. The box must not change while the reference exists.
+unsafe fn whole<'a, T: DataType>(value: *const c_void) -> &'a Value<T> {
     // SAFETY: by the function's contract.
     unsafe { &*value.cast() }
 }
@@ -97,7 +107,7 @@ unsafe extern "C" fn rdb_load<T: DataType>(
         let version = u16::try_from(encoding_version).unwrap_or(u16::MAX);
         let is_limited = reader.is_limited();
         match T::load_limited(&mut reader, version, is_limited) {
-            Ok(value) => Box::into_raw(Counted::of_key(value)).cast(),
+            Ok(value) => Box::into_raw(Value::of_key(value)).cast(),
             Err(error) => {
                 T::registration().stats.count_refused_load();
                 reader.log_refusal(&error.to_string());
@@ -110,9 +120,9 @@ unsafe extern "C" fn rdb_load<T: DataType>(
 
 unsafe extern "C" fn rdb_save<T: DataType>(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     let saved = guarded("rdb_save", || {
-        // SAFETY: the stream is this callback's, the value a `Counted<T>`.
-        let (value, mut writer) = unsafe { (counted::<T>(value), RdbWriter::new(io)) };
-        fault::without_memory("rdb_save memory", || value.value.save(&mut writer));
+        // SAFETY: the stream is this callback's, the value a `Value<T>`.
+        let (state, mut writer) = unsafe { (state::<T>(value), RdbWriter::new(io)) };
+        fault::without_memory("rdb_save memory", || state.save(&mut writer));
     });
     if saved.is_none() {
         // SAFETY: as above.
@@ -126,9 +136,9 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
     value: *mut c_void,
 ) {
     let rewritten = guarded("aof_rewrite", || {
-        // SAFETY: stream and key are this callback's, the value a `Counted<T>`.
-        let (value, mut writer) = unsafe { (counted::<T>(value), AofWriter::new(io, key)) };
-        let rewrite = || aof::rewrite(&value.value, &mut writer, T::MAX_RESTORE_BYTES);
+        // SAFETY: stream and key are this callback's, the value a `Value<T>`.
+        let (state, mut writer) = unsafe { (state::<T>(value), AofWriter::new(io, key)) };
+        let rewrite = || aof::rewrite(state, &mut writer, T::MAX_RESTORE_BYTES);
         fault::without_memory("aof_rewrite memory", rewrite)
             .inspect_err(|why| log::warning(&format!("cannot write a key to the new AOF: {why}")))
     });
@@ -140,8 +150,8 @@ unsafe extern "C" fn aof_rewrite<T: DataType>(
 
 unsafe extern "C" fn mem_usage<T: DataType>(value: *const c_void) -> usize {
     guarded("mem_usage", || {
-        // SAFETY: the value is a `Counted<T>`.
-        unsafe { counted::<T>(value) }.memory_usage() as usize
+        // SAFETY: the value is a `Value<T>`.
+        unsafe { whole::<T>(value) }.memory_usage() as usize
     })
     .unwrap_or(0)
 }
@@ -150,16 +160,16 @@ unsafe extern "C" fn free_effort<T: DataType>(
     _key: *mut raw::RedisModuleString,
     value: *const c_void,
 ) -> usize {
-    // SAFETY: the value is a `Counted<T>`.
-    unsafe { counted::<T>(value) }.effort()
+    // SAFETY: the value is a `Value<T>`.
+    unsafe { whole::<T>(value) }.effort()
 }
 
 unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, value: *mut c_void) {
     guarded("digest", || {
-        // SAFETY: the digest is this callback's, the value a `Counted<T>`; the bytes are only read, although
+        // SAFETY: the digest is this callback's, the value a `Value<T>`; the bytes are only read, although
         // the parameter is not const.
         unsafe {
-            counted::<T>(value).value.digest(&mut |bytes| {
+            state::<T>(value).digest(&mut |bytes| {
                 api!(RedisModule_DigestAddStringBuffer)(
                     digest,
                     bytes.as_ptr().cast_mut().cast(),
@@ -173,8 +183,8 @@ unsafe extern "C" fn digest<T: DataType>(digest: *mut raw::RedisModuleDigest, va
 
 unsafe extern "C" fn free<T: DataType>(value: *mut c_void) {
     guarded("free", || {
-        // SAFETY: the value is a `Counted<T>` box that the server gives back.
-        drop(unsafe { Box::from_raw(value.cast::<Counted<T>>()) })
+        // SAFETY: the value is a `Value<T>` box that the server gives back.
+        drop(unsafe { Box::from_raw(value.cast::<Value<T>>()) })
     });
 }
 
@@ -184,10 +194,10 @@ unsafe extern "C" fn copy<T: DataType>(
     value: *const c_void,
 ) -> *mut c_void {
     let copied = guarded("copy", || {
-        // SAFETY: the value is a `Counted<T>`.
-        let copy = unsafe { counted::<T>(value) }.value.try_clone();
+        // SAFETY: the value is a `Value<T>`.
+        let copy = unsafe { state::<T>(value) }.try_clone();
         copy.map_or(ptr::null_mut(), |copy| {
-            Box::into_raw(Counted::of_key(copy)).cast()
+            Box::into_raw(Value::of_key(copy)).cast()
         })
     });
     copied.unwrap_or(ptr::null_mut())
@@ -201,6 +211,6 @@ unsafe extern "C" fn defragment<T: DataType>(
     if !T::is_defragmented() {
         return 0;
     }
-    // SAFETY: `value` is the address of the server's pointer to a `Counted<T>` box.
+    // SAFETY: `value` is the address of the server's pointer to a `Value<T>` box.
     guarded("defrag", || unsafe { defrag::defragment::<T>(ctx, value) }).unwrap_or(0)
 }

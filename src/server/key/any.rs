@@ -9,7 +9,7 @@ use super::entry::{AnyEntry, FoundAny};
 use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
-use crate::server::value::Counted;
+use crate::server::value::Value;
 use redis_module::raw;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -25,20 +25,27 @@ pub struct AnyRef<'a> {
 }
 
 impl<'a> AnyRef<'a> {
-    /// The value, if its type is `T`.
+    /// The state of the value, if its type is `T`.
     ///
     /// # Errors
     /// This reference, for a value of another type.
     #[inline(always)]
     pub fn get<T: DataType>(self) -> Result<&'a T, Self> {
+        self.value().map(|value| &value.state)
+    }
+
+    /// The value with its cache, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn value<T: DataType>(self) -> Result<&'a Value<T>, Self> {
         if self.handle != T::registration().handle() {
             return Err(self);
         }
         // SAFETY: the key is open for 'a and no key is open for writing beside it (see `access`); a value whose type is that
-        // of `T` is a `Counted<T>` (see `callbacks`).
-        let value: &Counted<T> =
-            unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Counted<T>>() };
-        Ok(&value.value)
+        // of `T` is a `Value<T>` (see `callbacks`).
+        Ok(unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value<T>>() })
     }
 }
 
@@ -52,7 +59,7 @@ pub struct AnyMut<'a> {
 
 impl<'a> AnyMut<'a> {
     /// # Safety
-    /// `value` must be the address of a `Counted<T>`, where `of` is the registration of `T`, without another reference for
+    /// `value` must be the address of a `Value<T>`, where `of` is the registration of `T`, without another reference for
     /// `'a`.
     #[inline(always)]
     pub(super) unsafe fn new(value: NonNull<c_void>, of: &'static Registration) -> Self {
@@ -63,7 +70,7 @@ impl<'a> AnyMut<'a> {
         }
     }
 
-    /// The value, if its type is `T`.
+    /// The state of the value, if its type is `T`.
     ///
     /// # Errors
     /// This reference, for a value of another type.
@@ -73,7 +80,7 @@ impl<'a> AnyMut<'a> {
             return Err(self);
         }
         // SAFETY: by the contract of `new`.
-        Ok(unsafe { &mut self.value.cast::<Counted<T>>().as_mut().value })
+        Ok(unsafe { self.value.cast::<Value<T>>().as_mut() }.state_mut())
     }
 }
 
@@ -98,7 +105,7 @@ pub trait OneOfMut<'a>: Sized {
     fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
 }
 
-impl OpenedKey<()> {
+impl OpenedKey {
     /// What the key holds, for a family.
     #[inline(always)]
     pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
@@ -128,7 +135,7 @@ impl OpenedKey<()> {
 /// An open key that can hold any type.
 #[derive(Debug)]
 pub struct AnyKey<Access> {
-    pub(super) opened: OpenedKey<()>,
+    pub(super) opened: OpenedKey,
     pub(super) access: Access,
 }
 
@@ -194,7 +201,34 @@ impl AnyKey<Writer> {
     /// [`Error::KeyTooLarge`] if the value takes more bytes than a key may (`sketch-max-key-bytes`). The value is
     /// dropped.
     pub fn create<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
-        AnyEntry::new(call, self, Counted::new(value))
+        AnyEntry::new(call, self, Value::new(value))
+    }
+
+    /// Replaces the value of the key, if it is a `T`, and keeps its time to live. If the key is missing,
+    /// [`AnyEntry::store`] puts the value into it.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type; [`Error::KeyTooLarge`] if the new value takes more bytes than a key may
+    /// (`sketch-max-key-bytes`) and more than the old value. In both cases the key keeps its old value.
+    pub fn replace<T: DataType>(self, call: &Call<'_>, value: T) -> Result<AnyEntry, Error> {
+        match self.find(call, [T::registration()])? {
+            FoundAny::Missing(key) => key.create(call, value),
+            FoundAny::Entry(mut entry) => {
+                entry.replace(call, Value::new(value))?;
+                Ok(entry)
+            }
+        }
+    }
+
+    /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<i64> {
+        self.opened.expires_at()
+    }
+
+    /// Removes the time to live.
+    pub fn persist(&mut self) {
+        self.opened.persist();
     }
 
     /// As [`AnyKey::create`], for the value that the header of a type describes.

@@ -3,8 +3,9 @@
 use super::access::Writer;
 use super::any::{AnyKey, AnyMut, OneOfMut};
 use crate::server::call::{Call, Error};
-use crate::server::data_type::{AnyValue, NewValue, Registration};
+use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
+use crate::server::value::Value;
 use roughly_sketch::blocks::BlockChanges;
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -55,6 +56,17 @@ impl Drop for Owned {
     }
 }
 
+/// Checks that a key with a value of this type may take this many bytes. If not, counts a refusal.
+fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Error> {
+    match call.memory().max_key_bytes() {
+        Some(max) if bytes > max => {
+            of.stats.count_refusals(1);
+            Err(Error::KeyTooLarge { bytes, max })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl AnyEntry {
     /// The entry of the value of a key.
     ///
@@ -77,8 +89,8 @@ impl AnyEntry {
     /// Records the size of the value for the limit of a key, if keys are limited.
     #[inline(always)]
     pub(super) fn set_key_bytes(&mut self, call: &Call<'_>) {
-        if call.is_key_limited() {
-            call.set_key_bytes(self.any().live_bytes());
+        if call.memory().is_key_limited() {
+            call.memory().set_key_bytes(self.any().live_bytes());
         }
     }
 
@@ -90,12 +102,9 @@ impl AnyEntry {
         value: NewValue,
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
-        if let Some(max) = call.max_key_bytes() {
-            if bytes > max {
-                of.stats.count_refusals(1);
-                return Err(Error::KeyTooLarge { bytes, max });
-            }
-            call.set_key_bytes(bytes);
+        check_size(call, of, bytes)?;
+        if call.memory().is_key_limited() {
+            call.memory().set_key_bytes(bytes);
         }
         Ok(Self::checked(key, value))
     }
@@ -110,6 +119,24 @@ impl AnyEntry {
             new: Some(Owned(value)),
             key,
         }
+    }
+
+    /// Replaces the value, which is a `T`, by a new one; see [`AnyKey::replace`].
+    pub(super) fn replace<T: DataType>(
+        &mut self,
+        call: &Call<'_>,
+        mut new: Box<Value<T>>,
+    ) -> Result<(), Error> {
+        let bytes = new.bytes();
+        if bytes > self.any().bytes() {
+            check_size(call, self.of, bytes)?;
+        }
+        // SAFETY: as in `get`.
+        let value = unsafe { AnyMut::new(self.value, self.of) };
+        let state = value.get().expect("a value of this type");
+        std::mem::swap(state, new.state_mut());
+        self.recount();
+        Ok(())
     }
 
     /// Whether the value is not in its key yet.

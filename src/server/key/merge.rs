@@ -11,8 +11,8 @@ use crate::server::data_type::{AnyValue, Registration};
 #[derive(Debug)]
 pub struct MergeKeys {
     types: &'static [&'static Registration],
-    destination: OpenedKey<()>,
-    sources: Vec<OpenedKey<()>>,
+    destination: OpenedKey,
+    sources: Vec<OpenedKey>,
     _writer: Writer,
 }
 
@@ -20,8 +20,8 @@ impl MergeKeys {
     pub(super) fn new(
         call: &Call<'_>,
         types: &'static [&'static Registration],
-        destination: OpenedKey<()>,
-        sources: Vec<OpenedKey<()>>,
+        destination: OpenedKey,
+        sources: Vec<OpenedKey>,
         writer: Writer,
     ) -> Self {
         let mut keys = Self {
@@ -30,10 +30,10 @@ impl MergeKeys {
             sources,
             _writer: writer,
         };
-        if call.is_key_limited()
+        if call.memory().is_key_limited()
             && let Some(value) = keys.destination()
         {
-            call.set_key_bytes(value.live_bytes());
+            call.memory().set_key_bytes(value.live_bytes());
         }
         keys
     }
@@ -60,7 +60,7 @@ impl MergeKeys {
             // SAFETY: the value lives while the key is open, no key is open besides these (see `access`), `self` is borrowed
             // mutably, and no source refers to this value.
             let value = unsafe { AnyMut::new(value, of) };
-            D::of(value).ok().expect("a type of the family")
+            D::of(value).expect("a type of the family")
         });
         (destination, sources)
     }

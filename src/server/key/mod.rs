@@ -1,24 +1,22 @@
-//! Typed access to the keys of a command.
+//! Access to the keys of a command.
 //!
-//! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
+//! A handler opens a key for reading ([`Call::read_any`], [`Call::read_all_any`]), for writing ([`Call::write_any`]), or a
 //! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
 //! code runs while a reference exists: `access` counts the open keys, and a new value is put into its key by
-//! [`Entry::store`], after the last use of a reference.
+//! [`AnyEntry::store`], after the last use of a reference.
 
 mod access;
 mod any;
 mod entry;
 mod merge;
 mod opened;
-mod write;
 
 pub use any::{AnyKey, AnyMut, AnyReadKey, AnyRef, AnyWriteKey, OneOf, OneOfMut};
 pub use entry::{AnyEntry, FoundAny};
 pub use merge::MergeKeys;
-pub use write::{Entry, Found, WriteKey};
 
 use super::call::{Call, Error};
-use super::data_type::{AnyValue, DataType, Registration};
+use super::data_type::Registration;
 use access::{Reader, Writer};
 use opened::{FOR_WRITING, OpenedKey, try_collect};
 use redis_module::raw;
@@ -92,82 +90,6 @@ impl<V> Slot<V> {
     }
 }
 
-/// Something of a type without windows, or of its counterpart with windows.
-#[derive(Debug)]
-pub enum Either<P, W> {
-    /// Without a window.
-    Plain(P),
-    /// With a window.
-    Windowed(W),
-}
-
-/// A key that is open for reading, of a type with and without windows.
-pub type EitherReadKey<P, W> = Either<ReadKey<P>, ReadKey<W>>;
-
-/// Runs the same code for both variants of an [`Either`].
-macro_rules! for_either {
-    ($either:expr, $name:pat => $code:expr) => {
-        match $either {
-            $crate::server::key::Either::Plain($name) => $code,
-            $crate::server::key::Either::Windowed($name) => $code,
-        }
-    };
-}
-pub(crate) use for_either;
-
-/// A key that is open for reading.
-#[derive(Debug)]
-pub struct ReadKey<T: DataType>(OpenedKey<T>, Reader);
-
-impl<T: DataType> ReadKey<T> {
-    /// What the key holds.
-    #[must_use]
-    #[inline]
-    pub fn get(&self) -> Slot<&T> {
-        // SAFETY: the value lives while the key is open, and no key is open for writing meanwhile (see `access`).
-        self.0.value().map(|counted| unsafe { &(*counted).value })
-    }
-
-    /// The key, for values of another type, if it holds one. Otherwise the key itself.
-    ///
-    /// # Errors
-    /// The key, if it does not hold such a value.
-    #[inline]
-    pub fn typed_if_found<V: DataType>(self) -> Result<ReadKey<V>, Self> {
-        let Self(opened, reader) = self;
-        match opened.typed_if_found() {
-            Ok(opened) => Ok(ReadKey(opened, reader)),
-            Err(opened) => Err(Self(opened, reader)),
-        }
-    }
-
-    /// Whether the key holds a value of this other type.
-    #[must_use]
-    pub fn holds(&self, registration: &Registration) -> bool {
-        self.0.has_type(registration.handle())
-    }
-
-    /// Bytes of all blocks of the value, as MEMORY USAGE counts them; 0 if there is no value. Cost: one call into the server
-    /// per block.
-    #[must_use]
-    pub fn memory_usage(&self) -> usize {
-        match self.0.value() {
-            // SAFETY: as in `get`.
-            Slot::Found(counted) => unsafe { (*counted).memory_usage() as usize },
-            Slot::Missing | Slot::WrongType => 0,
-        }
-    }
-
-    /// Measures the value's memory again, for INFO. Must be called after a read changed what the value caches. Cost: as
-    /// [`Entry::recount`].
-    pub fn recount(&self) {
-        if let Slot::Found(counted) = self.0.value() {
-            // SAFETY: as in `get`.
-            unsafe { (*counted).recount() }
-        }
-    }
-}
-
 impl<Access> AnyKey<Access> {
     /// Whether it holds a value of this type.
     #[must_use]
@@ -177,40 +99,11 @@ impl<Access> AnyKey<Access> {
     }
 }
 
-impl AnyKey<Reader> {
-    /// The key, for values of type `T`.
-    #[must_use]
-    #[inline]
-    pub fn typed<T: DataType>(self) -> ReadKey<T> {
-        ReadKey(self.opened.typed(), self.access)
-    }
-}
-
-impl AnyKey<Writer> {
-    /// The key, for values of type `T`.
-    #[must_use]
-    #[inline]
-    pub fn typed<T: DataType>(self, call: &Call<'_>) -> WriteKey<T> {
-        WriteKey::new(call, self.opened.typed(), self.access)
-    }
-}
-
 impl Call<'_> {
-    /// Opens the key in argument `index` for reading. For several keys at once, see [`Call::read_all`].
+    /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all_any`].
     ///
     /// # Panics
-    /// If a [`WriteKey`] is open.
-    #[must_use]
-    pub fn read<T: DataType>(&self, index: usize) -> ReadKey<T> {
-        Reader::check();
-        let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
-        ReadKey(opened, Reader::begin())
-    }
-
-    /// Opens the key in argument `index` for reading, whatever it holds.
-    ///
-    /// # Panics
-    /// If a [`WriteKey`] is open.
+    /// If a key is open for writing.
     #[must_use]
     pub fn read_any(&self, index: usize) -> AnyReadKey {
         Reader::check();
@@ -221,64 +114,13 @@ impl Call<'_> {
         }
     }
 
-    /// Opens the key in argument `index` for reading, for a command of a type with and without windows. A missing key
-    /// and one of another type are [`Either::Plain`].
-    ///
-    /// # Panics
-    /// If a [`WriteKey`] is open.
-    #[must_use]
-    #[inline(always)]
-    pub fn read_either<P: DataType, W: DataType>(
-        &self,
-        index: usize,
-    ) -> Either<ReadKey<P>, ReadKey<W>> {
-        Reader::check();
-        let opened = OpenedKey::<()>::new(self, index, raw::REDISMODULE_READ);
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
-            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
-        }
-    }
-
-    /// Opens the key in argument `index` for writing. A command that also reads other keys reads them first, or uses
-    /// [`Call::merge`].
-    ///
-    /// # Panics
-    /// If another key is open.
-    #[must_use]
-    pub fn write<T: DataType>(&self, index: usize) -> WriteKey<T> {
-        Writer::check();
-        let opened = OpenedKey::new(self, index, FOR_WRITING);
-        WriteKey::new(self, opened, Writer::begin())
-    }
-
-    /// Opens the keys in these arguments for reading, for a command of a type with and without windows. A missing key and
-    /// one of another type are [`Either::Plain`].
-    ///
-    /// # Errors
-    /// [`TryReserveError`] if there is no memory for a list of the keys.
-    ///
-    /// # Panics
-    /// If a [`WriteKey`] is open.
-    pub fn read_all<P: DataType, W: DataType>(
-        &self,
-        indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<EitherReadKey<P, W>>, TryReserveError> {
-        Reader::check();
-        let opened = OpenedKey::<()>::all(self, indexes)?.into_iter();
-        try_collect(opened.map(|opened| match opened.either() {
-            Either::Plain(opened) => Either::Plain(ReadKey(opened, Reader::begin())),
-            Either::Windowed(opened) => Either::Windowed(ReadKey(opened, Reader::begin())),
-        }))
-    }
-
     /// Opens the keys in these arguments for reading, whatever they hold.
     ///
     /// # Errors
     /// [`TryReserveError`] if there is no memory for a list of the keys.
     ///
     /// # Panics
-    /// If a [`WriteKey`] is open.
+    /// If a key is open for writing.
     pub fn read_all_any(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
@@ -291,7 +133,7 @@ impl Call<'_> {
         }))
     }
 
-    /// As [`Call::read_any`], for writing.
+    /// As [`Call::read_any`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
     ///
     /// # Panics
     /// If another key is open.
@@ -302,26 +144,6 @@ impl Call<'_> {
         AnyKey {
             opened,
             access: Writer::begin(),
-        }
-    }
-
-    /// As [`Call::read_either`], for writing.
-    ///
-    /// # Panics
-    /// If another key is open.
-    #[must_use]
-    #[inline(always)]
-    pub fn write_either<P: DataType, W: DataType>(
-        &self,
-        index: usize,
-    ) -> Either<WriteKey<P>, WriteKey<W>> {
-        Writer::check();
-        let opened = OpenedKey::<()>::new(self, index, FOR_WRITING);
-        match opened.either() {
-            Either::Plain(opened) => Either::Plain(WriteKey::new(self, opened, Writer::begin())),
-            Either::Windowed(opened) => {
-                Either::Windowed(WriteKey::new(self, opened, Writer::begin()))
-            }
         }
     }
 
@@ -341,7 +163,7 @@ impl Call<'_> {
     ) -> Result<MergeKeys, TryReserveError> {
         Writer::check();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
-        drop(OpenedKey::<()>::new(self, destination, FOR_WRITING));
+        drop(OpenedKey::new(self, destination, FOR_WRITING));
         let sources = OpenedKey::all(self, sources)?;
         let destination = OpenedKey::new(self, destination, FOR_WRITING);
         Ok(MergeKeys::new(

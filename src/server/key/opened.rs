@@ -1,13 +1,11 @@
 //! An open key of the server.
 
-use super::{Either, Slot};
+use super::Slot;
 use crate::server::call::Call;
-use crate::server::data_type::{AnyValue, DataType, Registration};
-use crate::server::value::Counted;
+use crate::server::data_type::Registration;
 use redis_module::raw;
 use std::collections::TryReserveError;
 use std::ffi::{c_int, c_void};
-use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// The mode that opens a key for writing.
@@ -15,32 +13,23 @@ pub(super) const FOR_WRITING: u32 = raw::REDISMODULE_READ | raw::REDISMODULE_WRI
 
 /// An open key, which is closed when dropped. Code that uses its value must hold a token of [`super::access`].
 #[derive(Debug)]
-pub(super) struct OpenedKey<T> {
+pub(super) struct OpenedKey {
     key: *mut raw::RedisModuleKey,
-    /// Whether the key is known to hold a `T`.
-    is_found: bool,
-    value_type: PhantomData<T>,
 }
 
-impl<T> OpenedKey<T> {
+impl OpenedKey {
     pub(super) fn new(call: &Call<'_>, index: usize, mode: u32) -> Self {
         // SAFETY: context and name are the running command's.
         let key = unsafe {
             api!(RedisModule_OpenKey)(call.ctx(), call.arg(index).as_raw(), mode as c_int)
         };
-        Self {
-            key,
-            is_found: false,
-            value_type: PhantomData,
-        }
+        Self { key }
     }
 
     /// A missing key, which is not opened.
     fn missing() -> Self {
         Self {
             key: ptr::null_mut(),
-            is_found: false,
-            value_type: PhantomData,
         }
     }
 
@@ -66,57 +55,6 @@ impl<T> OpenedKey<T> {
             false => Self::missing(),
         });
         try_collect(opened)
-    }
-
-    /// The same key, for values of another type.
-    #[inline]
-    pub(super) fn typed<V>(self) -> OpenedKey<V> {
-        let key = self.key;
-        // It is closed when the returned value is dropped.
-        std::mem::forget(self);
-        OpenedKey {
-            key,
-            is_found: false,
-            value_type: PhantomData,
-        }
-    }
-
-    /// The same key, which is known to hold a value of this type.
-    #[inline]
-    fn found<V>(self) -> OpenedKey<V> {
-        // A struct update would drop the key that it copies from, which closes it.
-        let mut key = self.typed();
-        key.is_found = true;
-        key
-    }
-
-    /// The same key, for values of `V`, if it holds one. Otherwise the key itself.
-    #[inline]
-    pub(super) fn typed_if_found<V: DataType>(self) -> Result<OpenedKey<V>, Self> {
-        match !self.is_found && self.has_type(V::registration().handle()) {
-            true => Ok(self.found()),
-            false => Err(self),
-        }
-    }
-
-    /// The same key, for values of `P` or, if it holds a value of `W`, for values of that type.
-    #[inline]
-    pub(super) fn either<P: DataType, W: DataType>(self) -> Either<OpenedKey<P>, OpenedKey<W>> {
-        if self.key.is_null() {
-            return Either::Plain(self.typed());
-        }
-        // SAFETY: the key is open.
-        let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
-        // The handle is null for a value of another type.
-        if handle.is_null() {
-            Either::Plain(self.typed())
-        } else if handle == P::registration().handle() {
-            Either::Plain(self.found())
-        } else if handle == W::registration().handle() {
-            Either::Windowed(self.found())
-        } else {
-            Either::Plain(self.typed())
-        }
     }
 
     /// When the key expires, in milliseconds since the Unix epoch; `None` if it does not.
@@ -153,9 +91,7 @@ impl<T> OpenedKey<T> {
         // SAFETY: the key is open unless it is null.
         !self.key.is_null() && unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) } == handle
     }
-}
 
-impl OpenedKey<()> {
     /// The server's key; null if it is missing.
     #[inline(always)]
     pub(super) fn raw(&self) -> *mut raw::RedisModuleKey {
@@ -191,9 +127,7 @@ impl OpenedKey<()> {
         // SAFETY: the key is open, or null; then the function returns null.
         NonNull::new(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) })
     }
-}
 
-impl<T> OpenedKey<T> {
     /// Puts a value of the type `of`, which is at this address, into a key that is open for writing, and closes the key. The
     /// value belongs to the server then. Returns false if the server does not take it.
     ///
@@ -209,52 +143,7 @@ impl<T> OpenedKey<T> {
     }
 }
 
-impl<T: DataType> OpenedKey<T> {
-    /// Records the size of the value for the limit of a key, if keys are limited. The key is open for writing.
-    #[inline]
-    pub(super) fn set_key_bytes(&self, call: &Call<'_>) {
-        if call.max_key_bytes().is_some() {
-            self.set_limited_key_bytes(call);
-        }
-    }
-
-    #[cold]
-    fn set_limited_key_bytes(&self, call: &Call<'_>) {
-        let bytes = match self.value() {
-            // SAFETY: the value lives while the key is open, and it is only read here.
-            Slot::Found(counted) => unsafe { &*counted }.live_bytes(),
-            Slot::Missing | Slot::WrongType => 0,
-        };
-        call.set_key_bytes(bytes);
-    }
-
-    /// The address of the value, if it is one of `T`.
-    #[inline]
-    pub(super) fn value(&self) -> Slot<*mut Counted<T>> {
-        if self.key.is_null() {
-            return Slot::Missing;
-        }
-        if self.is_found {
-            // SAFETY: the key is open and holds a value of this type: no other code runs while it is open (see `access`).
-            return Slot::Found(unsafe { api!(RedisModule_ModuleTypeGetValue)(self.key) }.cast());
-        }
-        // SAFETY: the key is open. A value whose type is that of `T` was set by `OpenedKey::set` or by the callbacks of
-        // `datatype`, which create only `Counted<T>`.
-        unsafe {
-            let value_type = api!(RedisModule_ModuleTypeGetType)(self.key);
-            if !value_type.is_null() && value_type == T::registration().handle() {
-                return Slot::Found(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
-            }
-            if api!(RedisModule_KeyType)(self.key) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
-                Slot::Missing
-            } else {
-                Slot::WrongType
-            }
-        }
-    }
-}
-
-impl<T> Drop for OpenedKey<T> {
+impl Drop for OpenedKey {
     fn drop(&mut self) {
         if !self.key.is_null() {
             // SAFETY: opened by `new`, closed once.

@@ -4,8 +4,7 @@
 //! the items of both (Broder & Mitzenmacher, "Network Applications of Bloom Filters: A Survey", Internet Mathematics 1(4),
 //! 2004, section 2). The number of distinct items is not stored: it is estimated from the number of set bits.
 
-use super::filter::Filter;
-use super::{Chain, MAX_ITEMS, options};
+use super::{Chain, Filter, MAX_ITEMS, options};
 use crate::math;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::merge::{Distinct, TooMuchWork, check_work};
@@ -134,7 +133,7 @@ impl Chain {
         for filter in longest.filters.iter().skip(self.filters.len()) {
             let shape = *filter.shape();
             budget.request(filter.bits().len() as u64)?;
-            self.push(Filter::new(shape)?)?;
+            self.push(Filter::empty(shape)?)?;
         }
         Ok(())
     }
@@ -156,10 +155,10 @@ impl Chain {
             check_equal("number of bytes", filter.bits().len(), operand.bits().len())?;
         }
         if self.is_scaling() {
-            check_equal("expansion", self.expansion, other.expansion)?;
+            check_equal("expansion", self.expansion(), other.expansion())?;
         }
         let rounding = options::NO_ROUNDING | options::ENTRIES_IS_BITS;
-        let sizing = |chain: &Chain| chain.options & rounding;
+        let sizing = |chain: &Chain| chain.options() & rounding;
         check_equal("sizing option", sizing(self), sizing(other))
     }
 }

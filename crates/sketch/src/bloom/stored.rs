@@ -2,13 +2,12 @@
 //!
 //! Format: docs/formats.md, "Bloom filters".
 
-use super::filter::Filter;
 use super::shape::{Shape, hashes_for};
-use super::{Chain, MAX_ITEMS, options};
+use super::{Chain, Filter, Layout, MAX_ITEMS, options};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::hash_limit::MAX_FILTERS;
-use crate::memory::{Budget, OutOfMemory, with_capacity};
+use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
@@ -27,7 +26,6 @@ const HEADER_FILTER_BYTES: usize = 53;
 /// The stored fields of a chain without its filters, not validated.
 #[derive(Debug, Clone, Copy)]
 struct ChainParts {
-    items: u64,
     filters: u64,
     options: u64,
     expansion: u64,
@@ -67,12 +65,7 @@ impl ChainParts {
         }
         let expansion = u32::try_from(self.expansion)
             .map_err(|_| FormatError::Invalid("expansion out of range"))?;
-        Ok(Chain {
-            filters: Vec::new(),
-            items: self.items,
-            options,
-            expansion,
-        })
+        Ok(Chain::without_filters(Layout { options, expansion }))
     }
 }
 
@@ -182,8 +175,8 @@ impl Chain {
             Vec::with_capacity(HEADER_FIXED_BYTES + self.filters.len() * HEADER_FILTER_BYTES);
         header.extend_from_slice(&self.items.to_le_bytes());
         header.extend_from_slice(&(self.filters.len() as u32).to_le_bytes());
-        header.extend_from_slice(&self.options.to_le_bytes());
-        header.extend_from_slice(&self.expansion.to_le_bytes());
+        header.extend_from_slice(&self.layout.options.to_le_bytes());
+        header.extend_from_slice(&self.layout.expansion.to_le_bytes());
         for filter in &self.filters {
             let shape = filter.shape();
             header.extend_from_slice(&(filter.bits().len() as u64).to_le_bytes());
@@ -202,6 +195,7 @@ impl Chain {
 impl Stored for Chain {
     const TYPE_NAME: &'static CStr = c"MBbloom--";
     const ENCODING_VERSION: u16 = 4;
+    type Cache = ();
     type Defaults = ();
 
     fn load_values(
@@ -220,7 +214,6 @@ impl Stored for Chain {
             _ => source.read_unsigned()?,
         };
         let parts = ChainParts {
-            items,
             filters,
             options,
             expansion,
@@ -231,15 +224,15 @@ impl Stored for Chain {
             let filter = Filter::with_bits(parts.validate()?, parts.items, bits);
             chain.push(filter)?;
         }
-        validate_items(chain.items, chain.filters.iter().map(Filter::items))?;
+        validate_items(items, chain.filters.iter().map(Filter::items))?;
         Ok(chain)
     }
 
     fn save(&self, sink: &mut dyn Sink) {
         sink.write_unsigned(self.items);
         sink.write_unsigned(self.filters.len() as u64);
-        sink.write_unsigned(u64::from(self.options));
-        sink.write_unsigned(u64::from(self.expansion));
+        sink.write_unsigned(u64::from(self.layout.options));
+        sink.write_unsigned(u64::from(self.layout.expansion));
         for filter in &self.filters {
             let shape = filter.shape();
             sink.write_unsigned(shape.capacity);
@@ -275,7 +268,6 @@ impl Stored for Chain {
         let items = fields.u64()?;
         let filters = fields.u32()?;
         let parts = ChainParts {
-            items,
             filters: u64::from(filters),
             options: u64::from(fields.u32()?),
             expansion: u64::from(fields.u32()?),
@@ -309,7 +301,7 @@ impl Stored for Chain {
     }
 
     fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.filters.iter().map(|filter| &**filter.bits())
+        self.filters.iter().map(Filter::bits)
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
@@ -322,10 +314,6 @@ impl Stored for Chain {
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut filters = with_capacity(self.filters.len())?;
-        for filter in &self.filters {
-            filters.push(filter.try_clone()?);
-        }
-        Ok(Self { filters, ..*self })
+        self.copy()
     }
 }

@@ -86,6 +86,7 @@ impl Stored for CountMin {
     const TYPE_NAME: &'static CStr = c"CMSk-TYPE";
     const ENCODING_VERSION: u16 = 0;
     const MAX_ENCODING_VERSION: u16 = 1;
+    type Cache = ();
     type Defaults = ();
 
     /// Cost: one pass over cells of 8 bytes, none over others.

@@ -116,6 +116,7 @@ impl Stored for CuckooFilter {
     const TYPE_NAME: &'static CStr = c"MBbloomCF";
     const ENCODING_VERSION: u16 = 4;
     /// The configured parameters, which encodings before 4 do not store.
+    type Cache = ();
     type Defaults = Parameters;
 
     fn load_values(

@@ -3,16 +3,20 @@
 use super::centroid::{
     compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
 };
-use super::{Centroid, Compressed, DigestError, Layout, TDigest, Unmerged};
+use super::{Centroid, Compressed, DigestCache, DigestError, Layout, TDigest, Unmerged};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
+use std::cell::RefCell;
 use std::ptr;
+
+/// A digest that is merged, and its cache, if there is one.
+pub type Operand<'a> = (&'a TDigest, Option<&'a RefCell<DigestCache>>);
 
 /// The share of the work limit for nodes that are read again.
 const AGAIN_SHARE: u64 = 8;
 
 impl TDigest {
-    /// [`TDigest::merge_within`] without a work limit.
+    /// [`TDigest::merge_within`] without caches and without a work limit.
     ///
     /// # Errors
     /// As [`TDigest::merge_within`].
@@ -21,11 +25,12 @@ impl TDigest {
         operands: &[&TDigest],
         budget: Budget<'_>,
     ) -> Result<Self, DigestError> {
-        Self::merge_within(compression, operands, budget, u64::MAX)
+        let operands: Vec<_> = operands.iter().map(|&digest| (digest, None)).collect();
+        Self::merge_within(compression, &operands, budget, u64::MAX)
     }
 
     /// A new digest of the given compression with the nodes of all `operands`, in their order. An operand may occur
-    /// several times.
+    /// several times. The compressed form is that of its cache, if there is one.
     ///
     /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
     /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
@@ -38,13 +43,15 @@ impl TDigest {
     /// [`DigestError::OutOfMemory`]. The operands do not change.
     pub fn merge_within(
         compression: i64,
-        operands: &[&TDigest],
+        operands: &[Operand<'_>],
         budget: Budget<'_>,
         max_bytes: u64,
     ) -> Result<Self, DigestError> {
         operands
             .iter()
-            .try_fold(0i64, |sum, operand| sum.checked_add(operand.observations()))
+            .try_fold(0i64, |sum, (operand, _)| {
+                sum.checked_add(operand.observations())
+            })
             .ok_or(DigestError::Overflow)?;
         let mut merger = Merger {
             result: Self::new(compression, budget)?,
@@ -53,9 +60,9 @@ impl TDigest {
         };
         let bytes = work_bytes(operands, &merger.result);
         check_work(operands.len(), bytes, max_bytes)?;
-        let distinct = Distinct::of(operands.iter().map(|&operand| ptr::from_ref(operand)))?;
+        let distinct = Distinct::of(operands.iter().map(|&(operand, _)| ptr::from_ref(operand)))?;
         let once =
-            (distinct.firsts.iter()).map(|&first| node_bytes(operands[first].nodes() as u64));
+            (distinct.firsts.iter()).map(|&first| node_bytes(operands[first].0.nodes() as u64));
         let again = bytes.saturating_sub(once.fold(0, u64::saturating_add).saturating_mul(2));
         check_work(operands.len(), again, max_bytes / AGAIN_SHARE)?;
         let mut occurrences = with_capacity(distinct.firsts.len())?;
@@ -67,12 +74,15 @@ impl TDigest {
         // in every source.
         let mut kept = with_capacity(distinct.firsts.len())?;
         kept.resize_with(distinct.firsts.len(), || None);
-        for (operand, number) in operands.iter().zip(distinct.numbers) {
-            if let Some(compressed) = operand.compressed.get().or(kept[number].as_ref()) {
+        for (&(operand, cache), number) in operands.iter().zip(distinct.numbers) {
+            let cache = cache.map(RefCell::borrow);
+            let cached =
+                (cache.as_ref()).and_then(|cache| cache.compressed_of(operand.stamp.number()));
+            if let Some(compressed) = cached.or(kept[number].as_ref()) {
                 merger.append(operand, compressed)?;
                 continue;
             }
-            let compressed = operand.compress()?;
+            let compressed = operand.compressed()?;
             merger.append(operand, &compressed)?;
             if occurrences[number] > 1 {
                 budget.request(compressed.block_bytes() as u64)?;
@@ -84,10 +94,10 @@ impl TDigest {
 }
 
 /// Bytes of the nodes that a merge reads: for each operand its own nodes and an estimate of those of the result.
-fn work_bytes(operands: &[&TDigest], result: &TDigest) -> u64 {
+fn work_bytes(operands: &[Operand<'_>], result: &TDigest) -> u64 {
     let compression = u64::from(result.compression);
     let (mut nodes, mut merged) = (0u64, 0u64);
-    for operand in operands {
+    for (operand, _) in operands {
         let own = operand.nodes() as u64;
         nodes = nodes.saturating_add(own + merged.min(compression));
         merged = merged.saturating_add(own);

@@ -6,39 +6,39 @@
 //! the middle.
 //!
 //! Reads do not change the state. All queries except for the minimum and the maximum are answered from the compressed
-//! form of the state ([`Compressed`]), which is computed separately and kept until the next write. The state is
-//! therefore a function of the writes, and equal on a primary, on its replica and after a reload. merge.rs merges
+//! form of the state ([`Compressed`]), which is computed separately and kept in a cache (cache.rs) until the next write. The
+//! state is therefore a function of the writes, and equal on a primary, on its replica and after a reload. merge.rs merges
 //! digests, stored.rs has the stored forms. window/ has the digest with a sliding window, [`TDigestWindow`].
 //!
 //! Memory: 8 bytes per node of one sample, merged or not, in a block whose capacity is a power of two; 16 bytes per
-//! other node; 16 bytes per centroid of the kept compressed form. Apart from the compressed form, memory depends only
-//! on the state, so a copy and a loaded digest take as much as the original. [`TDigest::new`] requests the memory of a
-//! full digest from the budget; additions request what they allocate.
+//! other node. It depends only on the state, so a copy and a loaded digest take as much as the original. The cache takes 16
+//! bytes per centroid of the compressed form, and 8 per sample, in a block whose capacity is a power of two, if a read had to
+//! sort them. [`TDigest::new`] requests the memory of a full digest from the budget; additions request what they allocate.
 
+mod cache;
 mod centroid;
 mod compressed;
 mod merge;
 mod samples;
-mod sketch;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod window;
 
+pub use cache::DigestCache;
 pub use centroid::Centroid;
 pub use compressed::Compressed;
-pub use sketch::QuantileSketch;
-pub use window::{Answers, TDigestWindow};
+pub use merge::Operand;
+pub use window::{TDigestWindow, WindowCache};
 
 use super::blocks::{BlockMover, BlockVisitor, Blocks};
 use super::merge::TooMuchWork;
+use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
-use crate::window::Timed;
-use crate::window::WindowError;
+use crate::window::{Timed, WindowError};
 use centroid::{compress_to_vec, in_order, merge_lightest_if_full, round_weights};
 use compressed::Extent;
 use samples::Samples;
-use std::cell::{OnceCell, Ref, RefCell};
 
 /// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -125,12 +125,10 @@ pub struct TDigest {
     centroids: Vec<Centroid>,
     /// Sum of the weights of the centroids. Together with the samples at most 2^63 - 1.
     weight: i64,
-    /// The other nodes, each of one sample. They follow the centroids of equal mean. In a `RefCell` because a read
-    /// sorts them in place, which does not change the state: see [`Samples`].
-    samples: RefCell<Samples>,
+    /// The other nodes, each of one sample. They follow the centroids of equal mean.
+    samples: Samples,
     unmerged: Unmerged,
-    /// The compressed form of this state. Every write removes it.
-    compressed: OnceCell<Compressed>,
+    stamp: Stamp,
 }
 
 impl TDigest {
@@ -163,8 +161,8 @@ impl TDigest {
             centroids: Vec::new(),
             weight: 0,
             unmerged: Unmerged::default(),
-            samples: RefCell::default(),
-            compressed: OnceCell::new(),
+            samples: Samples::default(),
+            stamp: Stamp::new(),
         }
     }
 
@@ -202,12 +200,12 @@ impl TDigest {
 
     /// Adds samples that [`TDigest::check_samples`] accepts.
     fn add_checked(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), OutOfMemory> {
-        let present = self.samples.get_mut().len();
+        let present = self.samples.len();
         if values.len() <= self.free_nodes(self.centroids.len(), present) {
-            if !self.samples.get_mut().has_capacity(values.len()) {
+            if !self.samples.has_capacity(values.len()) {
                 self.reserve_samples(values.len(), budget)?;
             }
-            self.samples.get_mut().append(values);
+            self.samples.append(values);
             self.unmerged.nodes += values.len();
             self.unmerged.weight += values.len() as i64;
         } else {
@@ -221,7 +219,7 @@ impl TDigest {
                 self.max = value;
             }
         }
-        self.compressed.take();
+        self.stamp.change();
         Ok(())
     }
 
@@ -229,12 +227,12 @@ impl TDigest {
     #[cold]
     fn reserve_samples(&mut self, more: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let max_len = self.max_samples();
-        let after = self.samples.get_mut().bytes_with(more, max_len);
+        let after = self.samples.bytes_with(more, max_len);
         self.request_growth(
             after + self.centroids.capacity() * size_of::<Centroid>(),
             budget,
         )?;
-        self.samples.get_mut().reserve(more, max_len)
+        self.samples.reserve(more, max_len)
     }
 
     /// Adds samples that need a compression. The new state is built beside the old one, so that a refused allocation
@@ -246,7 +244,7 @@ impl TDigest {
     ) -> Result<(), OutOfMemory> {
         let capacity = self.capacity();
         let more = values.len().min(capacity);
-        let mut samples = self.samples.get_mut().try_clone(more, capacity)?;
+        let mut samples = self.samples.try_clone(more, capacity)?;
         let mut merged: Option<Vec<Centroid>> = None;
         let mut weight = self.weight;
         let mut compressions = self.compressions;
@@ -292,12 +290,12 @@ impl TDigest {
     fn set_nodes(&mut self, layout: Layout) {
         self.weight = layout.centroids.iter().map(|node| node.weight).sum();
         self.centroids = layout.centroids;
-        self.samples = RefCell::new(layout.samples);
+        self.samples = layout.samples;
+        self.stamp.change();
         self.unmerged = Unmerged::default();
     }
 
-    /// Requests the bytes by which a write grows the blocks. `after` is their size after the write, without the kept
-    /// compressed form, which the write removes.
+    /// Requests the bytes by which a write grows the blocks. `after` is their size after the write.
     fn request_growth(&self, after: usize, budget: Budget<'_>) -> Result<(), OutOfMemory> {
         let more = after.saturating_sub(self.block_bytes()) as u64;
         if more > 0 {
@@ -322,20 +320,11 @@ impl TDigest {
         self.observations() == 0 && self.compressions == 0
     }
 
-    /// Whether the compressed form is kept, so that the next read does not compute it.
-    #[must_use]
-    pub fn is_compressed(&self) -> bool {
-        self.compressed.get().is_some()
-    }
-
     /// Bytes of all its blocks. Cost: constant.
     #[must_use]
     #[inline]
     pub fn block_bytes(&self) -> usize {
-        let compressed = self.compressed.get();
-        self.centroids.capacity() * size_of::<Centroid>()
-            + self.samples.borrow().block_bytes()
-            + compressed.map_or(0, Compressed::block_bytes)
+        self.centroids.capacity() * size_of::<Centroid>() + self.samples.block_bytes()
     }
 
     /// The smallest sample; nan if empty.
@@ -377,7 +366,7 @@ impl TDigest {
     /// Number of samples: the sum of all weights.
     #[must_use]
     pub fn observations(&self) -> i64 {
-        self.weight + self.samples.borrow().len() as i64
+        self.weight + self.samples.len() as i64
     }
 
     /// The fields of TDIGEST.INFO.
@@ -398,28 +387,50 @@ impl TDigest {
         }
     }
 
-    /// The compressed form of the state, which answers queries. Cost: after a write, a sort of the new samples and a
-    /// pass over all nodes; otherwise none.
+    /// The compressed form of the state, which answers queries. Cost: a sort of the samples and a pass over all nodes.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses; the digest has not changed.
-    pub fn compressed(&self) -> Result<&Compressed, OutOfMemory> {
-        if let Some(compressed) = self.compressed.get() {
-            return Ok(compressed);
-        }
-        let compressed = self.compress()?;
-        Ok(self.compressed.get_or_init(|| compressed))
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn compressed(&self) -> Result<Compressed, OutOfMemory> {
+        self.samples.with_sorted(|sorted| self.compress(sorted))?
     }
 
-    /// Computes the compressed form.
-    fn compress(&self) -> Result<Compressed, OutOfMemory> {
-        let samples = self.sorted_samples();
+    /// [`TDigest::compressed`], kept in `cache`. Cost: after a write, a sort of the new samples and a pass over all nodes;
+    /// otherwise none.
+    ///
+    /// # Errors
+    /// As [`TDigest::compressed`].
+    pub fn compressed_with<'c>(
+        &self,
+        cache: &'c mut DigestCache,
+    ) -> Result<&'c Compressed, OutOfMemory> {
+        let stamp = self.stamp.number();
+        if cache.compressed_of(stamp).is_none() {
+            cache.changes += 1;
+            cache.compressed = None;
+            let sorted = cache.sorted.of(&self.samples)?;
+            cache.compressed = Some((stamp, self.compress(sorted)?));
+        }
+        Ok(cache.compressed_of(stamp).expect("computed above"))
+    }
+
+    /// Computes the compressed form, with the samples in stable order.
+    fn compress(&self, sorted: &[f64]) -> Result<Compressed, OutOfMemory> {
         Compressed::new(
-            in_order(&self.centroids, samples.values()),
-            self.centroids.len() + samples.len(),
+            in_order(&self.centroids, sorted),
+            self.nodes(),
             self.extent(),
             self.compression,
         )
+    }
+
+    /// Passes the samples in stable order to `read`.
+    ///
+    /// # Panics
+    /// If the allocator refuses memory for a copy of more than 1 MiB of samples, or of samples while another thread saves a
+    /// digest. A save then fails.
+    fn with_sorted<R>(&self, read: impl FnOnce(&[f64]) -> R) -> R {
+        (self.samples.with_sorted(read)).expect("memory to sort the samples of a digest")
     }
 
     /// The extent of its samples.
@@ -433,23 +444,7 @@ impl TDigest {
 
     /// The number of nodes.
     fn nodes(&self) -> usize {
-        self.centroids.len() + self.samples.borrow().len()
-    }
-
-    /// All nodes in stable order, as centroids.
-    fn sorted_nodes(&self) -> Result<Vec<Centroid>, OutOfMemory> {
-        let samples = self.sorted_samples();
-        let mut nodes = with_capacity(self.nodes())?;
-        nodes.extend(in_order(&self.centroids, samples.values()));
-        Ok(nodes)
-    }
-
-    /// The samples in stable order.
-    fn sorted_samples(&self) -> Ref<'_, Samples> {
-        if !self.samples.borrow().is_sorted() {
-            self.samples.borrow_mut().sort();
-        }
-        self.samples.borrow()
+        self.centroids.len() + self.samples.len()
     }
 }
 
@@ -509,11 +504,16 @@ impl PartialEq for TDigest {
             )
         };
         let bits = |node: Centroid| (node.mean.to_bits(), node.weight);
-        let (samples, other_samples) = (self.sorted_samples(), other.sorted_samples());
         head(self) == head(other)
-            && in_order(&self.centroids, samples.values())
-                .map(bits)
-                .eq(in_order(&other.centroids, other_samples.values()).map(bits))
+            && self.with_sorted(|samples| {
+                other.with_sorted(|other_samples| {
+                    in_order(&self.centroids, samples).map(bits).eq(in_order(
+                        &other.centroids,
+                        other_samples,
+                    )
+                    .map(bits))
+                })
+            })
     }
 }
 
@@ -522,24 +522,13 @@ impl Timed for TDigest {}
 impl Blocks for TDigest {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.centroids);
-        self.samples.borrow().visit(visitor);
-        if let Some(compressed) = self.compressed.get() {
-            compressed.visit(visitor);
-        }
+        self.samples.visit(visitor);
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         match index {
             0 => mover.relocate(&mut self.centroids),
-            1 => self.samples.get_mut().relocate(mover),
-            2 | 3 => {
-                if let Some(compressed) = self.compressed.get_mut() {
-                    match index {
-                        2 => compressed.relocate_means(mover),
-                        _ => compressed.relocate_weights(mover),
-                    }
-                }
-            }
+            1 => self.samples.relocate(mover),
             _ => return false,
         }
         true

@@ -1,17 +1,23 @@
 //! The nodes that have one sample each, stored as doubles.
 
 use crate::blocks::{BlockMover, BlockVisitor};
+use crate::cache::Stamp;
 use crate::memory::{OutOfMemory, capacity_for, reserve_for};
+use crate::scratch::Scratch;
 use std::cmp::Ordering;
 
-/// Samples in the order of their addition. A read or a compression sorts the samples added so far, in place. This does
-/// not change the state: only the order of equal samples matters, and the sort is stable. (Equal samples with different
-/// bits are 0.0 and -0.0.)
+/// For sorted copies during a save: 1 MiB, for digests with a compression of at most 21,843.
+static SCRATCH: Scratch<f64, { (1 << 20) / size_of::<f64>() }> = Scratch::new(0.0);
+
+/// Samples in the order of their addition, after a sorted front. Only the order of equal samples is part of the state of a
+/// digest, and all sorts are stable. (Equal samples with different bits are 0.0 and -0.0.)
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     values: Vec<f64>,
     /// Number of samples at the front that are sorted.
     sorted: usize,
+    /// The value changes when the list is replaced, not when it grows.
+    list: Stamp,
 }
 
 /// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More
@@ -27,6 +33,16 @@ impl Samples {
     /// Whether all samples are in stable order.
     pub(super) fn is_sorted(&self) -> bool {
         self.sorted == self.values.len()
+    }
+
+    /// Number of samples at the front that are sorted.
+    pub(super) fn sorted(&self) -> usize {
+        self.sorted
+    }
+
+    /// Identifies the list. Lists with equal numbers have equal samples, as far as both go.
+    pub(super) fn list(&self) -> u64 {
+        self.list.value()
     }
 
     /// The samples in their present order.
@@ -65,6 +81,7 @@ impl Samples {
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.sorted = 0;
+        self.list = Stamp::new();
     }
 
     /// A copy with capacity for `more` samples, up to `max_len` in total.
@@ -75,22 +92,27 @@ impl Samples {
         Ok(Self {
             values,
             sorted: self.sorted,
+            list: Stamp::new(),
         })
     }
 
-    /// Sorts the samples in stable order, in place. Cost: O(n log n); linear for a few samples after a sorted front.
+    /// Sorts the samples in stable order, in place. Cost: that of [`sort_after`].
     pub(super) fn sort(&mut self) {
-        let len = self.values.len();
-        if self.sorted > 0 && len - self.sorted <= MAX_INSERTED {
-            for end in self.sorted..len {
-                let value = self.values[end];
-                let place = self.values[..end].partition_point(|&earlier| earlier <= value);
-                self.values[place..=end].rotate_right(1);
-            }
-        } else {
-            sort_stably(&mut self.values);
+        sort_after(&mut self.values, self.sorted);
+        self.sorted = self.values.len();
+        self.list = Stamp::new();
+    }
+
+    /// Passes the samples in stable order to `read`. Cost: a copy and that of [`sort_after`], unless they are sorted.
+    pub(super) fn with_sorted<R>(&self, read: impl FnOnce(&[f64]) -> R) -> Result<R, OutOfMemory> {
+        if self.is_sorted() {
+            return Ok(read(&self.values));
         }
-        self.sorted = len;
+        SCRATCH.with(self.values.len(), 0.0, |copy| {
+            copy.copy_from_slice(&self.values);
+            sort_after(copy, self.sorted);
+            read(copy)
+        })
     }
 
     /// Bytes of the block.
@@ -107,6 +129,19 @@ impl Samples {
     /// Passes the block to `mover`, which may move it.
     pub(super) fn relocate(&mut self, mover: &mut impl BlockMover) {
         mover.relocate(&mut self.values);
+    }
+}
+
+/// Sorts samples, of which the first `sorted` ones are sorted, in stable order. Cost: O(n log n); linear for a few samples
+/// after a sorted front.
+pub(super) fn sort_after(values: &mut [f64], sorted: usize) {
+    if sorted == 0 || values.len() - sorted > MAX_INSERTED {
+        return sort_stably(values);
+    }
+    for end in sorted..values.len() {
+        let value = values[end];
+        let place = values[..end].partition_point(|&earlier| earlier <= value);
+        values[place..=end].rotate_right(1);
     }
 }
 

@@ -6,13 +6,13 @@
 //! doubles by each compression.
 
 use super::{
-    Centroid, Extent, Layout, MAX_COMPRESSION, TDigest, Unmerged, capacity,
+    Centroid, DigestCache, Extent, Layout, MAX_COMPRESSION, TDigest, Unmerged, capacity,
     centroid::{in_order, stored_weight},
 };
+use crate::cache::Stamp;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::stored::Stored;
-use std::cell::{OnceCell, RefCell};
 use std::ffi::CStr;
 
 /// Bytes of the packed fields before the means: three doubles, four integers, two doubles.
@@ -300,6 +300,7 @@ fn total(centroids: &mut [Centroid]) -> Option<i64> {
 impl Stored for TDigest {
     const TYPE_NAME: &'static CStr = c"TDIS-TYPE";
     const ENCODING_VERSION: u16 = 0;
+    type Cache = DigestCache;
     type Defaults = ();
 
     fn load_values(
@@ -314,11 +315,10 @@ impl Stored for TDigest {
         Ok(parts.validate()?.digest()?)
     }
 
-    /// Allocates nothing. Cost: a sort of the new samples and a pass over the nodes.
+    /// Allocates nothing if there is 1 MiB of samples or less, and no other thread saves a digest. Cost: a sort of the samples
+    /// and a pass over the nodes.
     fn save(&self, sink: &mut dyn Sink) {
-        let samples = self.sorted_samples();
-        let nodes = || in_order(&self.centroids, samples.values());
-        self.stored_header().save(nodes, NodeFormat::Doubles, sink);
+        self.with_sorted(|sorted| self.save_sorted(sorted, sink));
     }
 
     /// Each value takes at most ten bytes, the doubles of the nodes nine; type, end and footer take 21.
@@ -331,7 +331,7 @@ impl Stored for TDigest {
     /// chunks besides the header.
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
         let mut packed = Packed(with_capacity(PACKED_HEADER_BYTES + 16 * self.nodes())?);
-        self.save(&mut packed);
+        (self.samples).with_sorted(|sorted| self.save_sorted(sorted, &mut packed))?;
         Ok(packed.0)
     }
 
@@ -349,35 +349,41 @@ impl Stored for TDigest {
         None
     }
 
-    /// Feeds the logical state. Whether a node is merged, capacities and the kept compressed form are not part of it.
+    /// Feeds the logical state. Whether a node is merged, and capacities, are not part of it.
     /// Cost: four calls, and two per node.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
         feed(&self.compression.to_le_bytes());
         feed(&self.compressions.to_le_bytes());
         feed(&self.min.to_le_bytes());
         feed(&self.max.to_le_bytes());
-        let samples = self.sorted_samples();
-        for node in in_order(&self.centroids, samples.values()) {
-            feed(&node.mean.to_le_bytes());
-            feed(&node.weight.to_le_bytes());
-        }
+        self.with_sorted(|sorted| {
+            for node in in_order(&self.centroids, sorted) {
+                feed(&node.mean.to_le_bytes());
+                feed(&node.weight.to_le_bytes());
+            }
+        });
     }
 
-    /// A copy without the kept compressed form.
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let mut centroids = with_capacity(self.centroids.len())?;
         centroids.extend_from_slice(&self.centroids);
-        let samples = self.samples.borrow().try_clone(0, self.max_samples())?;
+        let samples = self.samples.try_clone(0, self.max_samples())?;
         Ok(Self {
             centroids,
-            samples: RefCell::new(samples),
-            compressed: OnceCell::new(),
+            samples,
+            stamp: Stamp::new(),
             ..*self
         })
     }
 }
 
 impl TDigest {
+    /// Writes the values, with the samples in stable order.
+    fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
+        let nodes = || in_order(&self.centroids, sorted);
+        self.stored_header().save(nodes, NodeFormat::Doubles, sink);
+    }
+
     /// The values before the nodes.
     pub(super) fn stored_header(&self) -> Header {
         Header::new(

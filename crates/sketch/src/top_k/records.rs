@@ -3,7 +3,7 @@
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
-use std::cell::RefCell;
+use crate::scratch::{Scratch, try_lock};
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a heap element in the RDB format: fingerprint, length of the item, eight bytes that RedisBloom ignores,
@@ -16,15 +16,14 @@ pub(super) type Record = [u8; RECORD_BYTES];
 /// Heaps of up to this many elements share their memory.
 pub(super) const MAX_SHARED: usize = (1 << 20) / RECORD_BYTES;
 
-/// The shared memory. The operating system provides its pages when they are first used.
-static SHARED: Mutex<[Record; MAX_SHARED]> = Mutex::new([[0; RECORD_BYTES]; MAX_SHARED]);
+static SHARED: Scratch<Record, MAX_SHARED> = Scratch::new([0; RECORD_BYTES]);
 
 /// The records of a heap. Their contents are only meaningful during a save.
 #[derive(Debug)]
 pub(super) struct Records {
     len: usize,
     /// The memory of a heap that is too large for the shared one; otherwise empty.
-    own: RefCell<Buffer>,
+    own: Mutex<Buffer>,
 }
 
 impl Records {
@@ -38,11 +37,14 @@ impl Records {
         };
         Ok(Self {
             len,
-            own: RefCell::new(Buffer::zeroed(bytes as u64)?),
+            own: Mutex::new(Buffer::zeroed(bytes as u64)?),
         })
     }
 
     /// Fills the records with the result of `record_at` for each position and passes their bytes to `write`.
+    ///
+    /// # Panics
+    /// If another thread uses the memory, and the allocator refuses other memory. A save then fails.
     pub fn write(&self, record_at: impl Fn(usize) -> Record, write: impl FnOnce(&[u8])) {
         let fill = |records: &mut [Record]| {
             for (position, record) in records.iter_mut().enumerate() {
@@ -54,21 +56,24 @@ impl Records {
             }
             write(records.as_flattened());
         };
-        if self.len > MAX_SHARED {
-            fill(self.own.borrow_mut().as_chunks_mut().0);
-        } else {
-            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-            fill(&mut shared[..self.len]);
+        if self.len > MAX_SHARED
+            && let Some(mut own) = try_lock(&self.own)
+        {
+            return fill(own.as_chunks_mut().0);
         }
+        let filled = SHARED.with(self.len, [0; RECORD_BYTES], fill);
+        filled.expect("memory for the records of a top-k");
     }
 
     /// Passes the block to `visitor`, if there is one.
     pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        self.own.borrow().visit(visitor);
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.visit(visitor);
     }
 
     /// Passes the block to `mover`, which may move it.
     pub fn relocate(&mut self, mover: &mut impl BlockMover) {
-        self.own.get_mut().relocate(mover);
+        let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
+        own.relocate(mover);
     }
 }

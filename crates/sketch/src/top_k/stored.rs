@@ -79,6 +79,7 @@ impl From<TopKError> for FormatError {
 impl Stored for TopK {
     const TYPE_NAME: &'static CStr = c"TopK-TYPE";
     const ENCODING_VERSION: u16 = 0;
+    type Cache = ();
     type Defaults = ();
 
     /// Fingerprints are recomputed: RedisBloom cuts items at a NUL after hashing them, and such an item could not be

@@ -105,7 +105,7 @@ impl ValkeyChain {
             tightening,
             seed_is_random: flag == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate()?);
+        let mut chain = Self::of(&parts.validate()?);
         let mut checks = FilterChecks::new(filters);
         let mut unread = fields.clone();
         for _ in 0..filters {
@@ -116,21 +116,21 @@ impl ValkeyChain {
             return Err(LoadError::Size);
         }
         budget.request(checks.blob_bytes)?;
-        chain.seed_is_random = parts.seed_is_random || !checks.has_fixed_seed();
+        chain.layout.seed_is_random = parts.seed_is_random || !checks.has_fixed_seed();
         let mut checks = FilterChecks::new(filters);
         for _ in 0..filters {
             let (parts, blob) = read_filter(&mut fields)?;
             let items = checks.check(&parts)?;
             chain.push_blob(&parts, items, Buffer::copy_of(blob)?)?;
         }
-        chain.slots = filters;
+        chain.layout.slots = filters;
         Ok(chain)
     }
 
     /// Bytes of [`ValkeyChain::load_payload`].
     #[must_use]
     pub fn load_payload_bytes(&self) -> u64 {
-        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes
+        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.layout.bit_bytes
     }
 
     /// The BF.LOAD payload of the chain.
@@ -144,14 +144,14 @@ impl ValkeyChain {
         let bytes = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
         let mut payload = with_capacity(bytes)?;
         payload.push(PAYLOAD_VERSION);
-        payload.extend_from_slice(&self.expansion.to_le_bytes());
-        payload.extend_from_slice(&self.error_rate.to_le_bytes());
-        payload.extend_from_slice(&self.tightening.to_le_bytes());
-        payload.push(u8::from(self.seed_is_random));
+        payload.extend_from_slice(&self.layout.expansion.to_le_bytes());
+        payload.extend_from_slice(&self.layout.error_rate.to_le_bytes());
+        payload.extend_from_slice(&self.layout.tightening.to_le_bytes());
+        payload.push(u8::from(self.layout.seed_is_random));
         payload.extend_from_slice(&(self.filters.len() as u64).to_le_bytes());
         for filter in &self.filters {
-            payload.extend_from_slice(&(filter.blob().len() as u64).to_le_bytes());
-            payload.extend_from_slice(filter.blob());
+            payload.extend_from_slice(&(filter.block().len() as u64).to_le_bytes());
+            payload.extend_from_slice(filter.block());
             payload.extend_from_slice(&filter.items().to_le_bytes());
             payload.extend_from_slice(&filter.capacity().to_le_bytes());
         }

@@ -1,26 +1,21 @@
 //! Scalable Bloom filters with the format of valkey-bloom, the Bloom module of Valkey: server type `bloomfltr`.
 //!
-//! A chain of filters as [`bloom::Chain`](crate::bloom::Chain), but with another layout and other hashes (SipHash with a
-//! seed per chain). The error rate of the first filter is the one that was specified; each further filter multiplies it by
+//! A [chain] with another layout than [`bloom`](crate::bloom) and other hashes (SipHash with a seed per chain). The error rate of the first filter is the one that was specified; each further filter multiplies it by
 //! the tightening ratio. Layout, hashing and growth determine the stored bits (spec: valkey-bloom.md).
 //!
 //! The memory limit of valkey-bloom is not measured but computed ([`ValkeyChain::size`]), so that chains grow and are
 //! refused at the same sizes.
 
-pub mod batch;
 pub mod filter;
 mod load;
 mod scale;
 pub mod shape;
 mod stored;
 
-use crate::bit_array::{BLOCK_ITEMS, BitArray};
-use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::chain::{self, ItemHash};
 use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
 use crate::memory::{Budget, OutOfMemory, reserve_for};
-use crate::prefetch::with_wide_vectors;
-use crate::window::Timed;
-use filter::{BlobHeader, Filter, ItemHash, Seed};
+use filter::{BlobHeader, Filter, Seed, Shape};
 use shape::{
     MAX_BYTES, MAX_CAPACITY, bit_array_bytes, grown_slots, is_rate_allowed, rate_of, size,
 };
@@ -92,15 +87,16 @@ impl Parameters {
     }
 }
 
-/// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
-#[derive(Debug)]
-pub struct ValkeyChain {
-    filters: Vec<Filter>,
+/// A scalable Bloom filter.
+pub type ValkeyChain = chain::Chain<Layout>;
+
+/// The parameters of a chain, and the sums over its filters.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
     /// The slots of valkey-bloom's list of filters, which [`ValkeyChain::size`] counts.
     slots: u64,
     /// The sum of the capacities, at most `i64::MAX`.
     capacity: u64,
-    items: u64,
     bit_bytes: u64,
     /// The sum of the hash functions of the filters, at most [`MAX_TOTAL_HASHES`].
     hashes: u64,
@@ -109,6 +105,53 @@ pub struct ValkeyChain {
     expansion: u32,
     seed: Seed,
     seed_is_random: bool,
+}
+
+impl chain::Layout for Layout {
+    type Shape = Shape;
+    /// The largest [`ValkeyChain::size`] in bytes.
+    type Limit = u64;
+    type Error = Error;
+
+    #[inline]
+    fn hash(&self, item: &[u8]) -> ItemHash {
+        filter::hash(item, &self.seed)
+    }
+
+    fn is_scaling(&self) -> bool {
+        self.expansion != 0
+    }
+
+    fn reserve(filters: &mut Vec<Filter>, len: usize) -> Result<(), OutOfMemory> {
+        reserve_for(filters, len, MAX_TOTAL_HASHES as usize)
+    }
+
+    /// The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions [`MAX_TOTAL_HASHES`].
+    fn count(&mut self, filter: &Filter, filters: usize) {
+        self.slots = grown_slots(self.slots, filters as u64);
+        self.capacity += filter.capacity();
+        self.bit_bytes += filter.bits().len() as u64;
+        self.hashes += u64::from(filter.hashes());
+    }
+
+    /// The size with the new filter must not exceed `max_size`.
+    ///
+    /// Spec: valkey-bloom.md, "Layout of one filter", **Add**, and "Memory".
+    #[cold]
+    fn grow(chain: &mut ValkeyChain, max_size: u64, budget: Budget<'_>) -> Result<(), Error> {
+        if !chain.is_scaling() {
+            return Err(Error::Full);
+        }
+        let error_rate = chain.error_rate_of(chain.filters.len());
+        if !is_rate_allowed(error_rate) {
+            return Err(Error::ErrorRate);
+        }
+        let newest = chain.filters.last().map_or(1, Filter::capacity);
+        let capacity = (newest.checked_mul(u64::from(chain.layout.expansion)))
+            .filter(|&capacity| capacity <= MAX_CAPACITY - chain.layout.capacity)
+            .ok_or(Error::Capacity)?;
+        chain.push_empty(capacity, error_rate, max_size, budget)
+    }
 }
 
 impl ValkeyChain {
@@ -123,19 +166,17 @@ impl ValkeyChain {
     /// bits whatever the limit; [`Error::OutOfMemory`].
     pub fn new(parameters: &Parameters, max_size: u64, budget: Budget<'_>) -> Result<Self, Error> {
         parameters.check()?;
-        let mut chain = Self::without_filters(parameters);
+        let mut chain = Self::of(parameters);
         chain.push_empty(parameters.capacity, parameters.error_rate, max_size, budget)?;
         Ok(chain)
     }
 
     /// A chain without filters, to which at least one must be appended. Its list has one slot, as the list of a chain that
     /// valkey-bloom creates.
-    fn without_filters(parameters: &Parameters) -> Self {
-        Self {
-            filters: Vec::new(),
+    fn of(parameters: &Parameters) -> Self {
+        Self::without_filters(Layout {
             slots: 1,
             capacity: 0,
-            items: 0,
             bit_bytes: 0,
             hashes: 0,
             error_rate: parameters.error_rate,
@@ -143,7 +184,7 @@ impl ValkeyChain {
             expansion: parameters.expansion,
             seed: parameters.seed,
             seed_is_random: parameters.seed != FIXED_SEED,
-        }
+        })
     }
 
     /// Checks the limits, requests memory for an empty filter and appends it.
@@ -158,33 +199,22 @@ impl ValkeyChain {
         if bytes > MAX_BYTES || self.size_with(bytes) > max_size {
             return Err(Error::Size);
         }
-        let header = BlobHeader::new(capacity, bytes, self.seed);
-        if !allows_hashes(self.hashes, header.hashes) {
+        let header = BlobHeader::new(capacity, bytes, self.layout.seed);
+        if !allows_hashes(self.layout.hashes, header.hashes) {
             return Err(Error::Hashes);
         }
         budget.request(header.blob_bytes())?;
-        Ok(self.push(Filter::new(capacity, &header)?)?)
+        Ok(self.push(Filter::empty(capacity, &header)?)?)
     }
 
     /// The size with another filter whose bit array has `bytes` bytes, before the list grows.
     fn size_with(&self, bytes: u64) -> u64 {
         let filters = self.filters.len() as u64 + 1;
-        size(self.slots, filters, self.bit_bytes.saturating_add(bytes))
-    }
-
-    /// Appends a filter. The sum of the capacities must not exceed [`MAX_CAPACITY`], that of the hash functions
-    /// [`MAX_TOTAL_HASHES`]. The memory of the list depends only on
-    /// its length, so that a loaded chain uses as much memory as the saved one.
-    fn push(&mut self, filter: Filter) -> Result<(), OutOfMemory> {
-        let len = self.filters.len() + 1;
-        reserve_for(&mut self.filters, len, MAX_TOTAL_HASHES as usize)?;
-        self.slots = grown_slots(self.slots, len as u64);
-        self.capacity += filter.capacity();
-        self.items += filter.items();
-        self.bit_bytes += filter.bits().len() as u64;
-        self.hashes += u64::from(filter.hashes());
-        self.filters.push(filter);
-        Ok(())
+        size(
+            self.layout.slots,
+            filters,
+            self.layout.bit_bytes.saturating_add(bytes),
+        )
     }
 
     /// The parameters. The capacity is that of the first filter.
@@ -192,54 +222,30 @@ impl ValkeyChain {
     pub fn parameters(&self) -> Parameters {
         Parameters {
             capacity: self.filters.first().map_or(0, Filter::capacity),
-            error_rate: self.error_rate,
-            tightening: self.tightening,
-            expansion: self.expansion,
-            seed: self.seed,
-            seed_is_random: self.seed_is_random,
+            error_rate: self.layout.error_rate,
+            tightening: self.layout.tightening,
+            expansion: self.layout.expansion,
+            seed: self.layout.seed,
+            seed_is_random: self.layout.seed_is_random,
         }
-    }
-
-    /// The filters, oldest first.
-    #[must_use]
-    pub fn filters(&self) -> &[Filter] {
-        &self.filters
     }
 
     /// The error rate of filter number `index`, from 0, by the formula. It is not stored.
     #[must_use]
     pub fn error_rate_of(&self, index: usize) -> f64 {
-        rate_of(self.error_rate, self.tightening, index as u64)
-    }
-
-    /// Whether the chain adds a filter when it is full.
-    #[must_use]
-    pub fn is_scaling(&self) -> bool {
-        self.expansion != 0
-    }
-
-    /// Items added to the whole chain, at most its capacity.
-    #[must_use]
-    pub fn items(&self) -> u64 {
-        self.items
+        rate_of(self.layout.error_rate, self.layout.tightening, index as u64)
     }
 
     /// The sum of the capacities of all filters in items, at most `i64::MAX`.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// Items that can be added before the newest filter is full.
-    #[must_use]
-    pub fn remaining_capacity(&self) -> u64 {
-        (self.filters.last()).map_or(0, |newest| newest.capacity() - newest.items())
+        self.layout.capacity
     }
 
     /// Bytes of all bit arrays together.
     #[must_use]
     pub fn bit_bytes(&self) -> u64 {
-        self.bit_bytes
+        self.layout.bit_bytes
     }
 
     /// `Size` of BF.INFO in bytes: the memory that valkey-bloom counts and compares with its limit. It is not the memory
@@ -248,7 +254,11 @@ impl ValkeyChain {
     /// Spec: valkey-bloom.md, "Memory".
     #[must_use]
     pub fn size(&self) -> u64 {
-        size(self.slots, self.filters.len() as u64, self.bit_bytes)
+        size(
+            self.layout.slots,
+            self.filters.len() as u64,
+            self.layout.bit_bytes,
+        )
     }
 
     /// The capacity in items that a chain with these parameters can reach within `max_size` bytes, computed from the
@@ -261,163 +271,6 @@ impl ValkeyChain {
     /// [`Error::Capacity`] if the capacity of a filter or of the chain would exceed `i64::MAX`.
     pub fn max_scaled_capacity(&self, max_size: u64) -> Result<u64, Error> {
         scale::max_scaled_capacity(&self.parameters(), max_size)
-    }
-
-    /// The hashes of an item for the seed of the chain. Cost: two passes over its bytes.
-    #[inline]
-    fn hash(&self, item: &[u8]) -> ItemHash {
-        ItemHash::new(item, &self.seed)
-    }
-
-    /// Whether an item may have been added: no false negatives.
-    ///
-    /// Cost: two passes over the item, and at most `hashes` probes per filter, from the newest to the oldest: at most
-    /// [`MAX_TOTAL_HASHES`] in total.
-    #[must_use]
-    pub fn contains(&self, item: &[u8]) -> bool {
-        any_contains(&self.filters, self.hash(item))
-    }
-
-    /// [`ValkeyChain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
-    pub fn contains_each<'a>(
-        &self,
-        mut items: impl Iterator<Item = &'a [u8]>,
-        mut on_result: impl FnMut(bool),
-    ) {
-        loop {
-            let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
-            let mut len = 0;
-            for (hash, item) in hashes.iter_mut().zip(&mut items) {
-                *hash = self.hash(item);
-                len += 1;
-            }
-            let found = any_contains_block(&self.filters, &hashes[..len]);
-            (0..len).for_each(|n| on_result(found >> n & 1 != 0));
-            if len < BLOCK_ITEMS {
-                return;
-            }
-        }
-    }
-
-    /// Adds an item unless [`ValkeyChain::contains`] is true for it. Returns whether it was added.
-    ///
-    /// If it does not fit, a scaling chain adds a filter. The size with that filter must not exceed `max_size` bytes (see
-    /// [`ValkeyChain::size`]). Then the bytes of its stored form are requested from `budget`.
-    ///
-    /// Spec: valkey-bloom.md, "Layout of one filter", **Add**, and "Memory".
-    ///
-    /// # Errors
-    /// Any [`Error`]. The chain is then unchanged.
-    pub fn add(&mut self, item: &[u8], max_size: u64, budget: Budget<'_>) -> Result<bool, Error> {
-        self.add_hashed(self.hash(item), max_size, budget)
-    }
-
-    /// [`ValkeyChain::add`] for an item whose [`ValkeyChain::hash`] is known.
-    fn add_hashed(
-        &mut self,
-        hash: ItemHash,
-        max_size: u64,
-        budget: Budget<'_>,
-    ) -> Result<bool, Error> {
-        if let Some((_, older)) = self.filters.split_last()
-            && any_contains(older, hash)
-        {
-            return Ok(false);
-        }
-        self.add_to_newest(hash, max_size, budget)
-    }
-
-    /// [`ValkeyChain::add_hashed`] for an item that is not in an older filter.
-    #[inline]
-    fn add_to_newest(
-        &mut self,
-        hash: ItemHash,
-        max_size: u64,
-        budget: Budget<'_>,
-    ) -> Result<bool, Error> {
-        if let Some(newest) = self.filters.last_mut() {
-            if !newest.is_full() {
-                let new = newest.insert(hash);
-                self.items += u64::from(new);
-                return Ok(new);
-            }
-            if newest.contains(hash) {
-                return Ok(false);
-            }
-        }
-        self.grow(max_size, budget)?;
-        // The new filter is empty and has capacity for at least one item.
-        if let Some(newest) = self.filters.last_mut() {
-            self.items += u64::from(newest.insert(hash));
-        }
-        Ok(true)
-    }
-
-    /// Appends the next filter.
-    #[cold]
-    fn grow(&mut self, max_size: u64, budget: Budget<'_>) -> Result<(), Error> {
-        if !self.is_scaling() {
-            return Err(Error::Full);
-        }
-        let error_rate = self.error_rate_of(self.filters.len());
-        if !is_rate_allowed(error_rate) {
-            return Err(Error::ErrorRate);
-        }
-        let newest = self.filters.last().map_or(1, Filter::capacity);
-        let capacity = (newest.checked_mul(u64::from(self.expansion)))
-            .filter(|&capacity| capacity <= MAX_CAPACITY - self.capacity)
-            .ok_or(Error::Capacity)?;
-        self.push_empty(capacity, error_rate, max_size, budget)
-    }
-}
-
-/// Whether one of the filters contains the item, from the newest to the oldest.
-#[inline]
-fn any_contains(filters: &[Filter], hash: ItemHash) -> bool {
-    (filters.iter().rev()).any(|filter| filter.contains(hash))
-}
-
-/// [`any_contains`] for up to [`BLOCK_ITEMS`] items. Bit n of the result is for item n.
-fn any_contains_block(filters: &[Filter], hashes: &[ItemHash]) -> u64 {
-    with_wide_vectors(
-        #[inline(always)]
-        || {
-            let mut absent = u64::MAX.unbounded_shr((BLOCK_ITEMS - hashes.len()) as u32);
-            let mut present = 0;
-            for filter in filters.iter().rev() {
-                if absent == 0 {
-                    break;
-                }
-                let found = filter.bit_array().contains_block(hashes, absent);
-                present |= found;
-                absent &= !found;
-            }
-            present
-        },
-    )
-}
-
-impl Timed for ValkeyChain {}
-
-impl Blocks for ValkeyChain {
-    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.filters);
-        for filter in &self.filters {
-            filter.blob().visit(visitor);
-        }
-    }
-
-    /// Block 0 is the list of filters, block i the stored form of filter i - 1.
-    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        let Some(filter) = index.checked_sub(1) else {
-            mover.relocate(&mut self.filters);
-            return true;
-        };
-        let Some(filter) = self.filters.get_mut(filter) else {
-            return false;
-        };
-        filter.blob_mut().relocate(mover);
-        true
     }
 }
 

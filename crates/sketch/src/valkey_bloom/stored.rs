@@ -13,7 +13,7 @@ use super::{FIXED_SEED, Parameters, ValkeyChain};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::hash_limit::{MAX_TOTAL_HASHES, allows_hashes};
-use crate::memory::{Budget, OutOfMemory, reserve_for, with_capacity};
+use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::stored::Stored;
 use std::ffi::CStr;
 
@@ -189,8 +189,8 @@ impl ValkeyChain {
             tightening: source.read_double()?,
             seed_is_random: source.read_unsigned()? == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate()?);
-        chain.seed_is_random = parts.seed_is_random;
+        let mut chain = Self::of(&parts.validate()?);
+        chain.layout.seed_is_random = parts.seed_is_random;
         let mut checks = FilterChecks::new(parts.filters);
         let mut counted_bytes = 0u64;
         for index in 0..parts.filters {
@@ -203,7 +203,11 @@ impl ValkeyChain {
             };
             let formula = bit_array_bytes(capacity, chain.error_rate_of(index as usize));
             let check_size = |bytes: u64| {
-                let counted = size(chain.slots, index + 1, counted_bytes.saturating_add(bytes));
+                let counted = size(
+                    chain.layout.slots,
+                    index + 1,
+                    counted_bytes.saturating_add(bytes),
+                );
                 if counted > max_size {
                     return Err(FormatError::Invalid("larger than the memory limit"));
                 }
@@ -221,7 +225,7 @@ impl ValkeyChain {
                 header,
             };
             let items = checks.check(&parts)?;
-            checks.check_seed(chain.seed_is_random)?;
+            checks.check_seed(chain.layout.seed_is_random)?;
             chain.push_blob(&parts, items, blob)?;
         }
         Ok(chain)
@@ -234,7 +238,7 @@ impl ValkeyChain {
         items: u64,
         blob: Buffer,
     ) -> Result<(), OutOfMemory> {
-        self.seed = parts.header.seed;
+        self.layout.seed = parts.header.seed;
         let filter = Filter::with_blob(parts.capacity, items, &parts.header, blob);
         self.push(filter)
     }
@@ -246,6 +250,7 @@ impl Stored for ValkeyChain {
     /// As a little-endian integer, it exceeds `i64::MAX`, the largest first field of a
     /// [`bloom::Chain`](crate::bloom::Chain) header.
     const HEADER_MARK: &'static [u8] = b"vb-blm1\xff";
+    type Cache = ();
     type Defaults = ();
 
     /// [`ValkeyChain::load_within`] without a limit.
@@ -259,16 +264,16 @@ impl Stored for ValkeyChain {
 
     fn save(&self, sink: &mut dyn Sink) {
         sink.write_unsigned(self.filters.len() as u64);
-        sink.write_unsigned(u64::from(self.expansion));
-        sink.write_double(self.error_rate);
-        sink.write_double(self.tightening);
-        sink.write_unsigned(u64::from(self.seed_is_random));
+        sink.write_unsigned(u64::from(self.layout.expansion));
+        sink.write_double(self.layout.error_rate);
+        sink.write_double(self.layout.tightening);
+        sink.write_unsigned(u64::from(self.layout.seed_is_random));
         for (index, filter) in self.filters.iter().enumerate() {
             sink.write_unsigned(filter.capacity());
             if index + 1 == self.filters.len() {
                 sink.write_unsigned(filter.items());
             }
-            sink.write_bytes(filter.blob());
+            sink.write_bytes(filter.block());
         }
     }
 
@@ -277,7 +282,7 @@ impl Stored for ValkeyChain {
         // most nine bytes.
         const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 6 * 10;
         const FILTER_BYTES: u64 = 2 * 10 + BLOB_HEADER_BYTES as u64;
-        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.bit_bytes
+        FIXED_BYTES + FILTER_BYTES * self.filters.len() as u64 + self.layout.bit_bytes
     }
 
     fn header(&self) -> Result<Vec<u8>, OutOfMemory> {
@@ -285,11 +290,11 @@ impl Stored for ValkeyChain {
         let mut header = with_capacity(HEADER_FIXED_BYTES + filters * HEADER_FILTER_BYTES)?;
         let items = self.filters.last().map_or(0, Filter::items);
         header.extend_from_slice(Self::HEADER_MARK);
-        header.extend_from_slice(&self.expansion.to_le_bytes());
-        header.extend_from_slice(&self.error_rate.to_le_bytes());
-        header.extend_from_slice(&self.tightening.to_le_bytes());
-        header.push(u8::from(self.seed_is_random));
-        header.extend_from_slice(&self.slots.to_le_bytes());
+        header.extend_from_slice(&self.layout.expansion.to_le_bytes());
+        header.extend_from_slice(&self.layout.error_rate.to_le_bytes());
+        header.extend_from_slice(&self.layout.tightening.to_le_bytes());
+        header.push(u8::from(self.layout.seed_is_random));
+        header.extend_from_slice(&self.layout.slots.to_le_bytes());
         header.extend_from_slice(&items.to_le_bytes());
         header.extend_from_slice(&(filters as u32).to_le_bytes());
         for filter in &self.filters {
@@ -316,8 +321,8 @@ impl Stored for ValkeyChain {
             tightening,
             seed_is_random: flag == 1,
         };
-        let mut chain = Self::without_filters(&parts.validate()?);
-        chain.seed_is_random = parts.seed_is_random;
+        let mut chain = Self::of(&parts.validate()?);
+        chain.layout.seed_is_random = parts.seed_is_random;
         if flag > 1 {
             return Err(invalid("unknown flag"));
         }
@@ -331,17 +336,15 @@ impl Stored for ValkeyChain {
         for parts in header_filters(fields.clone(), filters, items) {
             checks.check(&parts?)?;
         }
-        checks.check_seed(chain.seed_is_random)?;
+        checks.check_seed(chain.layout.seed_is_random)?;
         budget.request(checks.blob_bytes)?;
         let mut checks = FilterChecks::new(number);
         for parts in header_filters(fields, filters, items) {
             let parts = parts?;
             let items = checks.check(&parts)?;
-            let mut blob = Buffer::zeroed(parts.header.blob_bytes())?;
-            blob[..BLOB_HEADER_BYTES].copy_from_slice(&parts.header.to_bytes());
-            chain.push_blob(&parts, items, blob)?;
+            chain.push_blob(&parts, items, parts.header.empty_blob()?)?;
         }
-        chain.slots = slots;
+        chain.layout.slots = slots;
         Ok(chain)
     }
 
@@ -355,23 +358,18 @@ impl Stored for ValkeyChain {
 
     /// Each call of `feed` is one element of valkey-bloom's digest. Integers are fed as decimal text.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {
-        feed(self.expansion.to_string().as_bytes());
-        feed(&self.error_rate.to_le_bytes());
-        feed(&self.tightening.to_le_bytes());
-        feed(u8::from(self.seed_is_random).to_string().as_bytes());
+        feed(self.layout.expansion.to_string().as_bytes());
+        feed(&self.layout.error_rate.to_le_bytes());
+        feed(&self.layout.tightening.to_le_bytes());
+        feed(u8::from(self.layout.seed_is_random).to_string().as_bytes());
         for filter in &self.filters {
-            feed(filter.blob());
+            feed(filter.block());
             feed(filter.items().to_string().as_bytes());
             feed(filter.capacity().to_string().as_bytes());
         }
     }
 
     fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let mut filters = Vec::new();
-        reserve_for(&mut filters, self.filters.len(), MAX_TOTAL_HASHES as usize)?;
-        for filter in &self.filters {
-            filters.push(filter.try_clone()?);
-        }
-        Ok(Self { filters, ..*self })
+        self.copy()
     }
 }

@@ -85,7 +85,7 @@ struct Parameters {
 }
 
 /// What differs between [`WindowSet`] and [`WindowMultiset`].
-pub trait Kind: std::fmt::Debug + PartialEq + Sized {
+pub trait Kind: Send + Sync + std::fmt::Debug + PartialEq + Sized {
     /// The name of the type in RDB files and DUMP payloads.
     const TYPE_NAME: &'static CStr;
     /// The first bytes of a header.

@@ -170,6 +170,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
     const TYPE_NAME: &'static CStr = K::TYPE_NAME;
     const ENCODING_VERSION: u16 = 1;
     const HEADER_MARK: &'static [u8] = K::HEADER_MARK;
+    type Cache = ();
     type Defaults = ();
 
     fn load_values(

@@ -86,12 +86,13 @@ pub fn calls(
     let (head, last) = template.rsplit_once(' ').expect("arguments");
     let head: Command = words(head)
         .into_iter()
-        .map(|word| {
-            match &word[..] {
-                b"SOURCE" => base.as_bytes().to_vec(),
-                b"PART" => (sizes["panes"] * PANE_MS / 2).max(1).to_string().into_bytes(),
-                _ => word,
-            }
+        .map(|word| match &word[..] {
+            b"SOURCE" => base.as_bytes().to_vec(),
+            b"PART" => (sizes["panes"] * PANE_MS / 2)
+                .max(1)
+                .to_string()
+                .into_bytes(),
+            _ => word,
         })
         .collect();
     let last_word = last;

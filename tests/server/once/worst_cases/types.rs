@@ -37,7 +37,8 @@ fn is_within(call: &str) -> bool {
     let name = call.split(' ').next().unwrap_or(call);
     let families = roughly::MODULE.families.iter();
     let mut commands = families.flat_map(|family| family.commands);
-    let command = commands.find(|command| name.eq_ignore_ascii_case(&command.name.to_string_lossy()));
+    let command =
+        commands.find(|command| name.eq_ignore_ascii_case(&command.name.to_string_lossy()));
     command.is_some_and(|command| command.within)
 }
 
@@ -69,8 +70,7 @@ impl Type {
         }
         for command in sketch {
             assert!(
-                self.all_calls(family).any(|call| name(call) == command)
-                    || command == "sketch.age",
+                self.all_calls(family).any(|call| name(call) == command) || command == "sketch.age",
                 "no call of {command}"
             );
         }

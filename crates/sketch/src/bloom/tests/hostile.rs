@@ -4,6 +4,7 @@ use super::golden::golden;
 use super::*;
 use crate::bloom::shape::hashes_for;
 use crate::bloom::stored::MAX_BITS_PER_ENTRY;
+use crate::chain::batch::Additions;
 use crate::format::{FormatError, Source};
 use crate::hash_limit::{MAX_HASHES_PER_FILTER, MAX_TOTAL_HASHES};
 use proptest::prelude::*;
@@ -70,7 +71,7 @@ fn several_filters_in_a_chain_that_does_not_scale_are_refused() {
     assert_eq!(two.filters().len(), 2);
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_ok());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_ok());
-    two.options |= options::NONSCALING;
+    two.layout.options |= options::NONSCALING;
     assert!(Chain::from_header(&two.header().unwrap(), ANY).is_err());
     assert!(Chain::load(&mut saved(&two), 4, &()).is_err());
 }
@@ -147,11 +148,10 @@ fn exercise(mut chain: Chain) {
         let _ = add(&mut chain, &[i]);
         let _ = contains(&chain, &[i, i]);
     }
-    let hashes: Vec<_> = (0..16u8).map(|i| chain.hash(&[i])).collect();
     let items = [&b"a"[..], b"b", b"a"].into_iter();
-    let mut additions = batch::Additions::new(items, &mut chain);
+    let mut additions = Additions::new(items, (), &mut chain);
     while additions.add_next(ANY).is_some() {}
-    let _ = chain.contains_block(&hashes);
+    chain.contains_each([&b"a"[..], b"b"].into_iter(), |_| ());
     let _ = (chain.capacity(), chain.bit_bytes(), chain.header().unwrap());
     for iterator in [0, 1, 2, i64::MAX, -1] {
         let _ = chain.chunk(iterator, 100);

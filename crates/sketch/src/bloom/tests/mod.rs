@@ -7,7 +7,7 @@ mod merge;
 mod model;
 
 use super::*;
-use crate::blocks::{Addresses, MovesAll};
+use crate::blocks::{Addresses, Blocks, MovesAll};
 use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -27,11 +27,11 @@ fn chain(capacity: u64, error_rate: f64, expansion: u32) -> Chain {
 }
 
 fn add(chain: &mut Chain, item: &[u8]) -> Result<bool, Error> {
-    chain.add(chain.hash(item), ANY)
+    chain.add(item, (), ANY)
 }
 
 fn contains(chain: &Chain, item: &[u8]) -> bool {
-    chain.contains(chain.hash(item))
+    chain.contains(item)
 }
 
 fn saved(chain: &Chain) -> Values {
@@ -73,7 +73,7 @@ fn the_remaining_capacity_is_that_of_the_newest_filter() {
     }
     // The first filter has 3 of 3 items, the second 1 of 6.
     assert_eq!((chain.filters().len(), chain.remaining_capacity()), (2, 5));
-    chain.options |= options::NONSCALING;
+    chain.layout.options |= options::NONSCALING;
     let remaining = chain.remaining_capacity();
     for item in 0..remaining {
         assert_eq!(add(&mut chain, &item.to_be_bytes()), Ok(true));
@@ -142,7 +142,7 @@ fn refused_memory_changes_nothing() {
     add(&mut chain, b"a").unwrap();
     add(&mut chain, b"b").unwrap();
     let before = chain.header().unwrap();
-    let refused = chain.add(chain.hash(b"c"), Budget::new(&|_| false));
+    let refused = chain.add(b"c", (), Budget::new(&|_| false));
     assert!(matches!(refused, Err(Error::OutOfMemory(_))));
     assert_eq!(chain.header().unwrap(), before);
     assert_eq!(add(&mut chain, b"c"), Ok(true));
@@ -219,11 +219,10 @@ fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
         let item = item.to_le_bytes();
         let a = murmur2(&item, 0x9747_b28c);
         let b = murmur2(&item, a);
-        let hash = chain.hash(&item);
+        let hash = chain::Layout::hash(&chain.layout, &item);
         for i in 0..7u32 {
             let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
-            let sum = hash.a.wrapping_add(hash.b.wrapping_mul(u64::from(i)));
-            assert_eq!(sum % 1024, u64::from(expected));
+            assert_eq!(hash.sum(i) % 1024, u64::from(expected));
         }
     }
 }

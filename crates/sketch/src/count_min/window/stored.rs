@@ -202,6 +202,7 @@ impl Stored for CountMinWindow {
     const ENCODING_VERSION: u16 = 1;
     /// As a width, it would exceed 2^63.
     const HEADER_MARK: &'static [u8] = b"CMSWIN1\xff";
+    type Cache = ();
     type Defaults = ();
 
     /// Cost: one pass over all cells.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
+use crate::cache::Cache;
 use crate::memory::OutOfMemory;
 
 #[test]
@@ -14,7 +15,7 @@ fn creation_requests_the_memory_of_all_nodes_and_allocates_none() {
     let mut digest = TDigest::new(300_000_000, Budget::new(&allows)).unwrap();
     assert_eq!(asked.get(), 80 + 16 * 1_800_000_010);
     digest.add(&[1.0, 2.0]).unwrap();
-    assert!(digest.samples.borrow().block_bytes() < 100);
+    assert!(digest.samples.block_bytes() < 100);
     let refused = TDigest::new(100, Budget::new(&|_| false));
     assert_eq!(refused, Err(OutOfMemory { bytes: 9840 }.into()));
     let refused = TDigest::merge(100, &[&digest], Budget::new(&|_| false));
@@ -22,44 +23,58 @@ fn creation_requests_the_memory_of_all_nodes_and_allocates_none() {
 }
 
 #[test]
-fn blocks_are_those_of_the_nodes_and_of_the_compressed_form() {
-    let count = |digest: &TDigest| {
-        let mut blocks = Addresses::default();
-        digest.for_each_block(&mut blocks);
-        blocks.0.len()
+fn blocks_are_those_of_the_nodes_and_of_the_cache() {
+    let count = |blocks: &dyn Fn(&mut Addresses)| {
+        let mut addresses = Addresses::default();
+        blocks(&mut addresses);
+        addresses.0.len()
     };
-    let mut filled = digest(100);
-    assert_eq!(count(&filled), 0);
+    let (mut filled, mut cache) = (digest(100), DigestCache::default());
+    let mut check = |filled: &TDigest, [nodes, unread, read]: [usize; 3]| {
+        assert_eq!(count(&|blocks| filled.for_each_block(blocks)), nodes);
+        cache.forget(filled, &mut ());
+        assert_eq!(count(&|blocks| cache.for_each_block(blocks)), unread);
+        filled.compressed_with(&mut cache).unwrap();
+        assert_eq!(count(&|blocks| cache.for_each_block(blocks)), read);
+    };
+    check(&filled, [0, 0, 0]);
     filled.add(&[1.0]).unwrap();
-    assert_eq!(count(&filled), 1);
-    filled.compressed().unwrap();
-    assert_eq!(count(&filled), 3);
+    check(&filled, [1, 0, 3]);
     filled.add(&[2.0; 1000]).unwrap();
-    assert_eq!(count(&filled), 2);
-    filled.compressed().unwrap();
-    assert_eq!(count(&filled), 4);
+    check(&filled, [2, 0, 3]);
 }
 
 #[test]
-fn block_bytes_follow_reads_and_writes() {
-    let mut filled = digest(100);
-    assert_eq!(filled.block_bytes(), 0);
+fn the_cache_follows_writes() {
+    let (mut filled, mut cache) = (digest(100), DigestCache::default());
     filled.add(&[1.0, 2.0, 3.0]).unwrap();
-    let written = filled.block_bytes();
-    assert!(written >= 24);
-    assert!(!filled.is_compressed());
-    filled.compressed().unwrap();
-    assert!(filled.is_compressed());
-    assert!(filled.block_bytes() >= written + 48);
-    filled.add(&[]).unwrap();
-    assert_eq!(filled.block_bytes(), written);
-    filled.reset();
-    assert_eq!(filled.block_bytes(), 0);
+    for (number, values) in [&[][..], &[4.0], &[5.0; 700], &[]].into_iter().enumerate() {
+        if number == 3 {
+            filled.reset();
+        }
+        filled.add(values).unwrap();
+        let changes = cache.changes();
+        for _ in 0..2 {
+            let kept = filled.compressed_with(&mut cache).unwrap();
+            let computed = filled.compressed().unwrap();
+            assert!(kept.centroids().eq(computed.centroids()));
+        }
+        assert_eq!(cache.changes(), changes + 1);
+    }
+    cache.forget(&filled, &mut ());
+    assert!(cache.compressed.is_none());
+    // A copy is another value.
+    filled.compressed_with(&mut cache).unwrap();
+    let mut copy = filled.try_clone().unwrap();
+    filled.add(&[1.0]).unwrap();
+    copy.add(&[2.0]).unwrap();
+    filled.compressed_with(&mut cache).unwrap();
+    assert_eq!(copy.compressed_with(&mut cache).unwrap().quantile(0.5), 2.0);
 }
 
 /// Bytes of the blocks that hold the state.
 fn state_bytes(digest: &TDigest) -> usize {
-    digest.centroids.capacity() * size_of::<Centroid>() + digest.samples.borrow().block_bytes()
+    digest.centroids.capacity() * size_of::<Centroid>() + digest.samples.block_bytes()
 }
 
 #[test]
@@ -69,6 +84,7 @@ fn the_memory_of_a_digest_depends_on_its_state_only() {
     for (compression, kinds) in [(1, 3.0), (5, 4.0), (20, 7.0), (100, 1e9), (200, 40.0)] {
         let mut digest = digest(compression);
         let mut other = digest_of(10, &[0.0; 50]);
+        let mut cache = DigestCache::default();
         for _ in 0..400 {
             let count = [1, 1, 1, 7, 60, 900][next(6.0)];
             let values: Vec<f64> = (0..count)
@@ -86,7 +102,7 @@ fn the_memory_of_a_digest_depends_on_its_state_only() {
                         digest.reset();
                     }
                 }
-                3 => drop(digest.compressed().unwrap()),
+                3 => drop(digest.compressed_with(&mut cache).unwrap()),
                 _ => digest.add(&values).unwrap(),
             }
             let loaded = TDigest::load(&mut saved(&digest), 0, &()).unwrap();
@@ -103,13 +119,27 @@ fn the_memory_of_a_digest_depends_on_its_state_only() {
 fn moved_blocks_keep_their_contents() {
     let mut moved = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
     let before = (fed(&moved), answers(&moved));
-    let mut mover = MovesAll::default();
-    let mut index = 0;
-    while moved.relocate_block(index, &mut mover) {
-        index += 1;
+    let (mut mover, mut cache) = (MovesAll::default(), DigestCache::default());
+    moved.compressed_with(&mut cache).unwrap();
+    for index in 0.. {
+        let (in_digest, in_cache) = (
+            moved.relocate_block(index, &mut mover),
+            cache.relocate_block(index, &mut mover),
+        );
+        if !in_digest && !in_cache {
+            break;
+        }
     }
-    // Centroids, buffer, means and weights of the compressed form.
-    assert_eq!(mover.moves, 4);
+    // Centroids and buffer; sorted samples, means and weights.
+    assert_eq!(mover.moves, 5);
+    let changes = cache.changes();
+    let compressed = moved.compressed_with(&mut cache).unwrap();
+    assert!(
+        compressed
+            .centroids()
+            .eq(moved.compressed().unwrap().centroids())
+    );
+    assert_eq!(cache.changes(), changes);
     assert_eq!((fed(&moved), answers(&moved)), before);
     moved.add(&[0.5]).unwrap();
     let mut same = digest_of(20, &Uniform(5).take(1000).collect::<Vec<_>>());
@@ -123,9 +153,6 @@ fn growth_is_requested_before_memory_is_allocated() {
     let mut refusals = 0;
     for (round, count) in [1, 5, 700, 3, 2000, 1, 90].into_iter().enumerate() {
         let values: Vec<f64> = Uniform(round as u64).take(count).collect();
-        if round % 2 == 1 {
-            digest.compressed().unwrap();
-        }
         let (before, observations) = (digest.block_bytes(), digest.observations());
         let state = digest.try_clone().unwrap();
         if digest.add_within(&values, Budget::new(&|_| false)).is_err() {

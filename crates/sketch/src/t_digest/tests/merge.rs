@@ -1,6 +1,7 @@
 //! Merges.
 
 use super::*;
+use std::cell::RefCell;
 
 #[test]
 fn a_merge_accepts_repeated_operands_and_changes_none() {
@@ -13,6 +14,25 @@ fn a_merge_accepts_repeated_operands_and_changes_none() {
     assert_eq!(merged.observations(), 2070);
     assert_eq!(merged.min(), left.min().min(right.min()));
     assert_eq!(merged.info().total_compressions, 2);
+}
+
+#[test]
+fn a_merge_uses_the_cache_of_the_same_state_only() {
+    let mut operand = digest_of(20, &Uniform(3).take(500).collect::<Vec<_>>());
+    let cache = RefCell::new(DigestCache::default());
+    operand.compressed_with(&mut cache.borrow_mut()).unwrap();
+    for _ in 0..2 {
+        let merged = TDigest::merge_within(
+            50,
+            &[(&operand, Some(&cache)), (&operand, None)],
+            Budget::UNLIMITED,
+            u64::MAX,
+        );
+        let expected = TDigest::merge(50, &[&operand; 2], Budget::UNLIMITED);
+        assert_eq!(merged, expected);
+        // The cache is now that of an earlier state.
+        operand.add(&[2.0; 100]).unwrap();
+    }
 }
 
 #[test]
@@ -44,7 +64,6 @@ fn a_repeated_operand_is_compressed_once_and_merged_each_time() {
     assert_eq!(merged.observations(), 11_000);
     // For the result, and for both compressed forms.
     assert_eq!(asked.get(), 3);
-    assert!(!left.is_compressed() && !right.is_compressed());
     let refused = TDigest::merge(30, &[&left, &left], Budget::new(&|bytes| bytes > 1000));
     assert!(matches!(refused, Err(DigestError::OutOfMemory(_))));
 }
@@ -54,7 +73,8 @@ fn a_merge_above_the_work_limit_is_refused() {
     let digests = [1.0, 2.0, 3.0].map(|first| digest_of(20, &[first, 5.0, 6.0]));
     let [one, another, third] = &digests;
     let merge = |operands: &[&TDigest], max_bytes| {
-        TDigest::merge_within(20, operands, Budget::UNLIMITED, max_bytes)
+        let operands: Vec<_> = operands.iter().map(|&operand| (operand, None)).collect();
+        TDigest::merge_within(20, &operands, Budget::UNLIMITED, max_bytes)
             .map(|merged| merged.observations())
     };
     // Three nodes of each operand, and 0, 3 and 6 nodes of the result before it.

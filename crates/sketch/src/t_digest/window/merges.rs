@@ -42,11 +42,6 @@ impl Merge {
             centroids: compress_to_vec(nodes.into_iter(), count, weight, compression)?,
         })
     }
-
-    /// Bytes of its block.
-    fn block_bytes(&self) -> usize {
-        self.centroids.capacity() * size_of::<Centroid>()
-    }
 }
 
 /// The numbers of the first and the last pane; `panes` is not empty.
@@ -66,8 +61,6 @@ pub(super) struct Merges {
     all: Option<Merge>,
     /// That of the newest panes of the last read that did not include all. `None` if it is another one.
     part: Option<Merge>,
-    /// Bytes of all blocks.
-    bytes: usize,
 }
 
 /// Neighboring panes in groups.
@@ -96,9 +89,7 @@ impl Merges {
                 0 => self.all = None,
                 _ => self.part = None,
             }
-            let merged = self.merge(closed, skipped, window, pane_compression(compression));
-            self.count_bytes();
-            merged?;
+            self.merge(closed, skipped, window, pane_compression(compression))?;
         }
         let mut kept = (self.groups.iter()).chain(&self.all).chain(&self.part);
         Ok(match panes {
@@ -158,25 +149,25 @@ impl Merges {
         Ok(())
     }
 
-    /// Frees the merges that contain panes below `oldest`, and the merge of all groups.
-    pub(super) fn forget_before(&mut self, oldest: u64) {
-        self.groups.retain(|merge| merge.panes.0 >= oldest);
+    /// Frees the merges that contain panes below `oldest`. `freed` visits their blocks.
+    pub(super) fn forget_before(&mut self, oldest: u64, freed: &mut impl BlockVisitor) {
+        if let Some(all) = self.all.take_if(|all| all.panes.0 < oldest) {
+            freed.visit(&all.centroids);
+        }
+        if let Some(part) = self.part.take_if(|part| part.panes.0 < oldest) {
+            freed.visit(&part.centroids);
+        }
+        self.groups.retain(|merge| {
+            let is_live = merge.panes.0 >= oldest;
+            if !is_live {
+                freed.visit(&merge.centroids);
+            }
+            is_live
+        });
         if self.groups.is_empty() {
+            freed.visit(&self.groups);
             self.groups = Vec::new();
         }
-        (self.all, self.part) = (None, None);
-        self.count_bytes();
-    }
-
-    fn count_bytes(&mut self) {
-        let merges = self.groups.iter().chain(&self.all).chain(&self.part);
-        self.bytes = merges.map(Merge::block_bytes).sum::<usize>()
-            + self.groups.capacity() * size_of::<Merge>();
-    }
-
-    /// Bytes of all blocks.
-    pub(super) fn block_bytes(&self) -> usize {
-        self.bytes
     }
 
     pub(super) fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
@@ -191,10 +182,10 @@ impl Merges {
             mover.relocate(&mut self.groups);
             return true;
         }
-        let merges = (self.groups.iter_mut())
+        let mut merges = (self.groups.iter_mut())
             .chain(&mut self.all)
             .chain(&mut self.part);
-        match { merges }.nth(index - 1) {
+        match merges.nth(index - 1) {
             Some(merge) => mover.relocate(&mut merge.centroids),
             None => return false,
         }

@@ -3,8 +3,8 @@
 //! The newest pane is a [`TDigest`], to which samples are added. When the window advances, the nodes of the newest pane
 //! are compressed once and become a [`ClosedPane`], which never changes (pane.rs). Expired panes are freed.
 //!
-//! Queries are answered from the compressed form of the nodes of all live panes. It is kept until the next write. The
-//! merge of the closed panes is kept until a pane closes or expires (merges.rs). So the first read after a write
+//! Queries are answered from the compressed form of the nodes of all live panes. A cache (cache.rs) keeps it until the next
+//! write, and the merge of the closed panes until a pane closes or expires (merges.rs). So the first read after a write
 //! merges the closed panes, as one sorted run, with the newest pane. What is kept is not part of the state, and a
 //! function of the state and of the current pane. Replies are therefore equal on a primary, on its replica and after a
 //! reload, if they see the same current pane.
@@ -14,24 +14,26 @@
 //!
 //! Memory: that of a [`TDigest`] for the newest pane; 16 bytes per node that it will have when it closes, which are
 //! allocated in advance, because [`Timed::advance`] cannot fail; 64 bytes per closed pane and 16 bytes per node of
-//! it; the kept merges. Without the kept merges, it depends on the state only.
+//! it. It depends on the state only.
 
+mod cache;
 mod merges;
 mod pane;
 mod stored;
 #[cfg(test)]
 mod tests;
 
-use super::centroid::{Centroid, merge_lightest_if_full, round_weights, stored_weight};
+use super::cache::SortedSamples;
+use super::centroid::{Centroid, in_order, merge_lightest_if_full, round_weights, stored_weight};
 use super::compressed::Extent;
-use super::{Compressed, DigestError, Info, Layout, QuantileSketch, TDigest, capacity};
+use super::{Compressed, DigestError, Info, Layout, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
 use crate::window::{Panes, Timeline, Window};
+pub use cache::WindowCache;
 use merges::{Merges, merge_runs};
 use pane::{ClosedPane, max_closed_nodes};
-use std::cell::{Ref, RefCell};
-use std::ops::Deref;
 
 /// The largest compression: an addition of one value may compress six times as many nodes, and so may the step to a later
 /// pane.
@@ -52,39 +54,7 @@ pub struct TDigestWindow {
     closed_bytes: usize,
     /// An empty vector with capacity for the nodes of the newest pane when it closes.
     reserve: Vec<Centroid>,
-    merges: RefCell<Merges>,
-    /// The compressed form of the live panes. Every write removes it.
-    answers: RefCell<Option<KeptAnswers>>,
-}
-
-/// The compressed form of some live panes.
-#[derive(Debug)]
-struct KeptAnswers {
-    /// Number of the closed panes among them; the newest ones of all closed panes.
-    closed: usize,
-    /// Whether the newest pane is among them.
-    has_newest: bool,
-    compressed: Compressed,
-}
-
-/// A reference to the compressed form of the live panes; see [`QuantileSketch::compressed_at`].
-#[derive(Debug)]
-pub enum Answers<'a> {
-    /// The digest keeps it.
-    Kept(Ref<'a, Compressed>),
-    /// The digest does not keep it, since a reference to that of other panes is in use.
-    Computed(Compressed),
-}
-
-impl Deref for Answers<'_> {
-    type Target = Compressed;
-
-    fn deref(&self) -> &Compressed {
-        match self {
-            Self::Kept(kept) => kept,
-            Self::Computed(computed) => computed,
-        }
-    }
+    stamp: Stamp,
 }
 
 /// The panes that are live for a reader.
@@ -133,8 +103,7 @@ impl TDigestWindow {
             closed_weight: 0,
             closed_bytes: 0,
             reserve: Vec::new(),
-            merges: RefCell::default(),
-            answers: RefCell::default(),
+            stamp: Stamp::new(),
         }
     }
 
@@ -157,12 +126,17 @@ impl TDigestWindow {
     }
 
     /// A digest without a window that has the nodes of the live panes, as a source of a merge. Requests its memory from
-    /// `budget`. Cost: as [`QuantileSketch::compressed_at`], and two passes over the nodes.
+    /// `budget`. Cost: as [`TDigestWindow::compressed_at`], and two passes over the nodes.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the budget or the allocator refuses.
-    pub fn digest_at(&self, panes: Panes, budget: Budget<'_>) -> Result<TDigest, OutOfMemory> {
-        let compressed = self.compressed_at(panes)?;
+    pub fn digest_at(
+        &self,
+        panes: Panes,
+        cache: &mut WindowCache,
+        budget: Budget<'_>,
+    ) -> Result<TDigest, OutOfMemory> {
+        let compressed = self.compressed_at(panes, cache)?;
         let nodes = compressed.centroids();
         budget.request((2 * nodes.len() * size_of::<Centroid>()) as u64)?;
         let mut centroids = with_capacity(nodes.len())?;
@@ -272,20 +246,24 @@ impl TDigestWindow {
             self.closed_weight -= pane.extent.weight;
             self.closed_bytes -= pane.block_bytes();
         }
-        self.merges.get_mut().forget_before(oldest);
-        self.answers.take();
+        self.stamp.change();
         self.shrink();
         true
     }
 
     /// Computes the compressed form of these panes.
-    fn compress(&self, live: &Live<'_>) -> Result<Compressed, OutOfMemory> {
+    fn compress(
+        &self,
+        live: &Live<'_>,
+        sorted: &mut SortedSamples,
+        merges: &mut Merges,
+    ) -> Result<Compressed, OutOfMemory> {
         let compression = self.newest.compression;
-        let newest = match live.newest {
-            Some(newest) => newest.sorted_nodes()?,
-            None => Vec::new(),
-        };
-        let mut merges = self.merges.borrow_mut();
+        let mut newest = Vec::new();
+        if let Some(digest) = live.newest {
+            newest = with_capacity(digest.nodes())?;
+            newest.extend(in_order(&digest.centroids, sorted.of(&digest.samples)?));
+        }
         let skipped = self.closed.len() - live.closed.len();
         let closed = merges.of(&self.closed, skipped, self.timeline.window(), compression)?;
         let nodes = merge_runs(&[closed, &newest])?;
@@ -296,13 +274,6 @@ impl TDigestWindow {
             live.extent(),
             answer_compression(compression),
         )
-    }
-
-    /// Whether the kept compressed form is that of these panes.
-    fn is_kept(kept: Option<&KeptAnswers>, live: &Live<'_>) -> bool {
-        kept.is_some_and(|kept| {
-            kept.closed == live.closed.len() && kept.has_newest == live.newest.is_some()
-        })
     }
 }
 
@@ -326,11 +297,13 @@ fn full_bytes(newest: u64, compression: u32, window: Window) -> u64 {
     newest + window.panes() * closed as u64
 }
 
-impl QuantileSketch for TDigestWindow {
-    type Answers<'a> = Answers<'a>;
-
-    /// Adds to the newest pane. Cost: as [`TDigest::add_within`].
-    fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
+impl TDigestWindow {
+    /// Adds samples of weight 1, in this order, to the newest pane. Requests the growth from `budget` before it grows. Cost: as
+    /// [`TDigest::add_within`].
+    ///
+    /// # Errors
+    /// [`DigestError::NotFinite`], [`DigestError::Overflow`] or [`DigestError::OutOfMemory`]; then nothing has changed.
+    pub fn add_within(&mut self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
         self.newest.check_samples(values, self.closed_weight)?;
         let max_nodes = self.newest.capacity();
         let nodes = (self.newest.nodes() + values.len()).min(max_nodes);
@@ -338,56 +311,64 @@ impl QuantileSketch for TDigestWindow {
         self.newest.add_checked(values, budget)?;
         self.set_spare(spare);
         self.shrink();
-        self.answers.take();
+        self.stamp.change();
         Ok(())
     }
 
-    /// The window and the newest pane stay.
-    fn reset(&mut self) {
+    /// Removes all samples and frees their memory. The compression, the window and the newest pane stay.
+    pub fn reset(&mut self) {
         *self = Self::with_newest(TDigest::empty(self.newest.compression), self.timeline);
     }
 
-    fn is_new(&self) -> bool {
+    /// Whether the digest contains what a new one contains.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
         self.closed.is_empty() && self.newest.is_new()
     }
 
-    fn compression(&self) -> u32 {
+    /// The compression parameter.
+    #[must_use]
+    pub fn compression(&self) -> u32 {
         self.newest.compression
     }
 
-    /// Cost: constant.
-    fn block_bytes(&self) -> usize {
-        let answers = self.answers.borrow();
+    /// Bytes of all its blocks. Cost: constant.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
         self.newest.block_bytes()
             + self.closed.capacity() * size_of::<ClosedPane>()
             + self.closed_bytes
             + self.reserve.capacity() * size_of::<Centroid>()
-            + self.merges.borrow().block_bytes()
-            + answers
-                .as_ref()
-                .map_or(0, |kept| kept.compressed.block_bytes())
     }
 
-    fn observations_at(&self, panes: Panes) -> i64 {
+    /// The number of samples.
+    #[must_use]
+    pub fn observations_at(&self, panes: Panes) -> i64 {
         self.live_in(panes).extent().weight
     }
 
-    fn min_at(&self, panes: Panes) -> f64 {
+    /// The smallest sample; nan if empty.
+    #[must_use]
+    pub fn min_at(&self, panes: Panes) -> f64 {
         match self.live_in(panes).extent() {
             Extent { weight: 0, .. } => f64::NAN,
             Extent { min, .. } => min,
         }
     }
 
-    fn max_at(&self, panes: Panes) -> f64 {
+    /// The largest sample; nan if empty.
+    #[must_use]
+    pub fn max_at(&self, panes: Panes) -> f64 {
         match self.live_in(panes).extent() {
             Extent { weight: 0, .. } => f64::NAN,
             Extent { max, .. } => max,
         }
     }
 
-    /// The sums over the live panes. The capacity is that of one pane. Cost: linear in the number of panes.
-    fn info_at(&self, panes: Panes) -> Info {
+    /// The fields of TDIGEST.INFO: the sums over the live panes. The capacity is that of one pane. Cost: linear in the number of
+    /// panes.
+    #[must_use]
+    pub fn info_at(&self, panes: Panes) -> Info {
         let live = self.live_in(panes);
         let empty;
         let newest = match live.newest {
@@ -407,32 +388,26 @@ impl QuantileSketch for TDigestWindow {
         info
     }
 
-    fn is_compressed_at(&self, panes: Panes) -> bool {
-        Self::is_kept(self.answers.borrow().as_ref(), &self.live_in(panes))
-    }
-
-    /// Cost: after a write, a sort of the new samples of the newest pane and a pass over its nodes; after a pane has
-    /// closed or expired, also a merge of about the square root of the number of panes, twice; otherwise none.
-    fn compressed_at(&self, panes: Panes) -> Result<Answers<'_>, OutOfMemory> {
+    /// The compressed form of the samples in these panes, which answers queries. It is kept in `cache`. Cost: after a write, a
+    /// sort of the new samples of the newest pane and a pass over its nodes; after a pane has closed or expired, also a merge
+    /// of about the square root of the number of panes, twice; otherwise none.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    pub fn compressed_at<'c>(
+        &self,
+        panes: Panes,
+        cache: &'c mut WindowCache,
+    ) -> Result<&'c Compressed, OutOfMemory> {
         let live = self.live_in(panes);
-        if !Self::is_kept(self.answers.borrow().as_ref(), &live) {
-            let compressed = self.compress(&live)?;
-            let Ok(mut answers) = self.answers.try_borrow_mut() else {
-                return Ok(Answers::Computed(compressed));
-            };
-            *answers = Some(KeptAnswers {
-                closed: live.closed.len(),
-                has_newest: live.newest.is_some(),
-                compressed,
-            });
-        }
-        let kept = Ref::filter_map(self.answers.borrow(), |kept| {
-            kept.as_ref().map(|kept| &kept.compressed)
-        });
-        match kept {
-            Ok(kept) => Ok(Answers::Kept(kept)),
-            Err(_) => self.compress(&live).map(Answers::Computed),
-        }
+        let key = (
+            self.stamp.number(),
+            live.closed.len(),
+            live.newest.is_some(),
+        );
+        cache.answers(key, self.stamp.value(), |sorted, merges| {
+            self.compress(&live, sorted, merges)
+        })
     }
 }
 
@@ -454,42 +429,21 @@ impl Blocks for TDigestWindow {
         for pane in &self.closed {
             visitor.visit(&pane.centroids);
         }
-        self.merges.borrow().for_each_block(visitor);
-        if let Some(kept) = self.answers.borrow().as_ref() {
-            kept.compressed.visit(visitor);
-        }
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
         // The blocks of a digest, as TDigest::relocate_block numbers them.
-        const DIGEST_BLOCKS: usize = 4;
+        const DIGEST_BLOCKS: usize = 2;
         let Some(index) = index.checked_sub(DIGEST_BLOCKS) else {
             return self.newest.relocate_block(index, mover);
         };
         match index {
             0 => mover.relocate(&mut self.reserve),
             1 => mover.relocate(&mut self.closed),
-            2 | 3 => {
-                if let Some(kept) = self.answers.get_mut() {
-                    match index {
-                        2 => kept.compressed.relocate_means(mover),
-                        _ => kept.compressed.relocate_weights(mover),
-                    }
-                }
-            }
-            _ => {
-                let index = index - 4;
-                return match self.closed.get_mut(index) {
-                    Some(pane) => {
-                        mover.relocate(&mut pane.centroids);
-                        true
-                    }
-                    None => {
-                        let index = index - self.closed.len();
-                        self.merges.get_mut().relocate_block(index, mover)
-                    }
-                };
-            }
+            _ => match self.closed.get_mut(index - 2) {
+                Some(pane) => mover.relocate(&mut pane.centroids),
+                None => return false,
+            },
         }
         true
     }

@@ -37,16 +37,14 @@ impl ClosedPane {
     pub(super) fn of(number: u64, newest: &mut TDigest, mut centroids: Vec<Centroid>) -> Self {
         let compression = newest.compression;
         let mut extent = newest.extent();
-        {
-            let samples = newest.sorted_samples();
-            compress_into(
-                in_order(&newest.centroids, samples.values()),
-                extent.weight,
-                pane_compression(compression),
-                &mut centroids,
-                max_closed_nodes(compression),
-            );
-        }
+        newest.samples.sort();
+        compress_into(
+            in_order(&newest.centroids, newest.samples.values()),
+            extent.weight,
+            pane_compression(compression),
+            &mut centroids,
+            max_closed_nodes(compression),
+        );
         extent.weight = round_weights(&mut centroids, extent.weight);
         if let Ok(mut exact) = with_capacity(centroids.len()) {
             exact.append(&mut centroids);

@@ -4,7 +4,8 @@
 //! and the values of a digest without a window, with the doubles of the nodes in strings. Only the newest pane has unmerged nodes; they are samples.
 
 use super::{
-    ClosedPane, MAX_WINDOW_COMPRESSION, TDigest, TDigestWindow, Timeline, max_closed_nodes,
+    ClosedPane, MAX_WINDOW_COMPRESSION, TDigest, TDigestWindow, Timeline, WindowCache,
+    max_closed_nodes,
 };
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
@@ -78,6 +79,30 @@ impl TDigestWindow {
         Ok(())
     }
 
+    /// Writes the values, with the samples of the newest pane in stable order.
+    fn save_sorted(&self, sorted: &[f64], sink: &mut dyn Sink) {
+        self.timeline.save(sink);
+        sink.write_unsigned(self.newest.compression.into());
+        sink.write_unsigned(self.stored_panes() as u64);
+        for pane in &self.closed {
+            sink.write_unsigned(pane.number);
+            Header::new(
+                self.newest.compression,
+                pane.extent,
+                pane.centroids.len(),
+                pane.compressions,
+            )
+            .save(|| pane.centroids.iter().copied(), NodeFormat::Strings, sink);
+        }
+        if self.newest.observations() > 0 {
+            sink.write_unsigned(self.timeline.newest());
+            let nodes = || in_order(&self.newest.centroids, sorted);
+            let header = self.newest.stored_header();
+            let header = header.with_unmerged(self.newest.unmerged);
+            header.save(nodes, NodeFormat::Strings, sink);
+        }
+    }
+
     /// Allocates what the newest pane requires and reduces the other capacities.
     fn fit(&mut self) -> Result<(), OutOfMemory> {
         let spare = self.spare_for(self.newest.nodes(), Budget::UNLIMITED)?;
@@ -92,7 +117,7 @@ fn checked_unmerged(
     (nodes, weight): (i64, f64),
     newest: &TDigest,
 ) -> Result<Unmerged, FormatError> {
-    let samples = newest.samples.borrow().len();
+    let samples = newest.samples.len();
     match usize::try_from(nodes) {
         Ok(unmerged) if unmerged <= samples && weight == nodes as f64 => Ok(Unmerged {
             nodes: unmerged,
@@ -109,6 +134,7 @@ impl Stored for TDigestWindow {
     const ENCODING_VERSION: u16 = 2;
     /// As the compression of a header without a window, this would be above 10^100.
     const HEADER_MARK: &'static [u8] = b"TDWINDOW";
+    type Cache = WindowCache;
     type Defaults = ();
 
     fn load_values(
@@ -143,29 +169,11 @@ impl Stored for TDigestWindow {
         Ok(digest)
     }
 
-    /// Allocates nothing. Cost: a sort of the new samples of the newest pane and a pass over the nodes.
+    /// Allocates nothing if the newest pane has 1 MiB of samples or less, and no other thread saves a digest. Cost: a sort of these
+    /// samples and a pass over the nodes.
     fn save(&self, sink: &mut dyn Sink) {
-        self.timeline.save(sink);
-        sink.write_unsigned(self.newest.compression.into());
-        sink.write_unsigned(self.stored_panes() as u64);
-        for pane in &self.closed {
-            sink.write_unsigned(pane.number);
-            Header::new(
-                self.newest.compression,
-                pane.extent,
-                pane.centroids.len(),
-                pane.compressions,
-            )
-            .save(|| pane.centroids.iter().copied(), NodeFormat::Strings, sink);
-        }
-        if self.newest.observations() > 0 {
-            sink.write_unsigned(self.timeline.newest());
-            let samples = self.newest.sorted_samples();
-            let nodes = || in_order(&self.newest.centroids, samples.values());
-            let header = self.newest.stored_header();
-            let header = header.with_unmerged(self.newest.unmerged);
-            header.save(nodes, NodeFormat::Strings, sink);
-        }
+        self.newest
+            .with_sorted(|sorted| self.save_sorted(sorted, sink));
     }
 
     /// Each value before the nodes takes at most ten bytes; type, end and footer take 21. A string takes at most 16 bytes more
@@ -185,7 +193,7 @@ impl Stored for TDigestWindow {
         let panes = (8 + PACKED_HEADER_BYTES) * self.stored_panes();
         let mut packed = Packed(with_capacity(PACKED_BYTES + panes + 16 * self.nodes())?);
         packed.0.extend_from_slice(Self::HEADER_MARK);
-        self.save(&mut packed);
+        (self.newest.samples).with_sorted(|sorted| self.save_sorted(sorted, &mut packed))?;
         Ok(packed.0)
     }
 

@@ -65,7 +65,7 @@ impl TopKWindow {
         let Some(expired) = timeline.advance(pane) else {
             return false;
         };
-        self.forget_ranking(changes);
+        self.stamp.change();
         let step = self.step_to(timeline.oldest());
         if !step.is_idle {
             if step.drops_all {

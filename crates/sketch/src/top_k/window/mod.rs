@@ -13,12 +13,13 @@
 //! - `expiry`: the step to a later pane
 //! - `counts`: the counts of the candidates after a step
 //! - `ranking`: the candidates with the largest counts
-//! - `read`: reads, also at a time after the newest pane
+//! - `read`: reads, also at a time after the newest pane; `cache`: what they keep
 //! - `stored`: the stored forms
 //!
 //! An item that was never among the k most frequent items of a pane is not in the list, even if the sum of its counts
 //! is large enough.
 
+mod cache;
 mod candidates;
 mod counts;
 mod expiry;
@@ -35,14 +36,14 @@ use super::random::Random;
 use super::table::Table;
 use super::{Added, ItemHash, MIN_PREFETCH_BYTES, Rows, Shape, TopKError, add_work, seed_from};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
+use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, with_capacity};
 use crate::window::{Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
+pub use cache::RankingCache;
 use candidates::{Candidates, saturated};
 use members::Members;
 use place::{NONE, Place};
-use read::Ranking;
-use std::cell::RefCell;
 
 /// The maximum depth: the columns of an item in all rows are computed once for all panes.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
@@ -77,8 +78,7 @@ pub struct TopKWindow {
     /// The most frequent items of the window, with their counts in the window.
     list: Members,
     candidates: Candidates,
-    /// The list at a time after the newest pane, for the next reads.
-    ranking: RefCell<Option<Ranking>>,
+    stamp: Stamp,
 }
 
 impl TopKWindow {
@@ -143,7 +143,7 @@ impl TopKWindow {
             heap,
             list,
             candidates: Candidates::new((live_panes as u64 + 1).saturating_mul(shape.k.into())),
-            ranking: RefCell::default(),
+            stamp: Stamp::new(),
         })
     }
 
@@ -266,7 +266,7 @@ impl TopKWindow {
             self.panes[newest].table = table;
             changed = true;
         }
-        self.forget_ranking(changes);
+        self.stamp.change();
 
         let pane = &mut self.panes[newest];
         let total = pane.total.saturating_add(increment.into());
@@ -408,15 +408,12 @@ impl PartialEq for TopKWindow {
     }
 }
 
-/// The blocks are the ring, the heap, the list, the kept ranking, the tables, and those of the candidates.
+/// The blocks are the ring, the heap, the list, the tables, and those of the candidates.
 impl Blocks for TopKWindow {
     fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.panes);
         self.heap.visit(visitor);
         self.list.visit(visitor);
-        if let Some(ranking) = &*self.ranking.borrow() {
-            ranking.visit(visitor);
-        }
         for pane in &self.panes {
             pane.table.visit(visitor);
         }
@@ -424,19 +421,11 @@ impl Blocks for TopKWindow {
     }
 
     fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
-        const FIRST_TABLE: usize = 5;
+        const FIRST_TABLE: usize = 3;
         match index {
             0 => mover.relocate(&mut self.panes),
             1 => self.heap.relocate(mover),
             2 => self.list.relocate(mover),
-            3 | 4 => {
-                if let Some(ranking) = self.ranking.get_mut() {
-                    match index {
-                        3 => ranking.relocate_sums(mover),
-                        _ => ranking.relocate_top(mover),
-                    }
-                }
-            }
             _ => {
                 let index = index - FIRST_TABLE;
                 match self.panes.get_mut(index) {

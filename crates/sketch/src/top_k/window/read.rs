@@ -4,43 +4,17 @@
 //! The list of a part of the window consists of items that were among the k most frequent items of one of its panes. A
 //! candidate stores the newest such pane, and every part ends with the newest pane.
 
+use super::cache::{Ranking, RankingCache};
 use super::candidates::saturated;
 use super::counts::Batch;
 use super::counts::Step;
 use super::place::{NONE, Place};
 use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
-use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
 use crate::top_k::pairs::Pairs;
 use crate::window::Panes;
 use std::cmp::Reverse;
-
-/// The list of some panes.
-#[derive(Debug)]
-pub(super) struct Ranking {
-    /// The panes; `None` before the list is computed.
-    panes: Option<Panes>,
-    /// The counts of all candidates; 0 for those that cannot be in the list.
-    sums: Vec<u64>,
-    /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
-    top: Pairs,
-}
-
-impl Ranking {
-    pub fn visit(&self, visitor: &mut impl BlockVisitor) {
-        visitor.visit(&self.sums);
-        self.top.visit(visitor);
-    }
-
-    pub fn relocate_sums(&mut self, mover: &mut impl BlockMover) {
-        mover.relocate(&mut self.sums);
-    }
-
-    pub fn relocate_top(&mut self, mover: &mut impl BlockMover) {
-        self.top.relocate(mover);
-    }
-}
 
 impl TopKWindow {
     /// The items of the list with counts above 0 and their counts, the largest count first. Items with equal counts are
@@ -55,16 +29,18 @@ impl TopKWindow {
     pub fn list_at(
         &self,
         panes: Panes,
+        cache: &mut RankingCache,
     ) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
         let listed = match self.later_step(panes) {
             None => self.listed()?,
             Some(step) if step.drops_all => Vec::new(),
-            Some(step) => self.with_ranking(&step, panes, |Ranking { top, .. }| {
+            Some(step) => {
+                let Ranking { top, .. } = self.ranking(&step, panes, cache)?;
                 let mut listed = with_capacity(top.len())?;
                 let largest_first = (0..top.len()).rev().map(|position| top.get(position));
                 listed.extend(largest_first.take_while(|&(count, _)| count > 0));
-                Ok(listed)
-            })?,
+                listed
+            }
         };
         Ok(listed
             .into_iter()
@@ -77,7 +53,12 @@ impl TopKWindow {
     ///
     /// # Errors
     /// As [`TopKWindow::list_at`]. Only if not all panes count.
-    pub fn query_at(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory> {
+    pub fn query_at(
+        &self,
+        item: &[u8],
+        panes: Panes,
+        cache: &mut RankingCache,
+    ) -> Result<bool, OutOfMemory> {
         let hash = ItemHash::new(item, self.rows);
         let Some(number) = self.candidates.find(item, hash.fingerprint) else {
             return Ok(false);
@@ -89,24 +70,23 @@ impl TopKWindow {
         if step.drops_all {
             return Ok(false);
         }
-        self.with_ranking(&step, panes, |Ranking { sums, top, .. }| {
-            let wanted = (saturated(sums[number as usize]), Reverse(item));
-            let (mut low, mut high) = (0, top.len());
-            while low < high {
-                let middle = low + (high - low) / 2;
-                let (count, number_plus_1) = top.get(middle);
-                let is_below = match number_plus_1.checked_sub(1) {
-                    None => true,
-                    Some(number) => (count, Reverse(self.candidates.item(number))) < wanted,
-                };
-                if is_below {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
+        let Ranking { sums, top, .. } = self.ranking(&step, panes, cache)?;
+        let wanted = (saturated(sums[number as usize]), Reverse(item));
+        let (mut low, mut high) = (0, top.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let (count, number_plus_1) = top.get(middle);
+            let is_below = match number_plus_1.checked_sub(1) {
+                None => true,
+                Some(number) => (count, Reverse(self.candidates.item(number))) < wanted,
+            };
+            if is_below {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
-            Ok(low < top.len() && top.get(low).1 == number + 1)
-        })
+        }
+        Ok(low < top.len() && top.get(low).1 == number + 1)
     }
 
     /// The estimated number of occurrences of an item in these panes; see [`TopKWindow::count_hashed_at`].
@@ -122,12 +102,6 @@ impl TopKWindow {
     pub fn count_hashed_at(&self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
         let panes = self.timeline.counted(panes).map(|pane| self.pane(pane));
         saturated(sum_of_estimates(panes, item, hash, self.rows))
-    }
-
-    /// Whether a read at a time after the newest pane has kept its list, which takes memory until the next write.
-    #[must_use]
-    pub fn has_kept_list(&self) -> bool {
-        self.ranking.borrow().is_some()
     }
 
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
@@ -157,28 +131,32 @@ impl TopKWindow {
         (!step.is_idle || panes.is_part()).then_some(step)
     }
 
-    /// Calls `read` with the list of these panes, which `step` leaves. They are not empty.
-    fn with_ranking<T>(
+    /// The list of these panes, which `step` leaves. They are not empty.
+    fn ranking<'c>(
         &self,
         step: &Step,
         panes: Panes,
-        read: impl FnOnce(&Ranking) -> Result<T, OutOfMemory>,
-    ) -> Result<T, OutOfMemory> {
-        let mut kept = self.ranking.borrow_mut();
-        let ranking = match &mut *kept {
-            Some(ranking) => ranking,
-            none => {
-                let len = self.candidates.len();
-                let mut sums = with_capacity(len as usize)?;
-                sums.resize(len as usize, 0);
-                let top = Pairs::zeroed(self.k().min(len).into())?;
-                none.insert(Ranking {
-                    panes: None,
-                    sums,
-                    top,
-                })
-            }
-        };
+        cache: &'c mut RankingCache,
+    ) -> Result<&'c Ranking, OutOfMemory> {
+        let stamp = self.stamp.number();
+        if cache
+            .ranking
+            .as_ref()
+            .is_none_or(|kept| kept.stamp != stamp)
+        {
+            cache.changes += 1;
+            cache.ranking = None;
+            let len = self.candidates.len();
+            let mut sums = with_capacity(len as usize)?;
+            sums.resize(len as usize, 0);
+            cache.ranking = Some(Ranking {
+                stamp,
+                panes: None,
+                sums,
+                top: Pairs::zeroed(self.k().min(len).into())?,
+            });
+        }
+        let ranking = cache.ranking.as_mut().expect("created above");
         match ranking.panes {
             Some(before) if before == panes => {}
             _ if panes.is_part() => self.rank_part(ranking, step, panes),
@@ -191,7 +169,7 @@ impl TopKWindow {
             _ => self.rank(ranking, step, |_, number| self.candidates.closed(number)),
         }
         ranking.panes = Some(panes);
-        read(ranking)
+        Ok(ranking)
     }
 
     /// Computes the list after a step. `known` returns the sum of a candidate from which the step starts; its first
@@ -219,8 +197,7 @@ impl TopKWindow {
             |number: u32| self.candidates.get(number).positions[Place::Heap as usize] != NONE;
         ranking.sums.fill(0);
         let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
-        let all = 0..self.candidates.len();
-        let mut numbers = all
+        let mut numbers = (0..self.candidates.len())
             .filter(|&number| is_kept(number) || is_in_heap(number))
             .peekable();
         while numbers.peek().is_some() {
@@ -240,13 +217,5 @@ impl TopKWindow {
         top.bytes_mut().fill(0);
         let counts = sums.iter().copied().map(saturated).zip(0..);
         select_largest(top, counts, &self.candidates);
-    }
-
-    /// Frees the list that a read has kept.
-    #[inline]
-    pub(super) fn forget_ranking(&mut self, changes: &mut BlockChanges<impl BlockVisitor>) {
-        if let Some(ranking) = self.ranking.get_mut().take() {
-            ranking.visit(&mut changes.freed);
-        }
     }
 }

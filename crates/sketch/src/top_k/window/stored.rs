@@ -4,7 +4,7 @@
 use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE};
 use super::members::Members;
 use super::place::{NONE, Place};
-use super::{TopKWindow, check_limits, request_memory};
+use super::{RankingCache, TopKWindow, check_limits, request_memory};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -39,6 +39,7 @@ impl Stored for TopKWindow {
     const ENCODING_VERSION: u16 = 2;
     /// A sketch without a window has `TOPK\x01\0\0\0`.
     const HEADER_MARK: &'static [u8] = b"TOPKWIN\x02";
+    type Cache = RankingCache;
     type Defaults = ();
 
     fn load_values(
@@ -239,7 +240,7 @@ impl Stored for TopKWindow {
     }
 
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        self.ranking.take();
+        self.stamp.change();
         let slot = (self.timeline.live())
             .map(|pane| self.timeline.slot(pane))
             .filter(|&slot| self.panes[slot].table.is_allocated())

@@ -8,9 +8,9 @@ mod model;
 mod parts;
 mod replay;
 
-use super::batch::Additions;
 use super::*;
-use crate::blocks::{Addresses, MovesAll};
+use crate::blocks::{Addresses, Blocks, MovesAll};
+use crate::chain::batch::Additions;
 use crate::format::FormatError;
 use crate::stored::Stored;
 use roughly_dump::Values;
@@ -69,7 +69,7 @@ fn the_hashes_are_those_of_the_spec() {
         (b"abc", 0xb16b_95fe_4ea5_cc49, 0x6de9_1b4b_d8e3_21ca),
         (&all, 0x1519_e04f_93ac_2a48, 0x587a_dfdc_43d6_60ef),
     ] {
-        assert_eq!(ItemHash::new(item, &FIXED_SEED), ItemHash { a, b });
+        assert_eq!(filter::hash(item, &FIXED_SEED), ItemHash { a, b });
     }
 }
 
@@ -84,7 +84,7 @@ fn the_default_filter_has_120_bytes_and_7_hashes() {
 
 #[test]
 fn probes_from_number_2_on_are_reduced_by_the_prime() {
-    use crate::bit_array::Probes;
+    use crate::chain::Probes;
     let prime = u64::MAX - 58;
     for (a, b) in [
         (u64::MAX, u64::MAX - 3),
@@ -93,11 +93,11 @@ fn probes_from_number_2_on_are_reduced_by_the_prime() {
         (5, prime),
     ] {
         let hash = ItemHash { a, b };
-        assert_eq!(hash.probe(0), a);
-        assert_eq!(hash.probe(1), b);
+        assert_eq!(Shape::probe(hash, 0), a);
+        assert_eq!(Shape::probe(hash, 1), b);
         for i in 2..40u32 {
             let sum = a.wrapping_add(b.wrapping_mul(u64::from(i)));
-            assert_eq!(hash.probe(i), sum % prime);
+            assert_eq!(Shape::probe(hash, i), sum % prime);
         }
     }
 }
@@ -153,7 +153,7 @@ fn every_limit_is_exact() {
     assert_eq!(ValkeyChain::new(&first, 383, ANY).err(), Some(Error::Size));
     let mut chain = chain(3, 0.001, 2);
     for round in 0..200u32 {
-        let slots_before = chain.slots;
+        let slots_before = chain.layout.slots;
         let before = state(&chain);
         let size = chain.size();
         // Without growth, the limit has no effect.
@@ -173,7 +173,10 @@ fn every_limit_is_exact() {
         assert_eq!(refused, Err(Error::Size));
         assert_eq!(state(&chain), before);
         assert_eq!(chain.add(&round.to_le_bytes(), needed, ANY), Ok(true));
-        assert_eq!(chain.size(), needed + (chain.slots - slots_before) * 8);
+        assert_eq!(
+            chain.size(),
+            needed + (chain.layout.slots - slots_before) * 8
+        );
     }
     assert!(chain.filters().len() > 5);
 }
@@ -186,20 +189,23 @@ fn the_list_has_1_then_4_then_twice_as_many_slots() {
     while chain.filters().len() < 17 {
         item += 1;
         add(&mut chain, &item.to_le_bytes()).unwrap();
-        slots.push(chain.slots);
+        slots.push(chain.layout.slots);
     }
     slots.dedup();
     assert_eq!(slots, [1, 4, 8, 16, 32]);
     // After BF.LOAD the list has no spare slots; its next growth doubles it.
     let payload = chain.load_payload().unwrap();
     let mut loaded = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
-    assert_eq!((loaded.slots, loaded.size()), (17, chain.size() - 15 * 8));
+    assert_eq!(
+        (loaded.layout.slots, loaded.size()),
+        (17, chain.size() - 15 * 8)
+    );
     while loaded.filters().len() < 18 {
         item += 1;
         add(&mut loaded, &item.to_le_bytes()).unwrap();
     }
-    assert_eq!(loaded.slots, 34);
-    assert_eq!(from_chunks(&loaded).slots, 34);
+    assert_eq!(loaded.layout.slots, 34);
+    assert_eq!(from_chunks(&loaded).layout.slots, 34);
 }
 
 #[test]
@@ -262,7 +268,7 @@ fn a_chain_does_not_grow_to_a_rate_or_capacity_out_of_range() {
     // A capacity of 2^33 needs few bytes at this rate. The next one exceeds 64 bits.
     let rate = 1.0 - 1e-9;
     let mut large = chain(1 << 33, rate, u32::MAX);
-    large.filters[0].blob_mut().fill(0);
+    large.filters[0].bits_mut().fill(0);
     assert_eq!(large.max_scaled_capacity(NO_LIMIT), Err(Error::Capacity));
     assert_eq!(large.items(), 0);
 }
@@ -297,7 +303,7 @@ fn the_flag_follows_from_the_seed() {
             let chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
             assert_eq!(chain.parameters().seed_is_random, expected);
             assert_eq!(chain.parameters().seed, seed);
-            assert_eq!(chain.filters()[0].seed(), seed);
+            assert_eq!(chain.filters()[0].header().seed, seed);
         }
     }
 }

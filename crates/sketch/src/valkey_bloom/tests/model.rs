@@ -239,7 +239,7 @@ proptest! {
         let payload = chain.load_payload().unwrap();
         let loaded = ValkeyChain::from_load_payload(&payload, NO_LIMIT, ANY).unwrap();
         prop_assert_eq!(saved(&loaded), saved(&chain));
-        prop_assert_eq!(loaded.size(), chain.size() - (chain.slots - loaded.slots) * 8);
+        prop_assert_eq!(loaded.size(), chain.size() - (chain.layout.slots - loaded.layout.slots) * 8);
     }
 
     #[test]

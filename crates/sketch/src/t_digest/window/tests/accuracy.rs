@@ -43,8 +43,13 @@ fn the_rank_error_is_at_most_1_5_times_that_of_one_digest() {
                 let mut one = TDigest::new(100, Budget::UNLIMITED).unwrap();
                 all.chunks(7).for_each(|part| one.add(part).unwrap());
                 all.sort_by(f64::total_cmp);
-                of_window += squared_error(&digest.compressed_at(Panes::ALL).unwrap(), &all);
-                of_one += squared_error(one.compressed().unwrap(), &all);
+                of_window += squared_error(
+                    digest
+                        .compressed_at(Panes::ALL, &mut WindowCache::default())
+                        .unwrap(),
+                    &all,
+                );
+                of_one += squared_error(&one.compressed().unwrap(), &all);
             }
             let ratio = (of_window / of_one).sqrt();
             assert!(ratio <= 1.5, "{panes} panes of {per_pane}: {ratio}");

@@ -46,9 +46,13 @@ fn exercise(mut digest: TDigestWindow) {
     let newest = digest.timeline().newest();
     for current in [0, newest, newest + 1, u64::MAX] {
         answers(&digest, current);
-        digest.info_at(digest.panes_in(current));
+        let _ = digest.info_at(digest.panes_in(current));
         let source = digest
-            .digest_at(digest.panes_in(current), Budget::UNLIMITED)
+            .digest_at(
+                digest.panes_in(current),
+                &mut WindowCache::default(),
+                Budget::UNLIMITED,
+            )
             .unwrap();
         let _ = TDigest::merge(3, &[&source, &source], Budget::UNLIMITED).map(|merged| {
             merged.compressed().unwrap();

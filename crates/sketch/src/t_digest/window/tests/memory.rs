@@ -1,7 +1,9 @@
 //! Blocks, their bytes, and budgets.
 
 use super::*;
-use crate::blocks::MovesAll;
+use crate::blocks::{Addresses, MovesAll};
+use crate::cache::Cache;
+use crate::t_digest::DigestCache;
 
 /// The sum of the visited blocks.
 #[derive(Default)]
@@ -24,34 +26,42 @@ fn memory_is_at_most_that_of_panes_and_2_digests() {
     for (compression, panes) in [(20, 1), (100, 1), (100, 12), (100, 60), (500, 3)] {
         let mut uniform = Uniform(5);
         let (mut one, mut max_of_one) = (TDigest::new(compression, Budget::UNLIMITED).unwrap(), 0);
+        let mut cache_of_one = DigestCache::default();
         for _ in 0..100 * compression {
+            cache_of_one.forget(&one, &mut ());
             one.add(&[uniform.next()]).unwrap();
             if one.info().unmerged_nodes % 50 == 0 {
-                one.compressed().unwrap();
+                one.compressed_with(&mut cache_of_one).unwrap();
             }
-            max_of_one = max_of_one.max(visited(&one) + size_of::<TDigest>());
+            let bytes = visited(&one) + visited(&cache_of_one);
+            max_of_one = max_of_one.max(bytes + size_of::<TDigest>() + size_of::<DigestCache>());
         }
         let mut digest = window(compression, panes);
+        let mut cache = WindowCache::default();
         for pane in 0..2 * panes {
             digest.advance(pane);
             for step in 0..12 * compression {
+                let mut freed = Bytes::default();
+                let before = visited(&cache);
+                cache.forget(&digest, &mut freed);
+                assert_eq!(before - freed.0, visited(&cache));
                 add(&mut digest, &[uniform.next()]);
                 if step % 50 == 0 {
-                    digest
-                        .compressed_at(digest.panes_in(pane + step as u64 % 2))
-                        .unwrap();
+                    let panes = digest.panes_in(pane + step as u64 % 2);
+                    digest.compressed_at(panes, &mut cache).unwrap();
                 }
                 let bytes = visited(&digest);
                 assert_eq!(bytes, digest.block_bytes());
+                let bytes = bytes + visited(&cache) + size_of::<TDigestWindow>();
+                let bytes = bytes + size_of::<WindowCache>();
                 let max = (panes as usize + 2) * max_of_one;
-                assert!(
-                    bytes + size_of::<TDigestWindow>() <= max,
-                    "{bytes} of {max}"
-                );
+                assert!(bytes <= max, "{bytes} of {max}");
             }
         }
         assert!(digest.advance(1 << 30));
         assert_eq!(digest.block_bytes(), 0);
+        cache.forget(&digest, &mut ());
+        assert_eq!(visited(&cache), 0);
     }
 }
 
@@ -98,13 +108,23 @@ fn moved_blocks_keep_their_contents() {
         digest.advance(pane);
         (0..500).for_each(|_| add(&mut digest, &[uniform.next()]));
     }
-    let before = (answers(&digest, 12), fed(&digest));
-    let (mut mover, mut index) = (MovesAll::default(), 0);
+    let mut cache = WindowCache::default();
+    let before = (answers_with(&mut cache, &digest, 12), fed(&digest));
+    let (mut mover, mut blocks) = (MovesAll::default(), Addresses::default());
+    digest.for_each_block(&mut blocks);
+    cache.for_each_block(&mut blocks);
+    let (mut index, mut of_cache) = (0, 0);
     while digest.relocate_block(index, &mut mover) {
         index += 1;
     }
-    let mut blocks = crate::blocks::Addresses::default();
-    digest.for_each_block(&mut blocks);
+    while cache.relocate_block(of_cache, &mut mover) {
+        of_cache += 1;
+    }
     assert_eq!(mover.moves, blocks.0.len());
-    assert_eq!((answers(&digest, 12), fed(&digest)), before);
+    let changes = cache.changes();
+    assert_eq!(
+        (answers_with(&mut cache, &digest, 12), fed(&digest)),
+        before
+    );
+    assert_eq!(cache.changes(), changes);
 }

@@ -70,12 +70,13 @@ fn answers_of(compressed: &Compressed, min: f64, max: f64) -> Vec<u64> {
 }
 
 fn answers(digest: &TDigestWindow, current: u64) -> Vec<u64> {
-    let compressed = digest.compressed_at(digest.panes_in(current)).unwrap();
-    answers_of(
-        &compressed,
-        digest.min_at(digest.panes_in(current)),
-        digest.max_at(digest.panes_in(current)),
-    )
+    answers_with(&mut WindowCache::default(), digest, current)
+}
+
+fn answers_with(cache: &mut WindowCache, digest: &TDigestWindow, current: u64) -> Vec<u64> {
+    let panes = digest.panes_in(current);
+    let compressed = digest.compressed_at(panes, cache).unwrap();
+    answers_of(compressed, digest.min_at(panes), digest.max_at(panes))
 }
 
 /// A generator of uniform numbers in [0, 1) (xorshift).

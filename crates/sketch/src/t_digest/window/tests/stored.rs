@@ -81,7 +81,9 @@ fn the_doubles_of_the_nodes_are_in_strings_of_512() {
 fn headers_with_and_without_a_window_exclude_each_other() {
     let header = small().header().unwrap();
     assert!(TDigest::from_header(&header, Budget::UNLIMITED).is_err());
-    let classic = small().digest_at(Panes::ALL, Budget::UNLIMITED).unwrap();
+    let classic = small()
+        .digest_at(Panes::ALL, &mut WindowCache::default(), Budget::UNLIMITED)
+        .unwrap();
     let classic = classic.header().unwrap();
     assert!(TDigestWindow::from_header(&classic, Budget::UNLIMITED).is_err());
     for len in 0..header.len() {

@@ -1,7 +1,8 @@
 //! Corrupt and hostile stored forms are refused, or every operation works on the loaded sketch.
 
 use super::super::TopKWindow;
-use super::{digest, listed, saved, sketch, through_chunks, through_values};
+use super::RankingCache;
+use super::{digest, listed, listed_with, saved, sketch, through_chunks, through_values};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -33,7 +34,8 @@ fn exercise(mut sketch: TopKWindow) {
     let check = |sketch: &TopKWindow| {
         let newest = sketch.timeline().newest();
         for current in [0, newest, newest + 1, newest + 3, newest + 4, u64::MAX] {
-            let list = listed(sketch, current);
+            let mut cache = RankingCache::default();
+            let list = listed_with(&mut cache, sketch, current);
             assert!(list.len() as u64 <= u64::from(sketch.k()));
             assert!(list.is_sorted_by(|left, right| {
                 left.1 > right.1 || left.1 == right.1 && left.0 < right.0
@@ -41,11 +43,14 @@ fn exercise(mut sketch: TopKWindow) {
             let items: HashSet<_> = list.iter().map(|(item, _)| item).collect();
             assert_eq!(items.len(), list.len(), "an item is listed once only");
             for (item, count) in &list {
-                assert_eq!(sketch.query_at(item, sketch.panes_in(current)), Ok(true));
+                assert_eq!(
+                    sketch.query_at(item, sketch.panes_in(current), &mut cache),
+                    Ok(true)
+                );
                 assert!(*count > 0);
             }
             let _ = (
-                sketch.query_at(b"new", sketch.panes_in(current)),
+                sketch.query_at(b"new", sketch.panes_in(current), &mut cache),
                 sketch.count_at(b"new", sketch.panes_in(current)),
             );
         }

@@ -8,7 +8,7 @@ mod recall;
 mod reload;
 mod work;
 
-use super::TopKWindow;
+use super::{RankingCache, TopKWindow};
 use crate::memory::Budget;
 use crate::stored::Stored;
 use crate::window::{Timed, Window};
@@ -33,7 +33,12 @@ fn saved(sketch: &TopKWindow) -> Values {
 
 /// The reply of TOPK.LIST WITHCOUNT when `current` is the current pane.
 fn listed(sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
-    let items = sketch.list_at(sketch.panes_in(current)).unwrap();
+    listed_with(&mut RankingCache::default(), sketch, current)
+}
+
+/// [`listed`] with the cache of the sketch.
+fn listed_with(cache: &mut RankingCache, sketch: &TopKWindow, current: u64) -> Vec<(Vec<u8>, u32)> {
+    let items = sketch.list_at(sketch.panes_in(current), cache).unwrap();
     items.map(|(item, count)| (item.to_vec(), count)).collect()
 }
 

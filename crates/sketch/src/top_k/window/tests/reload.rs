@@ -1,6 +1,7 @@
 //! Copies and loaded sketches continue as the original, from every position of the ring.
 
 use super::super::TopKWindow;
+use super::RankingCache;
 use super::{
     Step, current, digest, listed, saved, shapes, sketch, steps, through_chunks, through_values,
 };
@@ -74,11 +75,12 @@ fn continue_alike(original: &TopKWindow, steps: &[Step]) -> Result<(), TestCaseE
                 Step::Read(ahead) => {
                     let current = current(&original, *ahead);
                     prop_assert_eq!(listed(&other, current), listed(&original, current));
+                    let (mut cache, mut of_other) = <(RankingCache, RankingCache)>::default();
                     for number in 0..14 {
                         let item = &[number];
                         prop_assert_eq!(
-                            other.query_at(item, other.panes_in(current)),
-                            original.query_at(item, original.panes_in(current))
+                            other.query_at(item, other.panes_in(current), &mut of_other),
+                            original.query_at(item, original.panes_in(current), &mut cache)
                         );
                         prop_assert_eq!(
                             other.count_at(item, other.panes_in(current)),

@@ -1,7 +1,8 @@
 //! Bounds of the work of one command: limits of the parameters, and counts of the steps.
 
 use super::super::{MAX_DEPTH, MAX_STEP_BUCKETS, READS_PER_BUCKET, TopKWindow};
-use super::{listed, saved, sketch, through_chunks, through_values};
+use super::RankingCache;
+use super::{listed_with, saved, sketch, through_chunks, through_values};
 use crate::format::FormatError;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -45,7 +46,11 @@ fn an_item_is_hashed_once_for_all_panes() {
             most
         );
         assert_eq!(
-            passes(|| assert!(sketch.query_at(b"0 1", sketch.panes_in(100)).is_ok())),
+            passes(|| {
+                let panes = sketch.panes_in(100);
+                let queried = sketch.query_at(b"0 1", panes, &mut RankingCache::default());
+                assert!(queried.is_ok());
+            }),
             1
         );
         // The addition to the newest table, and the sum of the estimates in the others.
@@ -69,38 +74,30 @@ fn a_load_reads_no_table_and_hashes_each_item_once() {
 fn a_list_is_computed_once_per_pane_from_the_panes_that_expired_since() {
     let sketch = full(5, 9);
     let candidates = 5 * (TABLES + 1);
-    let list = |current| {
+    let list = |cache: &mut RankingCache, current| {
         let steps = estimates(|| {
-            listed(&sketch, current);
+            listed_with(cache, &sketch, current);
         });
-        assert_eq!(
-            estimates(|| assert!(!listed(&sketch, current).is_empty())),
-            0
-        );
+        let again = estimates(|| assert!(!listed_with(cache, &sketch, current).is_empty()));
+        assert_eq!(again, 0);
         steps
     };
+    let cache = &mut RankingCache::default();
     // The newest pane, and fifty that have expired.
-    assert_eq!(list(TABLES + 50), 51 * candidates);
-    assert_eq!(list(TABLES + 51), candidates);
+    assert_eq!(list(cache, TABLES + 50), 51 * candidates);
+    assert_eq!(list(cache, TABLES + 51), candidates);
     // The panes that are kept are fewer.
-    assert_eq!(list(TABLES + 90), 11 * candidates);
+    assert_eq!(list(cache, TABLES + 90), 11 * candidates);
     let queries = estimates(|| {
-        assert_eq!(
-            sketch.query_at(b"100 1", sketch.panes_in(TABLES + 90)),
-            Ok(true)
-        );
-        assert_eq!(
-            sketch.query_at(b"0 1", sketch.panes_in(TABLES + 90)),
-            Ok(false)
-        );
+        let panes = sketch.panes_in(TABLES + 90);
+        assert_eq!(sketch.query_at(b"100 1", panes, cache), Ok(true));
+        assert_eq!(sketch.query_at(b"0 1", panes, cache), Ok(false));
     });
     assert_eq!(queries, 0);
     // Earlier than what is kept: from the sums of the sketch.
-    assert_eq!(list(TABLES + 1), 2 * candidates);
-    assert_eq!(
-        estimates(|| assert_eq!(listed(&sketch, 2 * TABLES + 1), [])),
-        0
-    );
+    assert_eq!(list(cache, TABLES + 1), 2 * candidates);
+    let none = estimates(|| assert_eq!(listed_with(cache, &sketch, 2 * TABLES + 1), []));
+    assert_eq!(none, 0);
 }
 
 #[test]

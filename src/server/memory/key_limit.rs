@@ -3,12 +3,12 @@
 //! It lets an operator limit users who may write. It applies to commands of clients. It does not apply to commands that
 //! must be obeyed (from a primary or the AOF), nor to RDB files, RESTORE and COPY, with which the server creates keys.
 
-use super::config::{Setting, store_integer};
+use crate::server::config::{Setting, store_integer};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The setting: bytes from 1 to 2^63 - 1, or 0 for no limit.
-pub(super) const SETTINGS: &[Setting] = &[Setting {
+pub(in crate::server) const SETTINGS: &[Setting] = &[Setting {
     name: c"sketch-max-key-bytes",
     old_name: None,
     default: c"0",
@@ -22,13 +22,13 @@ static MAX_BYTES: AtomicI64 = AtomicI64::new(0);
 /// Bytes that a key may take; `None` if there is no limit. Counted as by MEMORY USAGE, including the allocator's
 /// rounding, but without the key's name and the server's own objects.
 #[inline]
-pub(super) fn max_bytes() -> Option<u64> {
+pub(in crate::server) fn max_bytes() -> Option<u64> {
     let max = MAX_BYTES.load(Ordering::Relaxed).unsigned_abs();
     (max > 0).then_some(max)
 }
 
 /// The error of a command whose key would take more than `max` bytes.
-pub(super) fn error_text(max: u64) -> CString {
+pub(in crate::server) fn error_text(max: u64) -> CString {
     let text =
         format!("ERR the key would hold more bytes than sketch-max-key-bytes allows ({max})");
     CString::new(text).unwrap_or_default()

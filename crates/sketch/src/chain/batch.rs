@@ -4,24 +4,22 @@
 //! filters at once. While the items of one block are added, the bits of the next block in the newest filter are
 //! prefetched.
 
-use super::filter::ItemHash;
-use super::{Error, ValkeyChain, any_contains_block};
-use crate::bit_array::BitArray;
+use super::{Chain, ItemHash, Layout, any_contains_block};
 use crate::memory::Budget;
 
 /// Items per block. Larger blocks are faster in chains of many filters, smaller ones in a single large filter.
 const BLOCK_ITEMS: usize = 16;
 const _: () = assert!(
-    BLOCK_ITEMS <= crate::bit_array::BLOCK_ITEMS,
+    BLOCK_ITEMS <= super::bits::BLOCK_ITEMS,
     "a whole block is tested at once"
 );
 
 /// The addition of several items to a chain, one by one in order.
 #[derive(Debug)]
-pub struct Additions<'c, I> {
-    chain: &'c mut ValkeyChain,
+pub struct Additions<'c, L: Layout, I> {
+    chain: &'c mut Chain<L>,
     items: I,
-    max_size: u64,
+    limit: L::Limit,
     /// The block that is being added. Its bits in the newest filter are prefetched.
     current: Block,
     /// The position of the next item in it.
@@ -43,13 +41,13 @@ struct Block {
 
 impl Block {
     /// Takes the next items, hashes them and tests them against the older filters.
-    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>, chain: &ValkeyChain) -> Self {
+    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>, chain: &Chain<impl Layout>) -> Self {
         let mut block = Self {
             filters: chain.filters.len(),
             ..Self::default()
         };
         for (hash, item) in block.hashes.iter_mut().zip(items) {
-            *hash = chain.hash(item);
+            *hash = chain.layout.hash(item);
             block.len += 1;
         }
         if let Some((_, older @ [_, ..])) = chain.filters.split_last() {
@@ -66,19 +64,18 @@ impl Block {
 
     /// Prefetches the bits of item `n` in the newest filter, if the item exists and is not in an older filter.
     #[inline(always)]
-    fn prefetch(&self, n: usize, chain: &ValkeyChain) {
+    fn prefetch(&self, n: usize, chain: &Chain<impl Layout>) {
         if let (true, false, Some(newest)) =
             (n < self.len, self.is_in_older(n), chain.filters.last())
         {
-            newest.bit_array().prefetch(self.hashes[n]);
+            newest.lookup().prefetch(self.hashes[n]);
         }
     }
 }
 
-impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
-    /// Prepares the addition of `items` to `chain`, whose size must not exceed `max_size` bytes when it grows: hashes and
-    /// prefetches the first block.
-    pub fn new(mut items: I, max_size: u64, chain: &'c mut ValkeyChain) -> Self {
+impl<'a, 'c, L: Layout, I: Iterator<Item = &'a [u8]>> Additions<'c, L, I> {
+    /// Prepares the addition of `items` to `chain`, which may grow within `limit`: hashes and prefetches the first block.
+    pub fn new(mut items: I, limit: L::Limit, chain: &'c mut Chain<L>) -> Self {
         let current = Block::of(&mut items, chain);
         for n in 0..current.len {
             current.prefetch(n, chain);
@@ -87,16 +84,16 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
         Self {
             chain,
             items,
-            max_size,
+            limit,
             current,
             position: 0,
             next,
         }
     }
 
-    /// Adds the next item and returns the result of [`ValkeyChain::add`]. `None` after the last item.
+    /// Adds the next item and returns the result of [`Chain::add`]. `None` after the last item.
     #[inline]
-    pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, Error>> {
+    pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<bool, L::Error>> {
         if self.position == self.current.len {
             if self.next.len == 0 {
                 return None;
@@ -112,9 +109,9 @@ impl<'a, 'c, I: Iterator<Item = &'a [u8]>> Additions<'c, I> {
         Some(if self.current.is_in_older(n) {
             Ok(false)
         } else if self.current.filters == self.chain.filters.len() {
-            self.chain.add_to_newest(hash, self.max_size, budget)
+            self.chain.add_to_newest(hash, self.limit, budget)
         } else {
-            self.chain.add_hashed(hash, self.max_size, budget)
+            self.chain.add_hashed(hash, self.limit, budget)
         })
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::family::bloom::dialect;
 use crate::server::argument::Argument;
+use crate::server::call::Call;
 use crate::server::config::{Accepted, Rejection, Setting, store_boolean};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -126,13 +127,18 @@ fn store_flag(text: Argument<'_>, value: &AtomicBool) -> Result<Accepted, Reject
     store_boolean(text, value).map_err(|_| because("argument must be 'yes' or 'no'"))
 }
 
+/// A double as Rust parses it.
+pub fn double(argument: Argument<'_>) -> Option<f64> {
+    std::str::from_utf8(argument.bytes()).ok()?.parse().ok()
+}
+
 /// Stores the bits of a double between 0 and 1.
 fn store_ratio(
     text: Argument<'_>,
     out_of_range: &str,
     value: &AtomicU64,
 ) -> Result<Accepted, Rejection> {
-    let given = super::options::double(text);
+    let given = double(text);
     let given = given.ok_or_else(|| because("Invalid floating-point value"))?;
     if !(given > 0.0 && given < 1.0) {
         return Err(because(out_of_range));
@@ -164,6 +170,14 @@ pub fn tightening() -> f64 {
 /// The maximum size of a key in bytes, as BF.INFO counts them.
 pub fn max_size() -> u64 {
     MAX_SIZE.load(Ordering::Relaxed).unsigned_abs()
+}
+
+/// The maximum size of a filter that the command creates or enlarges. The limit does not apply to commands that must be obeyed.
+pub fn max_size_for(call: &Call<'_>) -> u64 {
+    match call.must_obey() {
+        true => u64::MAX,
+        false => max_size(),
+    }
 }
 
 /// Whether a new filter has a random seed.

@@ -1,11 +1,8 @@
 //! RedisBloom's syntax of BF.RESERVE and BF.INSERT, with the option `WINDOW`.
 
-use super::config::{CAPACITIES, EXPANSIONS};
-use super::dialect;
-use super::key::OneOf;
-use super::request::Request;
-use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
-use super::valkey;
+use crate::family::bloom::config::{CAPACITIES, EXPANSIONS};
+use crate::family::bloom::request::{InsertOptions, Request};
+use crate::family::bloom::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use crate::family::window::{WindowOption, check_others};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -16,26 +13,11 @@ use std::ops::RangeInclusive;
 /// The number of arguments without a window.
 const ARGUMENTS: RangeInclusive<usize> = 4..=7;
 
-/// Whether a command has valkey-bloom's syntax: if replies are those of valkey-bloom, except for a filter with a window,
-/// which valkey-bloom lacks, and for commands that must be obeyed, because another server has already parsed them.
-fn is_valkey(call: &Call<'_>) -> bool {
-    let has_window = || {
-        let mut options = call
-            .args_from(2)
-            .take_while(|argument| !argument.is("ITEMS"));
-        options.any(|argument| argument.is("WINDOW"))
-    };
-    dialect::replies_are_valkey() && !call.must_obey() && !has_window()
-}
-
 /// Parses the arguments of BF.RESERVE.
 ///
 /// # Errors
 /// Those of the syntax.
 pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
-    if is_valkey(call) {
-        return valkey::options::reserve(call);
-    }
     if call.len() < *ARGUMENTS.start() {
         return Err(Error::WrongArity);
     }
@@ -86,30 +68,11 @@ fn reserve_parameters<'a>(
     })
 }
 
-/// The options of BF.INSERT.
-pub struct InsertOptions {
-    /// Parameters of a missing filter.
-    pub request: Request,
-    /// Whether a missing filter is created.
-    pub create: bool,
-    /// The argument of the first item. There may be none.
-    pub first_item: usize,
-}
-
-/// Parses the options of BF.INSERT, in valkey-bloom's syntax if the key is of its type.
+/// Parses the options of BF.INSERT. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
 ///
 /// # Errors
 /// Those of the syntax.
-pub fn insert<C, W, V>(call: &Call<'_>, key: &OneOf<C, W, V>) -> Result<InsertOptions, Error> {
-    let is_valkey_key = matches!(key, OneOf::Valkey(_));
-    if is_valkey_key || valkey::options::has_own_keyword(call) || is_valkey(call) {
-        return valkey::options::insert(call);
-    }
-    insert_options(call)
-}
-
-/// Parses BF.INSERT's options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
-fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
+pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut request = Request::default();
     let mut create = true;
     let mut index = 2;

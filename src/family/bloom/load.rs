@@ -1,27 +1,24 @@
 //! BF.LOAD: creates a filter from the payload of valkey-bloom's AOF (docs/formats.md, "Bloom filters of valkey-bloom").
 
-use super::{CREATION_EVENT, TOO_LARGE, max_size};
-use crate::family::bloom::key::{self, OneOf, for_each_type};
-use crate::family::bloom::texts::NO_MEMORY;
+use super::texts::{NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT};
+use super::types::Filter;
+use super::valkey_config::max_size_for;
 use crate::server::call::{Call, Error};
 use crate::server::key::Slot;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{LoadError, ValkeyChain};
 
 /// BF.LOAD key payload
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
-    let mut key = key::write(call);
-    for_each_type!(&mut key, key => match key.get() {
-        Slot::Missing => Ok(()),
-        Slot::WrongType => Err(Error::WrongType),
-        Slot::Found(_) => Err(c"BUSYKEY Target key name already exists.".into()),
-    })?;
-    let OneOf::Classic(key) = key else {
-        return Err(Error::WrongType);
-    };
+    let key = call.write_any(1);
+    match key.get::<Filter<'_>>() {
+        Slot::Missing => {}
+        Slot::WrongType => return Err(Error::WrongType),
+        Slot::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),
+    }
     let payload = call.arg(2).bytes();
-    let allows = |bytes| call.allows_bytes(bytes);
-    let value = ValkeyChain::from_load_payload(payload, max_size(call), Budget::new(&allows));
+    let budget = call.memory().budget(Purpose::Create);
+    let value = ValkeyChain::from_load_payload(payload, max_size_for(call), budget);
     let value = value.map_err(|error| match error {
         LoadError::Version => c"ERR bloom object decoding failed. Unsupported version",
         LoadError::Rate => c"ERR (0 < error rate range < 1)",
@@ -29,10 +26,10 @@ pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
         LoadError::Invalid => c"ERR bloom object decoding failed",
         LoadError::OutOfMemory(_) => NO_MEMORY,
     })?;
-    let entry = key.typed(call).create(value)?;
+    let entry = key.create(call, value)?;
     call.replicate_verbatim();
     entry.store();
-    call.signal_changed(1, CREATION_EVENT);
+    call.signal_changed(1, VALKEY_CREATION_EVENT);
     call.reply_ok();
     Ok(())
 }

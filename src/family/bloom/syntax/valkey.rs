@@ -1,9 +1,10 @@
 //! valkey-bloom's syntax of BF.RESERVE and BF.INSERT (spec: valkey-bloom.md, "Commands").
 
-use super::config;
-use crate::family::bloom::dialect;
-use crate::family::bloom::options::InsertOptions;
-use crate::family::bloom::request::Request;
+use crate::family::bloom::dialect::Dialect;
+use crate::family::bloom::request::{InsertOptions, Request};
+use crate::family::bloom::texts::BAD_VALKEY_CAPACITY;
+use crate::family::bloom::valkey_config;
+use crate::family::bloom::valkey_config::double;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::valkey_bloom::{self, Parameters, check_scales_to};
@@ -11,6 +12,10 @@ use std::ffi::CStr;
 
 /// The keywords of BF.INSERT that only valkey-bloom has.
 const OWN_KEYWORDS: [&str; 3] = ["TIGHTENING", "SEED", "VALIDATESCALETO"];
+
+fn wrong_arity(call: &Call<'_>) -> Error {
+    Dialect::current().wrong_arity(call)
+}
 
 /// Whether BF.INSERT has an option that only valkey-bloom has.
 pub fn has_own_keyword(call: &Call<'_>) -> bool {
@@ -21,11 +26,6 @@ pub fn has_own_keyword(call: &Call<'_>) -> bool {
     };
     let mut options = call.args_from(2).take_while(is_option);
     options.any(|argument| OWN_KEYWORDS.iter().any(|keyword| argument.is(keyword)))
-}
-
-/// A double as Rust parses it.
-pub fn double(argument: Argument<'_>) -> Option<f64> {
-    std::str::from_utf8(argument.bytes()).ok()?.parse().ok()
 }
 
 /// An integer: digits after an optional sign.
@@ -74,7 +74,7 @@ fn expansion(argument: Argument<'_>) -> Result<u32, Error> {
 pub fn reserve(call: &Call<'_>) -> Result<Request, Error> {
     const UNKNOWN: &CStr = c"ERROR";
     if !(4..=6).contains(&call.len()) {
-        return Err(dialect::wrong_arity(call));
+        return Err(wrong_arity(call));
     }
     let mut request = Request {
         error_rate: Some(error_rate(call.arg(2))?),
@@ -104,7 +104,7 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
         index += 1;
         if keyword.is("ITEMS") {
             if index == call.len() {
-                return Err(dialect::wrong_arity(call));
+                return Err(wrong_arity(call));
             }
             break;
         }
@@ -118,7 +118,7 @@ pub fn insert(call: &Call<'_>) -> Result<InsertOptions, Error> {
         }
         let value = || match index < call.len() {
             true => Ok(call.arg(index)),
-            false => Err(dialect::wrong_arity(call)),
+            false => Err(wrong_arity(call)),
         };
         match () {
             () if keyword.is("CAPACITY") => request.capacity = Some(capacity(value()?)?),
@@ -161,12 +161,12 @@ fn check_scale(parameters: &Parameters, target: u64) -> Result<(), Error> {
     if parameters.expansion == 0 {
         return Err(c"ERR cannot use NONSCALING and VALIDATESCALETO options together".into());
     }
-    let scales = check_scales_to(parameters, target, config::max_size());
+    let scales = check_scales_to(parameters, target, valkey_config::max_size());
     scales.map_err(|error| match error {
         valkey_bloom::Error::ErrorRate => {
             c"ERR provided VALIDATESCALETO causes false positive to degrade to 0".into()
         }
-        valkey_bloom::Error::Capacity => super::BAD_CAPACITY.into(),
+        valkey_bloom::Error::Capacity => BAD_VALKEY_CAPACITY.into(),
         _ => c"ERR provided VALIDATESCALETO causes bloom object to exceed memory limit".into(),
     })
 }

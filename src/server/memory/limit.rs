@@ -1,8 +1,8 @@
 //! The memory that the machine, the control group and `maxmemory` leave for a command.
 
 use super::control_group;
-use super::stats::MemoryRefusal;
-use redis_module::raw;
+use crate::server::context::Context;
+use crate::server::stats::MemoryRefusal;
 use std::ffi::CStr;
 use std::fmt;
 
@@ -37,7 +37,8 @@ struct ServerMemory {
 
 impl ServerMemory {
     /// `None` if `maxmemory` is 0 (no limit) or cannot be read.
-    fn read(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
+    fn read(ctx: Context) -> Option<Self> {
+        let ctx = ctx.as_raw();
         // SAFETY: the context is the running command's; the data, and the text in them, are freed once,
         // below, after their last use.
         unsafe {
@@ -115,7 +116,7 @@ impl From<LimitSource> for MemoryRefusal {
 /// Bytes that the process can have at most: those of the machine, or fewer if a control group limits it.
 ///
 /// Cost: as [`control_group::limit_bytes`].
-pub(super) fn process_bytes() -> u64 {
+pub(in crate::server) fn process_bytes() -> u64 {
     machine_bytes().min(control_group::limit_bytes())
 }
 
@@ -129,10 +130,10 @@ pub(super) struct MemoryLimit {
 
 /// The memory that a command may take in total if it has taken `taken` already: at most what the machine and the
 /// control groups of the process have, and at most what `maxmemory` leaves unless the command must be `obeyed` (see
-/// [`Call::must_obey`](super::call::Call::must_obey)).
+/// [`Context::must_obey`]).
 ///
 /// Cost: reads one section of INFO, and calls [`control_group::limit_bytes`].
-pub(super) fn read(ctx: *mut raw::RedisModuleCtx, obeyed: bool, taken: u64) -> MemoryLimit {
+pub(super) fn read(ctx: Context, obeyed: bool, taken: u64) -> MemoryLimit {
     let memory = Some(ctx).filter(|_| !obeyed).and_then(ServerMemory::read);
     let machine = MemoryLimit {
         bytes: machine_bytes(),

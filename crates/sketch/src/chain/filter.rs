@@ -1,0 +1,148 @@
+//! One Bloom filter of a chain.
+
+use super::bits::{Bits, ItemHash, Probes};
+use crate::buffer::Buffer;
+use crate::memory::OutOfMemory;
+use crate::modulus::Modulus;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+/// The parameters of a filter, and the layout of its block.
+pub trait FilterShape: Probes + Copy + Debug {
+    /// Bytes of the block before the bits.
+    const HEADER_BYTES: usize = 0;
+
+    /// Items after which the filter is full, at least 1.
+    fn capacity(&self) -> u64;
+
+    /// Probes per item, at least 1.
+    fn hashes(&self) -> u32;
+}
+
+/// One filter of a chain.
+#[derive(Debug)]
+pub struct Filter<S> {
+    shape: S,
+    modulus: Modulus<u64>,
+    items: u64,
+    /// The bit array, after a header in some layouts.
+    block: Buffer,
+}
+
+impl<S: FilterShape> Filter<S> {
+    /// A filter with existing bits. `block` must have bytes for at least `modulus` bits after its header, which the
+    /// validation of stored forms checks.
+    pub(crate) fn new(shape: S, modulus: u64, items: u64, block: Buffer) -> Self {
+        Self {
+            shape,
+            modulus: Modulus::<u64>::new(modulus),
+            items,
+            block,
+        }
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn shape(&self) -> &S {
+        &self.shape
+    }
+
+    /// The capacity in items, at least 1.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.shape.capacity()
+    }
+
+    /// Probes per item.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.shape.hashes()
+    }
+
+    /// Items added to this filter.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Whether the filter has as many items as its capacity.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.items >= self.capacity()
+    }
+
+    /// The bit array: bit x is bit `x & 7` of byte `x >> 3`.
+    #[must_use]
+    pub fn bits(&self) -> &[u8] {
+        &self.block[S::HEADER_BYTES..]
+    }
+
+    /// The block of memory: a header in some layouts, then the bit array.
+    #[must_use]
+    pub fn block(&self) -> &Buffer {
+        &self.block
+    }
+
+    /// Sets the number of items and leaves the bits unchanged.
+    pub(crate) fn set_items(&mut self, items: u64) {
+        self.items = items;
+    }
+
+    /// The bit array, for writing.
+    pub(crate) fn bits_mut(&mut self) -> &mut [u8] {
+        &mut self.block[S::HEADER_BYTES..]
+    }
+
+    /// The block, for relocation.
+    pub(super) fn block_mut(&mut self) -> &mut Buffer {
+        &mut self.block
+    }
+
+    /// A copy.
+    pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            block: Buffer::copy_of(&self.block)?,
+            ..*self
+        })
+    }
+
+    /// The bits, for look-ups.
+    #[inline(always)]
+    pub(super) fn lookup(&self) -> Bits<'_, S> {
+        Bits {
+            bytes: self.bits(),
+            modulus: self.modulus,
+            hashes: self.hashes(),
+            probes: PhantomData,
+        }
+    }
+
+    /// Whether all bits of the item are set; see [`Bits::contains`].
+    #[inline]
+    pub(super) fn contains(&self, hash: ItemHash) -> bool {
+        self.lookup().contains(hash)
+    }
+
+    /// Sets all bits of an item and counts it. Returns false if all were set already. Nothing is written in this case, so
+    /// that no page is copied while a child process saves. Does not check the capacity.
+    #[inline]
+    pub(super) fn insert(&mut self, hash: ItemHash) -> bool {
+        let (hashes, modulus) = (self.hashes(), self.modulus);
+        let bits = self.bits_mut();
+        let place = |i| {
+            let index = modulus.of(S::probe(hash, i));
+            ((index >> 3) as usize, 1u8 << (index & 7))
+        };
+        // Stops at the first clear bit: testing all bits first is slower in a new filter.
+        let mut places = (0..hashes).map(place);
+        let Some(first_clear) = places.position(|(byte, bit)| bits[byte] & bit == 0) else {
+            return false;
+        };
+        for i in first_clear as u32..hashes {
+            let (byte, bit) = place(i);
+            bits[byte] |= bit;
+        }
+        self.items += 1;
+        true
+    }
+}

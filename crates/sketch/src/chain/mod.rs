@@ -1,0 +1,271 @@
+//! [`Chain`]: a scalable Bloom filter, that is a chain of Bloom filters, each with a larger capacity and a smaller error
+//! rate than the previous one (Almeida, Baquero, Preguiça & Hutchison, "Scalable Bloom Filters", Information Processing
+//! Letters 101(6), 2007).
+//!
+//! Items are added to the newest filter and looked up in all of them. A [`Layout`] determines the stored bits: hashes, sizes
+//! and growth. [`bloom`](crate::bloom) and [`valkey_bloom`](crate::valkey_bloom) have one each, with their stored formats.
+
+pub mod batch;
+mod bits;
+mod filter;
+
+pub use bits::{ItemHash, Probes};
+pub use filter::{Filter, FilterShape};
+
+use crate::blocks::{BlockMover, BlockVisitor, Blocks};
+use crate::memory::{Budget, OutOfMemory};
+use crate::prefetch::with_wide_vectors;
+use crate::window::Timed;
+use bits::BLOCK_ITEMS;
+use std::fmt::Debug;
+
+/// The parameters of a chain, and what depends on its type.
+pub trait Layout: Copy + Debug {
+    /// The parameters of a filter.
+    type Shape: FilterShape;
+    /// The limit on the size of a chain that grows.
+    type Limit: Copy + Debug;
+    /// An error of an addition.
+    type Error;
+    /// The largest number of items, where the capacities do not limit it.
+    const MAX_ITEMS: u64 = u64::MAX;
+
+    /// The hashes of an item, for all filters of the chain. Cost: two passes over its bytes.
+    fn hash(&self, item: &[u8]) -> ItemHash;
+
+    /// Whether the chain adds a filter when it is full.
+    fn is_scaling(&self) -> bool;
+
+    /// Reserves memory for `len` filters in total. It must depend on `len` only, so that a loaded chain uses as much memory
+    /// as the saved one.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    fn reserve(filters: &mut Vec<Filter<Self::Shape>>, len: usize) -> Result<(), OutOfMemory>;
+
+    /// Updates what the layout stores about the filters. The chain has `filters` of them with the appended one.
+    fn count(&mut self, _filter: &Filter<Self::Shape>, _filters: usize) {}
+
+    /// Appends the next filter to a full chain, with capacity for at least one item.
+    ///
+    /// # Errors
+    /// Why the chain does not grow. It is then unchanged.
+    fn grow(
+        chain: &mut Chain<Self>,
+        limit: Self::Limit,
+        budget: Budget<'_>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// A scalable Bloom filter: at least one filter, oldest first; see the [module documentation](self).
+#[derive(Debug)]
+pub struct Chain<L: Layout> {
+    pub(crate) filters: Vec<Filter<L::Shape>>,
+    pub(crate) items: u64,
+    pub(crate) layout: L,
+}
+
+impl<L: Layout> Chain<L> {
+    /// A chain without filters, to which at least one must be appended.
+    pub(crate) fn without_filters(layout: L) -> Self {
+        Self {
+            filters: Vec::new(),
+            items: 0,
+            layout,
+        }
+    }
+
+    /// Appends a filter.
+    pub(crate) fn push(&mut self, filter: Filter<L::Shape>) -> Result<(), OutOfMemory> {
+        let len = self.filters.len() + 1;
+        L::reserve(&mut self.filters, len)?;
+        self.layout.count(&filter, len);
+        self.items = self.items.saturating_add(filter.items());
+        self.filters.push(filter);
+        Ok(())
+    }
+
+    /// A copy.
+    pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
+        let mut filters = Vec::new();
+        L::reserve(&mut filters, self.filters.len())?;
+        for filter in &self.filters {
+            filters.push(filter.try_clone()?);
+        }
+        Ok(Self { filters, ..*self })
+    }
+
+    /// The filters, oldest first.
+    #[must_use]
+    pub fn filters(&self) -> &[Filter<L::Shape>] {
+        &self.filters
+    }
+
+    /// Items added to the whole chain, at most `i64::MAX`.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Whether the chain adds a filter when it is full.
+    #[must_use]
+    pub fn is_scaling(&self) -> bool {
+        self.layout.is_scaling()
+    }
+
+    /// Items that can be added before the newest filter is full.
+    #[must_use]
+    pub fn remaining_capacity(&self) -> u64 {
+        (self.filters.last()).map_or(0, |newest| newest.capacity().saturating_sub(newest.items()))
+    }
+
+    /// Whether an item may have been added: no false negatives.
+    ///
+    /// Cost: two passes over the item, and at most `hashes` probes per filter, from the newest to the oldest.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, item: &[u8]) -> bool {
+        any_contains(&self.filters, self.layout.hash(item))
+    }
+
+    /// [`Chain::contains`] for several items in order. The cache misses of each block of 64 items overlap.
+    #[inline]
+    pub fn contains_each<'a>(
+        &self,
+        mut items: impl Iterator<Item = &'a [u8]>,
+        mut on_result: impl FnMut(bool),
+    ) {
+        loop {
+            let mut hashes = [ItemHash::default(); BLOCK_ITEMS];
+            let mut len = 0;
+            for (hash, item) in hashes.iter_mut().zip(&mut items) {
+                *hash = self.layout.hash(item);
+                len += 1;
+            }
+            let found = any_contains_block(&self.filters, &hashes[..len]);
+            (0..len).for_each(|n| on_result(found >> n & 1 != 0));
+            if len < BLOCK_ITEMS {
+                return;
+            }
+        }
+    }
+
+    /// Adds an item unless [`Chain::contains`] is true for it. Returns whether it was added.
+    ///
+    /// If it does not fit, a scaling chain adds a filter within `limit`, whose bytes are requested from `budget`.
+    ///
+    /// # Errors
+    /// [`Layout::Error`]. The chain is then unchanged.
+    #[inline]
+    pub fn add(
+        &mut self,
+        item: &[u8],
+        limit: L::Limit,
+        budget: Budget<'_>,
+    ) -> Result<bool, L::Error> {
+        self.add_hashed(self.layout.hash(item), limit, budget)
+    }
+
+    /// [`Chain::add`] for the hashes of an item.
+    #[inline]
+    fn add_hashed(
+        &mut self,
+        hash: ItemHash,
+        limit: L::Limit,
+        budget: Budget<'_>,
+    ) -> Result<bool, L::Error> {
+        if let Some((_, older)) = self.filters.split_last()
+            && any_contains(older, hash)
+        {
+            return Ok(false);
+        }
+        self.add_to_newest(hash, limit, budget)
+    }
+
+    /// [`Chain::add_hashed`] for an item that is not in an older filter.
+    #[inline]
+    fn add_to_newest(
+        &mut self,
+        hash: ItemHash,
+        limit: L::Limit,
+        budget: Budget<'_>,
+    ) -> Result<bool, L::Error> {
+        if let Some(newest) = self.filters.last_mut()
+            && !newest.is_full()
+            && self.items < L::MAX_ITEMS
+        {
+            let new = newest.insert(hash);
+            self.items += u64::from(new);
+            return Ok(new);
+        }
+        self.add_to_full(hash, limit, budget)
+    }
+
+    #[cold]
+    fn add_to_full(
+        &mut self,
+        hash: ItemHash,
+        limit: L::Limit,
+        budget: Budget<'_>,
+    ) -> Result<bool, L::Error> {
+        if (self.filters.last()).is_some_and(|newest| newest.contains(hash)) {
+            return Ok(false);
+        }
+        L::grow(self, limit, budget)?;
+        // The new filter is empty.
+        if let Some(newest) = self.filters.last_mut() {
+            self.items += u64::from(newest.insert(hash));
+        }
+        Ok(true)
+    }
+}
+
+/// Whether one of the filters contains the item, from the newest to the oldest.
+#[inline]
+fn any_contains<S: FilterShape>(filters: &[Filter<S>], hash: ItemHash) -> bool {
+    filters.iter().rev().any(|filter| filter.contains(hash))
+}
+
+/// [`any_contains`] for up to [`BLOCK_ITEMS`] items. Bit n of the result is for item n.
+fn any_contains_block<S: FilterShape>(filters: &[Filter<S>], hashes: &[ItemHash]) -> u64 {
+    with_wide_vectors(
+        #[inline(always)]
+        || {
+            let mut absent = u64::MAX.unbounded_shr((BLOCK_ITEMS - hashes.len()) as u32);
+            let mut present = 0;
+            for filter in filters.iter().rev() {
+                if absent == 0 {
+                    break;
+                }
+                let found = filter.lookup().contains_block(hashes, absent);
+                present |= found;
+                absent &= !found;
+            }
+            present
+        },
+    )
+}
+
+impl<L: Layout> Timed for Chain<L> {}
+
+impl<L: Layout> Blocks for Chain<L> {
+    fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
+        visitor.visit(&self.filters);
+        for filter in &self.filters {
+            filter.block().visit(visitor);
+        }
+    }
+
+    /// Block 0 is the list of filters, block i that of filter i - 1.
+    fn relocate_block(&mut self, index: usize, mover: &mut impl BlockMover) -> bool {
+        let Some(filter) = index.checked_sub(1) else {
+            mover.relocate(&mut self.filters);
+            return true;
+        };
+        let Some(filter) = self.filters.get_mut(filter) else {
+            return false;
+        };
+        filter.block_mut().relocate(mover);
+        true
+    }
+}

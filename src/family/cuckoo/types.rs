@@ -1,0 +1,312 @@
+//! The types `MBbloomCF` and, with a window, `cf-window`, and what the commands need of them.
+
+use super::config;
+use crate::server::call::{Call, Error};
+use crate::server::callbacks;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use roughly_sketch::cuckoo::{CuckooError, CuckooFilter, Parameters};
+use roughly_sketch::memory::Budget;
+use roughly_sketch::window::Panes;
+use roughly_sketch::window_filter::{self, WindowMultiset};
+use std::ffi::CStr;
+
+static CLASSIC: Registration = callbacks::registration::<CuckooFilter>("");
+static WINDOWED: Registration = callbacks::registration::<WindowMultiset>("_window");
+
+const LOADCHUNK: &CStr = c"CF.LOADCHUNK";
+
+impl DataType for CuckooFilter {
+    const LOADCHUNK: &'static CStr = LOADCHUNK;
+    /// A filter is always emitted in chunks, which RedisBloom loads.
+    const MAX_RESTORE_BYTES: u64 = 0;
+
+    fn registration() -> &'static Registration {
+        &CLASSIC
+    }
+
+    fn defaults() -> Parameters {
+        config::parameters()
+    }
+}
+
+impl DataType for WindowMultiset {
+    const LOADCHUNK: &'static CStr = LOADCHUNK;
+    const MAX_RESTORE_BYTES: u64 = CuckooFilter::MAX_RESTORE_BYTES;
+
+    fn registration() -> &'static Registration {
+        &WINDOWED
+    }
+
+    fn defaults() {}
+}
+
+/// A cuckoo filter.
+#[derive(Debug, Clone, Copy)]
+pub enum Cuckoo<'a> {
+    /// Without a window.
+    Classic(&'a CuckooFilter),
+    /// With a window.
+    Windowed(&'a WindowMultiset),
+}
+
+/// A cuckoo filter that a command changes.
+#[derive(Debug)]
+pub enum CuckooMut<'a> {
+    /// Without a window.
+    Classic(&'a mut CuckooFilter),
+    /// With a window.
+    Windowed(&'a mut WindowMultiset),
+}
+
+impl<'a> OneOf<'a> for Cuckoo<'a> {
+    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
+
+    #[inline(always)]
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+impl<'a> OneOfMut<'a> for CuckooMut<'a> {
+    #[inline(always)]
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+/// A filter as CF.INFO and CF.DEBUG describe it.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    pub bytes: u64,
+    pub buckets: u64,
+    pub sub_filters: usize,
+    pub items: u64,
+    pub deletes: u64,
+    pub bucket_size: u8,
+    pub expansion: u32,
+    pub max_iterations: u16,
+}
+
+impl Cuckoo<'_> {
+    /// The panes that count for a read.
+    ///
+    /// # Errors
+    /// Those of [`Call::panes`].
+    #[inline(always)]
+    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
+        call.panes(match self {
+            Self::Classic(_) => None,
+            Self::Windowed(filter) => Some(filter.timeline()),
+        })
+    }
+
+    /// Whether an item may be in the filter.
+    #[inline(always)]
+    pub fn contains(self, item: &[u8], panes: Panes) -> bool {
+        match self {
+            Self::Classic(filter) => filter.contains(item),
+            Self::Windowed(filter) => filter.contains(item, panes),
+        }
+    }
+
+    /// [`Cuckoo::contains`] for each item, in order.
+    #[inline(always)]
+    pub fn contains_each<'b>(
+        self,
+        items: impl IntoIterator<Item = &'b [u8]>,
+        panes: Panes,
+        on_result: impl FnMut(bool),
+    ) {
+        match self {
+            Self::Classic(filter) => filter.contains_each(items, on_result),
+            Self::Windowed(filter) => filter.contains_each(items, panes, on_result),
+        }
+    }
+
+    /// An upper bound for the occurrences of an item.
+    #[inline(always)]
+    pub fn count(self, item: &[u8], panes: Panes) -> u64 {
+        match self {
+            Self::Classic(filter) => filter.count(item),
+            Self::Windowed(filter) => filter.count(item, panes),
+        }
+    }
+
+    /// Whether CF.SCANDUMP returns neither a header nor chunks.
+    pub fn has_no_chunks(self) -> bool {
+        match self {
+            Self::Classic(filter) => filter.items() == 0,
+            Self::Windowed(_) => false,
+        }
+    }
+
+    /// Describes the filter with its items in these panes.
+    pub fn describe(self, panes: Panes) -> Description {
+        match self {
+            Self::Classic(filter) => Description {
+                bytes: filter.nominal_bytes(),
+                buckets: filter.num_buckets(),
+                sub_filters: filter.num_sub_filters(),
+                items: filter.items(),
+                deletes: filter.deletes(),
+                bucket_size: filter.parameters().bucket_size,
+                expansion: filter.parameters().expansion.into(),
+                max_iterations: filter.parameters().max_iterations,
+            },
+            Self::Windowed(filter) => Description {
+                bytes: filter.slot_bytes(),
+                buckets: filter.num_buckets(),
+                sub_filters: filter.num_sub_filters(),
+                items: filter.items(panes),
+                deletes: filter.deletes(),
+                bucket_size: filter.bucket_size(),
+                expansion: filter.expansion(),
+                max_iterations: filter.max_iterations(),
+            },
+        }
+    }
+}
+
+/// The result of the insertion of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insertion {
+    /// The item was stored.
+    Added,
+    /// The filter already contains the item, which is inserted only if it does not.
+    Exists,
+    /// The filter is full and does not grow.
+    Full,
+    /// The memory for growth was refused.
+    OutOfMemory,
+}
+
+impl Insertion {
+    fn of<E: Into<Self>>(inserted: Result<(), E>) -> Self {
+        Self::of_unique(inserted.map(|()| true))
+    }
+
+    fn of_unique<E: Into<Self>>(inserted: Result<bool, E>) -> Self {
+        match inserted {
+            Ok(true) => Self::Added,
+            Ok(false) => Self::Exists,
+            Err(error) => error.into(),
+        }
+    }
+}
+
+impl From<CuckooError> for Insertion {
+    fn from(error: CuckooError) -> Self {
+        match error {
+            CuckooError::Full => Self::Full,
+            CuckooError::OutOfMemory(_) | CuckooError::Parameters(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<window_filter::Error> for Insertion {
+    fn from(error: window_filter::Error) -> Self {
+        match error {
+            window_filter::Error::Full => Self::Full,
+            window_filter::Error::OutOfMemory(_) | window_filter::Error::Shape => Self::OutOfMemory,
+        }
+    }
+}
+
+/// Whether an item is added that seems to be in the filter already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfExists {
+    /// CF.ADD and CF.INSERT.
+    Add,
+    /// CF.ADDNX and CF.INSERTNX.
+    Skip,
+}
+
+impl CuckooMut<'_> {
+    /// The same filter for reads.
+    pub fn as_ref(&self) -> Cuckoo<'_> {
+        match self {
+            Self::Classic(filter) => Cuckoo::Classic(filter),
+            Self::Windowed(filter) => Cuckoo::Windowed(filter),
+        }
+    }
+
+    /// Number of sub-filters.
+    #[inline(always)]
+    pub fn num_sub_filters(&self) -> usize {
+        match self {
+            Self::Classic(filter) => filter.num_sub_filters(),
+            Self::Windowed(filter) => filter.num_sub_filters(),
+        }
+    }
+
+    /// Deletions since the last compaction.
+    pub fn deletes(&self) -> u64 {
+        match self {
+            Self::Classic(filter) => filter.deletes(),
+            Self::Windowed(filter) => filter.deletes(),
+        }
+    }
+
+    /// Inserts an item.
+    #[inline(always)]
+    pub fn insert(&mut self, item: &[u8], if_exists: IfExists, budget: Budget<'_>) -> Insertion {
+        match (self, if_exists) {
+            (Self::Classic(filter), IfExists::Add) => Insertion::of(filter.insert(item, budget)),
+            (Self::Classic(filter), IfExists::Skip) => {
+                Insertion::of_unique(filter.insert_unique(item, budget))
+            }
+            (Self::Windowed(filter), IfExists::Add) => {
+                Insertion::of(filter.insert_item(item, budget))
+            }
+            (Self::Windowed(filter), IfExists::Skip) => {
+                Insertion::of_unique(filter.insert_unique(item, budget))
+            }
+        }
+    }
+
+    /// [`CuckooMut::insert`] for each item, in order.
+    #[inline(always)]
+    pub fn insert_each<'b>(
+        &mut self,
+        items: impl IntoIterator<Item = &'b [u8]>,
+        if_exists: IfExists,
+        budget: Budget<'_>,
+        mut on_result: impl FnMut(Insertion),
+    ) {
+        match (self, if_exists) {
+            (Self::Classic(filter), IfExists::Add) => {
+                filter.insert_each(items, budget, |each| on_result(Insertion::of(each)));
+            }
+            (Self::Classic(filter), IfExists::Skip) => {
+                filter
+                    .insert_unique_each(items, budget, |each| on_result(Insertion::of_unique(each)))
+            }
+            (Self::Windowed(filter), IfExists::Add) => {
+                filter.insert_each(items, budget, |each| on_result(Insertion::of(each)));
+            }
+            (Self::Windowed(filter), IfExists::Skip) => {
+                filter
+                    .insert_unique_each(items, budget, |each| on_result(Insertion::of_unique(each)))
+            }
+        }
+    }
+
+    /// Deletes an occurrence of an item, and frees what that leaves empty. Returns whether there was one.
+    pub fn delete(&mut self, item: &[u8], budget: Budget<'_>) -> bool {
+        match self {
+            Self::Classic(filter) => filter.delete(item, budget),
+            Self::Windowed(filter) => filter.delete(item),
+        }
+    }
+
+    /// Moves items to smaller sub-filters. Returns whether the filter changed.
+    pub fn compact(&mut self, budget: Budget<'_>) -> bool {
+        match self {
+            Self::Classic(filter) => filter.compact(budget),
+            Self::Windowed(filter) => filter.compact(),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The types `TDIS-TYPE` and, with a window, `td-window`, and what the commands need of them.
+
+use crate::server::call::{Call, Error};
+use crate::server::callbacks;
+use crate::server::data_type::{AnyValue, DataType, Registration};
+use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::value::Value;
+use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::t_digest::{Compressed, DigestError, Info, TDigest, TDigestWindow};
+use roughly_sketch::window::Panes;
+use std::ffi::CStr;
+
+static CLASSIC: Registration = callbacks::registration::<TDigest>("");
+static WINDOWED: Registration = callbacks::registration::<TDigestWindow>("_window");
+
+impl DataType for TDigest {
+    const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &CLASSIC
+    }
+
+    fn defaults() {}
+}
+
+impl DataType for TDigestWindow {
+    const LOADCHUNK: &'static CStr = c"TDIGEST.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &WINDOWED
+    }
+
+    fn defaults() {}
+}
+
+/// A digest.
+#[derive(Debug, Clone, Copy)]
+pub enum Digest<'a> {
+    /// Without a window.
+    Classic(&'a Value<TDigest>),
+    /// With a window.
+    Windowed(&'a Value<TDigestWindow>),
+}
+
+/// A digest that a command changes.
+#[derive(Debug)]
+pub enum DigestMut<'a> {
+    /// Without a window.
+    Classic(&'a mut TDigest),
+    /// With a window.
+    Windowed(&'a mut TDigestWindow),
+}
+
+impl<'a> OneOf<'a> for Digest<'a> {
+    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
+
+    #[inline(always)]
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
+        let classic = value.value().map(Self::Classic);
+        classic.or_else(|value| value.value().map(Self::Windowed))
+    }
+}
+
+impl<'a> OneOfMut<'a> for DigestMut<'a> {
+    #[inline(always)]
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+impl Digest<'_> {
+    /// The panes that count for a read.
+    ///
+    /// # Errors
+    /// Those of [`Call::panes`].
+    #[inline(always)]
+    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
+        call.panes(match self {
+            Self::Classic(_) => None,
+            Self::Windowed(digest) => Some(TDigestWindow::timeline(digest)),
+        })
+    }
+
+    /// The smallest sample; nan if there is none.
+    pub fn min(self, panes: Panes) -> f64 {
+        match self {
+            Self::Classic(digest) => digest.min(),
+            Self::Windowed(digest) => digest.min_at(panes),
+        }
+    }
+
+    /// The largest sample; nan if there is none.
+    pub fn max(self, panes: Panes) -> f64 {
+        match self {
+            Self::Classic(digest) => digest.max(),
+            Self::Windowed(digest) => digest.max_at(panes),
+        }
+    }
+
+    /// The fields of TDIGEST.INFO.
+    pub fn info(self, panes: Panes) -> Info {
+        match self {
+            Self::Classic(digest) => digest.info(),
+            Self::Windowed(digest) => digest.info_at(panes),
+        }
+    }
+
+    /// Bytes of the value, as MEMORY USAGE counts them.
+    pub fn memory_usage(self) -> u64 {
+        match self {
+            Self::Classic(digest) => digest.memory_usage(),
+            Self::Windowed(digest) => digest.memory_usage(),
+        }
+    }
+
+    /// Calls `read` with the compressed form, which answers queries. It is kept until the next write, and its memory is
+    /// counted.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the allocator refuses.
+    #[inline(always)]
+    pub fn answers<R>(
+        self,
+        panes: Panes,
+        read: impl FnOnce(&Compressed) -> R,
+    ) -> Result<R, OutOfMemory> {
+        match self {
+            Self::Classic(digest) => {
+                digest.with_cache(|digest, cache| digest.compressed_with(cache).map(read))
+            }
+            Self::Windowed(digest) => {
+                digest.with_cache(|digest, cache| digest.compressed_at(panes, cache).map(read))
+            }
+        }
+    }
+}
+
+impl DigestMut<'_> {
+    /// Adds samples of weight 1, in this order.
+    ///
+    /// # Errors
+    /// Those of [`TDigest::add_within`]; then nothing has changed.
+    #[inline(always)]
+    pub fn add_within(self, values: &[f64], budget: Budget<'_>) -> Result<(), DigestError> {
+        match self {
+            Self::Classic(digest) => digest.add_within(values, budget),
+            Self::Windowed(digest) => digest.add_within(values, budget),
+        }
+    }
+
+    /// Removes all samples, unless the digest contains what a new one contains. Returns whether there were any.
+    pub fn reset(self) -> bool {
+        let is_new = match &self {
+            Self::Classic(digest) => digest.is_new(),
+            Self::Windowed(digest) => digest.is_new(),
+        };
+        if !is_new {
+            match self {
+                Self::Classic(digest) => digest.reset(),
+                Self::Windowed(digest) => digest.reset(),
+            }
+        }
+        !is_new
+    }
+
+    /// Bytes of all blocks of the state.
+    #[inline(always)]
+    pub fn block_bytes(&self) -> usize {
+        match self {
+            Self::Classic(digest) => digest.block_bytes(),
+            Self::Windowed(digest) => digest.block_bytes(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The types `TopK-TYPE` and, with a window, `tk-window`, and what the commands need of them.
+
+use crate::server::call::{Call, Error};
+use crate::server::callbacks;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::memory_usage::MemoryUsage;
+use crate::server::value::Value;
+use roughly_sketch::blocks::BlockChanges;
+use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::top_k::{Added, ItemHash, TopK, TopKWindow};
+use roughly_sketch::window::Panes;
+use std::ffi::CStr;
+
+static CLASSIC: Registration = callbacks::registration::<TopK>("");
+static WINDOWED: Registration = callbacks::registration::<TopKWindow>("_window");
+
+impl DataType for TopK {
+    const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &CLASSIC
+    }
+
+    fn defaults() {}
+}
+
+impl DataType for TopKWindow {
+    const LOADCHUNK: &'static CStr = c"TOPK.LOADCHUNK";
+
+    fn registration() -> &'static Registration {
+        &WINDOWED
+    }
+
+    fn defaults() {}
+}
+
+/// A top-k.
+#[derive(Debug, Clone, Copy)]
+pub enum Top<'a> {
+    /// Without a window.
+    Classic(&'a TopK),
+    /// With a window.
+    Windowed(&'a Value<TopKWindow>),
+}
+
+/// A top-k that a command changes.
+#[derive(Debug)]
+pub enum TopMut<'a> {
+    /// Without a window.
+    Classic(&'a mut TopK),
+    /// With a window.
+    Windowed(&'a mut TopKWindow),
+}
+
+impl<'a> OneOf<'a> for Top<'a> {
+    const TYPES: &'static [&'static Registration] = &[&CLASSIC, &WINDOWED];
+
+    #[inline(always)]
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.value().map(Self::Windowed))
+    }
+}
+
+impl<'a> OneOfMut<'a> for TopMut<'a> {
+    #[inline(always)]
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>> {
+        let classic = value.get().map(Self::Classic);
+        classic.or_else(|value| value.get().map(Self::Windowed))
+    }
+}
+
+/// The fields of TOPK.INFO.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameters {
+    /// The maximum number of items in the list.
+    pub k: u32,
+    /// Buckets per row.
+    pub width: u32,
+    /// Number of rows.
+    pub depth: u32,
+    /// The base of the probability with which buckets decay.
+    pub decay: f64,
+}
+
+impl Top<'_> {
+    /// The panes that count for a read.
+    ///
+    /// # Errors
+    /// Those of [`Call::panes`].
+    #[inline(always)]
+    pub fn panes(self, call: &Call<'_>) -> Result<Panes, Error> {
+        call.panes(match self {
+            Self::Classic(_) => None,
+            Self::Windowed(sketch) => Some(TopKWindow::timeline(sketch)),
+        })
+    }
+
+    /// The parameters.
+    pub fn parameters(self) -> Parameters {
+        match self {
+            Self::Classic(sketch) => Parameters {
+                k: sketch.k(),
+                width: sketch.width(),
+                depth: sketch.depth(),
+                decay: sketch.decay(),
+            },
+            Self::Windowed(sketch) => Parameters {
+                k: sketch.k(),
+                width: sketch.width(),
+                depth: sketch.depth(),
+                decay: sketch.decay(),
+            },
+        }
+    }
+
+    /// Whether one command may count these items; see [`TopK::within_work_limit`].
+    #[inline(always)]
+    pub fn within_work_limit<'b>(self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
+        match self {
+            Self::Classic(sketch) => sketch.within_work_limit(items),
+            Self::Windowed(sketch) => sketch.within_work_limit(items),
+        }
+    }
+
+    /// Hashes an item that will be counted soon; see [`TopK::hash`].
+    #[inline(always)]
+    pub fn hash(self, item: &[u8]) -> ItemHash {
+        match self {
+            Self::Classic(sketch) => sketch.hash(item),
+            Self::Windowed(sketch) => sketch.hash(item),
+        }
+    }
+
+    /// The estimated number of occurrences of an item in these panes; see [`TopK::count_hashed`].
+    #[inline(always)]
+    pub fn count_hashed(self, item: &[u8], hash: &ItemHash, panes: Panes) -> u32 {
+        match self {
+            Self::Classic(sketch) => sketch.count_hashed(item, hash),
+            Self::Windowed(sketch) => sketch.count_hashed_at(item, hash, panes),
+        }
+    }
+
+    /// Calls `answer` for each item, in order: whether it is in the list for these panes.
+    #[inline(always)]
+    pub fn query_each<'b>(
+        self,
+        items: impl Iterator<Item = &'b [u8]>,
+        panes: Panes,
+        mut answer: impl FnMut(Result<bool, OutOfMemory>),
+    ) {
+        match self {
+            Self::Classic(sketch) => items.for_each(|item| answer(Ok(sketch.query(item)))),
+            Self::Windowed(sketch) => sketch.with_cache(|sketch, cache| {
+                items.for_each(|item| answer(sketch.query_at(item, panes, cache)));
+            }),
+        }
+    }
+
+    /// Calls `read` with the items of the list for these panes and their counts, the largest count first.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if there is no memory for the list.
+    pub fn list(
+        self,
+        panes: Panes,
+        read: impl FnOnce(&mut dyn ExactSizeIterator<Item = (&[u8], u32)>),
+    ) -> Result<(), OutOfMemory> {
+        match self {
+            Self::Classic(sketch) => read(&mut sketch.list()?),
+            Self::Windowed(sketch) => sketch.with_cache(|sketch, cache| {
+                read(&mut sketch.list_at(panes, cache)?);
+                Ok(())
+            })?,
+        }
+        Ok(())
+    }
+}
+
+impl TopMut<'_> {
+    /// Whether one command may add these items with their increments; see [`TopK::within_work_limit`].
+    #[inline(always)]
+    pub fn within_work_limit<'b>(&self, items: impl Iterator<Item = (&'b [u8], u32)>) -> bool {
+        match self {
+            Self::Classic(sketch) => sketch.within_work_limit(items),
+            Self::Windowed(sketch) => sketch.within_work_limit(items),
+        }
+    }
+
+    /// Hashes an item that will be added soon; see [`TopK::hash`].
+    #[inline(always)]
+    pub fn hash(&self, item: &[u8]) -> ItemHash {
+        match self {
+            Self::Classic(sketch) => sketch.hash(item),
+            Self::Windowed(sketch) => sketch.hash(item),
+        }
+    }
+
+    /// The maximum number of bytes by which an addition enlarges the sketch; see [`TopK::growth`].
+    #[inline(always)]
+    pub fn growth(&self, item: &[u8], hash: &ItemHash) -> u64 {
+        match self {
+            Self::Classic(sketch) => sketch.growth(item, hash),
+            Self::Windowed(sketch) => sketch.growth(item, hash),
+        }
+    }
+
+    /// Adds occurrences of an item; see [`TopK::add_hashed`].
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; then nothing has changed.
+    #[inline(always)]
+    pub fn add_hashed(
+        &mut self,
+        item: &[u8],
+        hash: &ItemHash,
+        increment: u32,
+        budget: Budget<'_>,
+        changes: &mut BlockChanges<MemoryUsage>,
+    ) -> Result<Added<'_>, OutOfMemory> {
+        match self {
+            Self::Classic(sketch) => sketch.add_hashed(item, hash, increment, budget, changes),
+            Self::Windowed(sketch) => sketch.add_hashed(item, hash, increment, budget, changes),
+        }
+    }
+}
