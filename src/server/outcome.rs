@@ -2,7 +2,7 @@
 
 use super::argument::Argument;
 use super::call::Call;
-use super::key::AnyEntry;
+use super::key::Entry;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl<'a> Outcome<'a> {
     /// Counts, replicates and stores what the command did, and signals `event` if the key changed.
     // Inlined, so that a command with one item needs no `kept`.
     #[inline(always)]
-    pub fn finish(self, call: &mut Call<'a>, mut entry: AnyEntry, event: &CStr) {
+    pub fn finish(self, call: &mut Call<'a>, mut entry: Entry, event: &CStr) {
         let stats = &entry.registration().stats;
         let created = entry.is_new();
         if self.growths > 0 {

@@ -7,7 +7,7 @@
 use super::call::{Call, Error};
 use super::config::{Setting, store_boolean};
 use super::data_type::AnyValue;
-use super::key::AnyEntry;
+use super::key::Entry;
 use super::log;
 use super::log_text::quoted;
 use super::stats;
@@ -160,7 +160,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If the value has no window, and those of [`Call::check_pane`].
-    pub fn advance_to_pane(&mut self, mut entry: AnyEntry, pane: u64) -> Result<bool, Error> {
+    pub fn advance_to_pane(&mut self, mut entry: Entry, pane: u64) -> Result<bool, Error> {
         let value = entry.any();
         let timeline = value.timeline();
         let timeline = timeline.ok_or(c"ERR the sketch has no window")?;

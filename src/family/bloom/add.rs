@@ -8,7 +8,7 @@ use super::texts::{NOT_FOUND, VALKEY_ADD_EVENT, VALKEY_CREATION_EVENT, valkey_er
 use super::types::{AddError, Added, Filter, FilterMut, is_valkey};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{AnyEntry, FoundAny, OneOf, Slot};
+use crate::server::key::{Entry, Found, OneOf, Slot};
 use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
@@ -34,7 +34,7 @@ fn reply_item(call: &mut Call<'_>, dialect: Dialect, added: Added) {
 
 /// The keyspace events of a command that adds items: of the items, and of a new key if it has its own.
 #[inline(always)]
-fn events(entry: &AnyEntry, event: &'static CStr) -> (&'static CStr, Option<&'static CStr>) {
+fn events(entry: &Entry, event: &'static CStr) -> (&'static CStr, Option<&'static CStr>) {
     match is_valkey(entry) {
         true => (VALKEY_ADD_EVENT, Some(VALKEY_CREATION_EVENT)),
         false => (event, None),
@@ -71,7 +71,7 @@ pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write_any(1);
+    let key = call.write(1);
     let is_valkey_key = matches!(key.get(), Slot::Found(Filter::Valkey(_)));
     let InsertOptions {
         request,
@@ -79,7 +79,7 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
         first_item,
     } = syntax::insert(call, is_valkey_key)?;
     let entry = match key.find(call, Filter::TYPES.iter().copied())? {
-        FoundAny::Missing(_) if !create => return Err(NOT_FOUND.into()),
+        Found::Missing(_) if !create => return Err(NOT_FOUND.into()),
         found => create::entry_of(call, found, &request)?,
     };
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
@@ -116,7 +116,7 @@ const ADD_ITEMS: &CStr = c"BF.MADD";
 /// Adds the items from argument `first` on, and replies with an array of the results.
 fn add_all<'a>(
     call: &mut Call<'a>,
-    mut entry: AnyEntry,
+    mut entry: Entry,
     first: usize,
     outcome: Outcome<'a>,
     event: &'static CStr,

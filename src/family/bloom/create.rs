@@ -8,7 +8,7 @@ use super::types::{Filter, is_valkey};
 use super::valkey_config::max_size_for;
 use crate::family::window::{WindowArguments, check_allowed};
 use crate::server::call::{Call, Error};
-use crate::server::key::{AnyEntry, AnyWriteKey, FoundAny, OneOf};
+use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
@@ -19,10 +19,8 @@ use std::ffi::CStr;
 /// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = syntax::reserve(call)?;
-    let found = call
-        .write_any(1)
-        .find(call, Filter::TYPES.iter().copied())?;
-    let FoundAny::Missing(key) = found else {
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
+    let Found::Missing(key) = found else {
         return Err(c"ERR item exists".into());
     };
     let entry = create(call, key, &request)?;
@@ -42,10 +40,8 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
 /// # Errors
 /// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<AnyEntry, Error> {
-    let found = call
-        .write_any(1)
-        .find(call, Filter::TYPES.iter().copied())?;
+pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<Entry, Error> {
+    let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
     entry_of(call, found, request)
 }
 
@@ -54,23 +50,19 @@ pub fn find_or_create(call: &mut Call<'_>, request: &Request) -> Result<AnyEntry
 /// # Errors
 /// Those of the creation.
 #[inline(always)]
-pub fn entry_of(
-    call: &mut Call<'_>,
-    found: FoundAny,
-    request: &Request,
-) -> Result<AnyEntry, Error> {
+pub fn entry_of(call: &mut Call<'_>, found: Found, request: &Request) -> Result<Entry, Error> {
     match found {
-        FoundAny::Entry(mut entry) => {
+        Found::Entry(mut entry) => {
             entry.advance(call);
             Ok(entry)
         }
-        FoundAny::Missing(key) => create(call, key, request),
+        Found::Missing(key) => create(call, key, request),
     }
 }
 
 /// Creates the filter of a missing key, and replicates the creation.
 #[cold]
-fn create(call: &mut Call<'_>, key: AnyWriteKey, request: &Request) -> Result<AnyEntry, Error> {
+fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry, Error> {
     if let Some(window) = request.window {
         let parameters = request.parameters(call)?;
         check_allowed(call)?;

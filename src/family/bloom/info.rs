@@ -8,7 +8,7 @@ use std::ffi::CStr;
 
 /// BF.CARD key
 pub fn card(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let items = match key.get::<Filter<'_>>().optional()? {
         None => 0,
         Some(filter) => filter.items(filter.panes(call)?),
@@ -114,7 +114,7 @@ pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() > 3 {
         return Err(dialect.wrong_arity(call));
     }
-    let key = call.read_any(1);
+    let key = call.read(1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
     let description = filter.describe(filter.panes(call)?);
     if call.len() == 2 {
@@ -172,7 +172,7 @@ fn all_fields(
 
 /// BF.DEBUG key
 pub fn debug(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let filter = key.get::<Filter<'_>>().or_missing(NOT_FOUND)?;
     let panes = filter.panes(call)?;
     let description = filter.describe(panes);

@@ -10,7 +10,7 @@ use roughly_sketch::valkey_bloom::{LoadError, ValkeyChain};
 
 /// BF.LOAD key payload
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.write_any(1);
+    let key = call.write(1);
     match key.get::<Filter<'_>>() {
         Slot::Missing => {}
         Slot::WrongType => return Err(Error::WrongType),

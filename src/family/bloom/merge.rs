@@ -27,7 +27,7 @@ const IS_VALKEY: &CStr = c"ERR filters of valkey-bloom cannot be merged";
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     let sources = sources(call)?;
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let destination = call.write_any(1);
+    let destination = call.write(1);
     let exists = match destination.get().optional()? {
         None => false,
         Some(filter) => classic(filter).map(|_| true)?,
@@ -37,7 +37,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         None
     } else {
         let union = union(call, sources.clone())?;
-        Some(call.write_any(1).create(call, union)?)
+        Some(call.write(1).create(call, union)?)
     };
     if new.is_some() || merge_in_place(call, sources)? {
         call.replicate_verbatim();
@@ -93,7 +93,7 @@ fn merge_in_place(call: &Call<'_>, sources: Range<usize>) -> Result<bool, Error>
 
 /// A new filter that is the union of the sources.
 fn union(call: &Call<'_>, sources: Range<usize>) -> Result<Chain, Error> {
-    let keys = call.read_all_any(sources);
+    let keys = call.read_all(sources);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let mut chains = with_capacity(keys.len()).map_err(|_| NO_MEMORY)?;
     for key in &keys {

@@ -8,7 +8,7 @@ use crate::server::call::{Call, Error};
 /// BF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read_any(1);
+    let key = call.read(1);
     let found = match dialect.lenient(call, key.get::<Filter<'_>>())? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
@@ -21,7 +21,7 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
-    let key = call.read_any(1);
+    let key = call.read(1);
     let items = call.args_from(2);
     match dialect.lenient(call, key.get::<Filter<'_>>())? {
         Some(filter) => {

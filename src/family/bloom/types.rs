@@ -4,7 +4,7 @@ use super::valkey_config;
 use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, PayloadCommand, Registration};
-use crate::server::key::{AnyEntry, AnyMut, AnyRef, OneOf, OneOfMut};
+use crate::server::key::{AnyMut, AnyRef, Entry, OneOf, OneOfMut};
 use roughly_sketch::bloom::{self, Chain};
 use roughly_sketch::chain::batch;
 use roughly_sketch::format::{FormatError, Source};
@@ -86,7 +86,7 @@ impl DataType for ValkeyChain {
 
 /// Whether the value is of valkey-bloom's type.
 #[inline(always)]
-pub fn is_valkey(entry: &AnyEntry) -> bool {
+pub fn is_valkey(entry: &Entry) -> bool {
     ptr::eq(entry.registration(), &raw const VALKEY)
 }
 

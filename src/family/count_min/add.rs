@@ -5,7 +5,7 @@ use super::types::{Counts, CountsMut};
 use super::work;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{AnyEntry, OneOf};
+use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
 use roughly_sketch::count_min::CountMinError;
 use roughly_sketch::memory::{Budget, Purpose};
@@ -27,9 +27,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     if call.len() < 4 || !call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let found = call
-        .write_any(1)
-        .find(call, Counts::TYPES.iter().copied())?;
+    let found = call.write(1).find(call, Counts::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
@@ -98,7 +96,7 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
 }
 
 /// Refuses a negative increment of a sketch with a window.
-fn check_sign(entry: &AnyEntry, by: i64) -> Result<(), Error> {
+fn check_sign(entry: &Entry, by: i64) -> Result<(), Error> {
     if by < 0 && entry.registration().has_window() {
         return Err(NO_DECREMENTS.into());
     }
@@ -115,7 +113,7 @@ struct Ready {
 impl Ready {
     /// Checks the work, advances the sketch to the current pane, and requests the memory of a new pane.
     #[inline(always)]
-    fn new(call: &mut Call<'_>, entry: &mut AnyEntry) -> Result<Self, Error> {
+    fn new(call: &mut Call<'_>, entry: &mut Entry) -> Result<Self, Error> {
         work::check(call, entry.get::<CountsMut<'_>>().as_ref(), 2)?;
         entry.advance(call);
         let sketch = entry.get::<CountsMut<'_>>();
@@ -129,7 +127,7 @@ impl Ready {
     }
 
     /// Must be called after the increments: counts the memory that they allocated and freed.
-    fn recount(self, entry: &mut AnyEntry) {
+    fn recount(self, entry: &mut Entry) {
         if self.may_change_memory {
             entry.recount();
         }

@@ -60,7 +60,7 @@ fn create(
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let key = call.write_any(1);
+    let key = call.write(1);
     if !key.is_missing() {
         return Err(c"CMS: key already exists".into());
     }

@@ -10,7 +10,7 @@ use roughly_sketch::count_min::CellSize;
 /// The reply contains the cell size only if it is not the default, which RedisBloom up to 8.10 always uses. Some client
 /// libraries in use fail on unknown fields.
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
     let (shape, total) = (sketch.shape(), sketch.total(sketch.panes(call)?));
     let is_default = shape.cell_size() == CellSize::default();

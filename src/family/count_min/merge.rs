@@ -20,7 +20,7 @@ const OTHER_WINDOW: &CStr = c"CMS: window/panes is not equal";
 /// CMS.MERGE dest numkeys src [src …] [WEIGHTS w [w …]]
 pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write_any(1);
+    let key = call.write(1);
     let has_window = match key.get::<Counts<'_>>().or_missing(NOT_FOUND)? {
         Counts::Classic(_) => false,
         Counts::Windowed(_) => true,

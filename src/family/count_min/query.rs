@@ -8,7 +8,7 @@ use crate::server::call::{Call, Error};
 
 /// CMS.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     work::check(call, sketch, 1)?;

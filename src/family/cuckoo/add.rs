@@ -5,7 +5,7 @@ use super::types::{Cuckoo, CuckooMut, IfExists, Insertion};
 use super::{config, create};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{FoundAny, OneOf};
+use crate::server::key::{Found, OneOf};
 use crate::server::outcome::Outcome;
 use crate::server::stats::{MemoryRefusal, Stats};
 use roughly_sketch::memory::{Budget, Purpose};
@@ -79,11 +79,8 @@ pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
 
 fn insert_all(call: &mut Call<'_>, if_exists: IfExists, name: &'static CStr) -> Result<(), Error> {
     let options = create::insert_options(call)?;
-    let mut entry = match call
-        .write_any(1)
-        .find(call, Cuckoo::TYPES.iter().copied())?
-    {
-        FoundAny::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
+    let mut entry = match call.write(1).find(call, Cuckoo::TYPES.iter().copied())? {
+        Found::Missing(_) if !options.create => return Err(NOT_FOUND.into()),
         found => create::entry_of(call, found, &options.reserve)?,
     };
     let mut outcome = Outcome::new(name, options.first_item).keyword(c"ITEMS");
@@ -193,8 +190,8 @@ fn change(
     change: impl FnOnce(&mut CuckooMut<'_>, &Stats, Budget<'_>) -> bool,
 ) -> Result<bool, Error> {
     // A key of another type is reported as missing.
-    let found = call.write_any(1).find(call, Cuckoo::TYPES.iter().copied());
-    let Ok(FoundAny::Entry(mut entry)) = found else {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied());
+    let Ok(Found::Entry(mut entry)) = found else {
         return Err(missing.into());
     };
     entry.advance(call);

@@ -4,7 +4,7 @@ use super::texts::{EXISTS, NO_MEMORY, NOT_FOUND};
 use super::types::Cuckoo;
 use crate::family::chunks;
 use crate::server::call::{Call, Error};
-use crate::server::key::{FoundAny, OneOf};
+use crate::server::key::{Found, OneOf};
 use roughly_sketch::cuckoo::HEADER_BYTES;
 use roughly_sketch::format::chunks::CHUNK_BYTES;
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ const BAD_POSITION: &CStr = c"Invalid position";
 pub fn scandump(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator >= 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
-    let key = call.read_any(1);
+    let key = call.read(1);
     let has_no_chunks = key
         .get::<Cuckoo<'_>>()
         .or_missing(NOT_FOUND)?
@@ -45,23 +45,23 @@ pub fn loadchunk(call: &mut Call<'_>) -> Result<(), Error> {
     let iterator = call.arg(2).integer().filter(|&iterator| iterator != 0);
     let iterator = iterator.ok_or(BAD_POSITION)?;
     let chunk = call.arg(3).bytes();
-    let key = call.write_any(1);
+    let key = call.write(1);
     let entry = match key.find(call, Cuckoo::TYPES.iter().copied())? {
-        FoundAny::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
-        FoundAny::Entry(mut entry) => {
+        Found::Entry(_) if iterator == 1 => return Err(EXISTS.into()),
+        Found::Entry(mut entry) => {
             let loaded = entry.any().load_chunk(iterator, chunk);
             loaded.map_err(|_| c"Couldn't load chunk!")?;
             entry
         }
-        FoundAny::Missing(key) if iterator == 1 => {
+        Found::Missing(key) if iterator == 1 => {
             let of = chunks::type_of_header(Cuckoo::TYPES, chunk);
             if !of.has_window() && chunk.len() != HEADER_BYTES {
                 return Err(c"Invalid header".into());
             }
             let filter = chunks::from_header(call, of, chunk);
-            key.create_any(call, filter.map_err(|_| c"Couldn't create filter!")?)?
+            key.create_boxed(call, filter.map_err(|_| c"Couldn't create filter!")?)?
         }
-        FoundAny::Missing(_) => return Err(NOT_FOUND.into()),
+        Found::Missing(_) => return Err(NOT_FOUND.into()),
     };
     call.replicate_verbatim();
     entry.store();

@@ -8,7 +8,7 @@ use crate::family::window::{WindowArguments, WindowOption, check_allowed, check_
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{AnyEntry, FoundAny, OneOf};
+use crate::server::key::{Entry, Found, OneOf};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Purpose;
@@ -56,10 +56,8 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let (options, window) = reserve_options(call)?;
-    let found = call
-        .write_any(1)
-        .find(call, Cuckoo::TYPES.iter().copied())?;
-    let FoundAny::Missing(key) = found else {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
+    let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
     let mut entry = match window {
@@ -155,10 +153,8 @@ fn no_memory<T: DataType>() -> Error {
 /// # Errors
 /// Those of the creation, and [`Error::WrongType`].
 #[inline(always)]
-pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<AnyEntry, Error> {
-    let found = call
-        .write_any(1)
-        .find(call, Cuckoo::TYPES.iter().copied())?;
+pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<Entry, Error> {
+    let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
     entry_of(call, found, options)
 }
 
@@ -169,15 +165,15 @@ pub fn find_or_create(call: &mut Call<'_>, options: &ReserveOptions) -> Result<A
 #[inline(always)]
 pub fn entry_of(
     call: &mut Call<'_>,
-    found: FoundAny,
+    found: Found,
     options: &ReserveOptions,
-) -> Result<AnyEntry, Error> {
+) -> Result<Entry, Error> {
     match found {
-        FoundAny::Entry(mut entry) => {
+        Found::Entry(mut entry) => {
             entry.advance(call);
             Ok(entry)
         }
-        FoundAny::Missing(key) => {
+        Found::Missing(key) => {
             let mut entry = key.create(call, new_filter(call, options)?)?;
             replicate(call, &mut entry, options.capacity, None);
             Ok(entry)
@@ -186,7 +182,7 @@ pub fn entry_of(
 }
 
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(call: &mut Call<'_>, entry: &mut AnyEntry, capacity: u64, window: Option<Window>) {
+fn replicate(call: &mut Call<'_>, entry: &mut Entry, capacity: u64, window: Option<Window>) {
     let filter = entry.get::<CuckooMut<'_>>();
     let filter = filter.as_ref().describe(Panes::ALL);
     let key = call.arg(1).bytes();

@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 
 /// The description of the filter in argument 1.
 fn describe(call: &Call<'_>) -> Result<Description, Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let filter = key.get::<Cuckoo<'_>>().or_missing(NOT_FOUND)?;
     Ok(filter.describe(filter.panes(call)?))
 }

@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 
 /// CF.EXISTS key item
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     // A key of another type is like a missing key, also for the other commands here.
     let found = match key.get::<Cuckoo<'_>>().lenient(call)? {
         None => false,
@@ -19,7 +19,7 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// CF.MEXISTS key item [item …]
 pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let items = call.args_from(2);
     match key.get::<Cuckoo<'_>>().lenient(call)? {
         Some(filter) => {
@@ -38,7 +38,7 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let count = match key.get::<Cuckoo<'_>>().lenient(call)? {
         None => 0,
         Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call)?),

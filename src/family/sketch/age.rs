@@ -64,7 +64,7 @@ impl Filter<'_> {
 /// SKETCH.AGE key item [item …]
 pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let items = call.args_from(2);
-    let key = call.read_any(1);
+    let key = call.read(1);
     let filter = match key.get::<Filter<'_>>() {
         Slot::Found(filter) => filter,
         Slot::Missing => {

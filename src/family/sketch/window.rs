@@ -9,7 +9,7 @@ const NO_KEY: &CStr = c"ERR no such key";
 
 /// SKETCH.WINDOW key
 pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let value = key.value(MODULE.data_types()).or_missing(NO_KEY)?;
     let Some(timeline) = value.timeline() else {
         call.reply_null();
@@ -43,7 +43,7 @@ pub fn advance(call: &mut Call<'_>) -> Result<(), Error> {
     let pane = call.arg(2).integer();
     let pane = pane.and_then(|pane| u64::try_from(pane).ok());
     let pane = pane.ok_or(c"ERR invalid pane")?;
-    let found = call.write_any(1).find(call, MODULE.data_types())?;
+    let found = call.write(1).find(call, MODULE.data_types())?;
     let advanced = call.advance_to_pane(found.or_missing(NO_KEY)?, pane)?;
     call.reply_integer(advanced.into());
     Ok(())

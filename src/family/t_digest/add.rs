@@ -5,14 +5,14 @@ use super::texts::{NO_MEMORY, NOT_FOUND, OVERFLOW};
 use super::types::{Digest, DigestMut};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{AnyEntry, OneOf};
+use crate::server::key::{Entry, OneOf};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::t_digest::DigestError;
 
 /// The digest in argument 1.
 #[inline(always)]
-fn find(call: &Call<'_>) -> Result<AnyEntry, Error> {
-    let key = call.write_any(1);
+fn find(call: &Call<'_>) -> Result<Entry, Error> {
+    let key = call.write(1);
     key.find(call, Digest::TYPES.iter().copied())?
         .or_missing(NOT_FOUND)
 }

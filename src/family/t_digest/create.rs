@@ -26,7 +26,7 @@ pub fn create(call: &mut Call<'_>) -> Result<(), Error> {
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let key = call.write_any(1);
+    let key = call.write(1);
     if !key.is_missing() {
         key.get::<Digest<'_>>().optional()?;
         return Err(c"ERR T-Digest: key already exists".into());

@@ -24,7 +24,7 @@ const MEMORY_USAGE: &CStr = c"Memory usage";
 
 /// TDIGEST.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let (info, bytes) = (digest.info(digest.panes(call)?), digest.memory_usage());
     drop(key);

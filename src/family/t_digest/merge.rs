@@ -6,7 +6,7 @@ use super::types::Digest;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{AnyReadKey, Slot};
+use crate::server::key::{ReadKey, Slot};
 use crate::server::options::Options;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::Distinct;
@@ -33,7 +33,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
         merged = TDigest::from_header(&data, Budget::UNLIMITED).map_err(|_| NO_MEMORY)?;
         header = Some(data);
     }
-    let mut key = call.write_any(1);
+    let mut key = call.write(1);
     let changes = match key.get() {
         Slot::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
         _ => true,
@@ -65,7 +65,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
 /// The result of the merge, and whether a source has a window.
 fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     // Opened for writing, because opening a missing key for reading counts as a keyspace miss.
-    let key = call.write_any(1);
+    let key = call.write(1);
     let exists = match key.get().optional()? {
         Some(Digest::Windowed(_)) => {
             return Err(c"ERR T-Digest: cannot merge into a digest with a window".into());
@@ -77,7 +77,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
     let destination = (exists && !options.overrides).then_some(1);
     let sources = options.sources.len();
     let indexes = options.sources.chain(destination);
-    let keys = call.read_all_any(indexes);
+    let keys = call.read_all(indexes);
     let keys = keys.map_err(|_| NO_MEMORY)?;
     let (sources, destination) = keys.split_at(sources);
     let live = LiveDigests::of(call, sources, call.memory().budget(Purpose::Create))?;
@@ -135,7 +135,7 @@ struct LiveDigests {
 
 impl LiveDigests {
     /// Reads the sources, all of which must be digests.
-    fn of(call: &Call<'_>, sources: &[AnyReadKey], budget: Budget<'_>) -> Result<Self, Error> {
+    fn of(call: &Call<'_>, sources: &[ReadKey], budget: Budget<'_>) -> Result<Self, Error> {
         let mut addresses = with_capacity(sources.len()).map_err(|_| NO_MEMORY)?;
         for key in sources {
             addresses.push(match key.get().or_missing(NOT_FOUND)? {

@@ -23,7 +23,7 @@ pub fn max(call: &mut Call<'_>) -> Result<(), Error> {
 }
 
 fn extreme(call: &mut Call<'_>, of: impl Fn(Digest<'_>, Panes) -> f64) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let value = of(digest, digest.panes(call)?);
     drop(key);
@@ -83,7 +83,7 @@ pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TDIGEST.TRIMMED_MEAN key low_cut_quantile high_cut_quantile
 pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call)?;
     let low = double(
@@ -131,7 +131,7 @@ fn reply_each<N: Copy + Default>(
     parse: impl Fn(Argument<'_>) -> Result<N, Error>,
     reply: impl Fn(&mut Call<'_>, &Compressed, N),
 ) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
     let panes = digest.panes(call)?;
     let mut numbers = Numbers::new();

@@ -47,7 +47,7 @@ fn add_all(
     args_per_item: usize,
     increment: impl Fn(Argument<'_>) -> Option<u32>,
 ) -> Result<(), Error> {
-    let found = call.write_any(1).find(call, Top::TYPES.iter().copied())?;
+    let found = call.write(1).find(call, Top::TYPES.iter().copied())?;
     let mut entry = found.or_missing(NOT_FOUND)?;
     let items = (call.len() - FIRST_ITEM) / args_per_item;
     let increments = (0..items).map(|number| {

@@ -17,7 +17,7 @@ pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if !ARGUMENTS.contains(&len) {
         return Err(Error::WrongArity);
     }
-    let key = call.write_any(1);
+    let key = call.write(1);
     if !key.is_missing() {
         return Err(c"TopK: key already exists".into());
     }

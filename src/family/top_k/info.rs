@@ -6,7 +6,7 @@ use crate::server::call::{Call, Error};
 
 /// TOPK.INFO key
 pub fn info(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let parameters = key.get::<Top<'_>>().or_missing(NOT_FOUND)?.parameters();
     drop(key);
     call.reply_map(4);

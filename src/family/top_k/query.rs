@@ -12,7 +12,7 @@ const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(Argument::bytes);
@@ -26,7 +26,7 @@ pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
 
 /// TOPK.COUNT key item [item …]
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
-    let key = call.read_any(1);
+    let key = call.read(1);
     let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
     let panes = sketch.panes(call)?;
     let items = call.args_from(FIRST_ITEM).map(|item| (item.bytes(), 0));
@@ -57,7 +57,7 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
     if !is_valid && !call.is_within() {
         return Err(KEYWORD_EXPECTED.into());
     }
-    let key = call.read_any(1);
+    let key = call.read(1);
     let missing = if is_valid {
         NOT_FOUND
     } else {

@@ -1,7 +1,8 @@
 //! A value that a command changes or creates.
 
 use super::access::Writer;
-use super::any::{AnyKey, AnyMut, OneOfMut};
+use super::one_of::{AnyMut, OneOfMut};
+use super::opened::OpenedKey;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::memory_usage::MemoryUsage;
@@ -10,39 +11,17 @@ use roughly_sketch::blocks::BlockChanges;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// What [`AnyKey::find`] found.
-#[derive(Debug)]
-pub enum FoundAny {
-    /// A value.
-    Entry(AnyEntry),
-    /// The key is missing.
-    Missing(AnyKey<Writer>),
-}
-
-impl FoundAny {
-    /// The value.
-    ///
-    /// # Errors
-    /// `missing` if the key is missing.
-    #[inline(always)]
-    pub fn or_missing(self, missing: impl Into<Error>) -> Result<AnyEntry, Error> {
-        match self {
-            Self::Entry(entry) => Ok(entry),
-            Self::Missing(_) => Err(missing.into()),
-        }
-    }
-}
-
-/// A value that a command changes: the value of its key, or a new one that [`AnyEntry::store`] puts there when it is
+/// A value that a command changes: the value of its key, or a new one that [`Entry::store`] puts there when it is
 /// complete.
 #[derive(Debug)]
-pub struct AnyEntry {
+pub struct Entry {
     /// The address of the value, which has the type `of`.
     value: NonNull<c_void>,
     of: &'static Registration,
     /// The owner of a value that is not in its key yet.
     new: Option<Owned>,
-    key: AnyKey<Writer>,
+    opened: OpenedKey,
+    writer: Writer,
 }
 
 /// A value that is not in a key.
@@ -67,14 +46,14 @@ fn check_size(call: &Call<'_>, of: &Registration, bytes: u64) -> Result<(), Erro
     }
 }
 
-impl AnyEntry {
+impl Entry {
     /// The entry of the value of a key.
     ///
     /// # Safety
     /// `key` must hold a value of the type `of` at the address `value`.
     #[inline(always)]
     pub(super) unsafe fn existing(
-        key: AnyKey<Writer>,
+        (opened, writer): (OpenedKey, Writer),
         of: &'static Registration,
         value: NonNull<c_void>,
     ) -> Self {
@@ -82,7 +61,8 @@ impl AnyEntry {
             value,
             of,
             new: None,
-            key,
+            opened,
+            writer,
         }
     }
 
@@ -98,7 +78,7 @@ impl AnyEntry {
     #[cold]
     pub(super) fn new(
         call: &Call<'_>,
-        key: AnyKey<Writer>,
+        key: (OpenedKey, Writer),
         value: NewValue,
     ) -> Result<Self, Error> {
         let (of, bytes) = (value.registration(), value.bytes());
@@ -110,22 +90,23 @@ impl AnyEntry {
     }
 
     /// The entry of a new value that is not too large for its key.
-    pub(super) fn checked(key: AnyKey<Writer>, value: NewValue) -> Self {
+    pub(super) fn checked((opened, writer): (OpenedKey, Writer), value: NewValue) -> Self {
         let of = value.registration();
         let value = NonNull::from(Box::leak(value));
         Self {
             value: value.cast(),
             of,
             new: Some(Owned(value)),
-            key,
+            opened,
+            writer,
         }
     }
 
-    /// Replaces the value, which is a `T`, by a new one; see [`AnyKey::replace`].
+    /// Replaces the value, which is a `T`, by a new one; see [`Key::replace`].
     pub(super) fn replace<T: DataType>(
         &mut self,
         call: &Call<'_>,
-        mut new: Box<Value<T>>,
+        new: &mut Value<T>,
     ) -> Result<(), Error> {
         let bytes = new.bytes();
         if bytes > self.any().bytes() {
@@ -154,7 +135,7 @@ impl AnyEntry {
     }
 
     /// The value, which must have one of the types of a family. A command that allocates or frees a block of it calls
-    /// [`AnyEntry::recount`] or [`AnyEntry::count_changes`] afterwards.
+    /// [`Entry::recount`] or [`Entry::count_changes`] afterwards.
     ///
     /// # Panics
     /// If the value has another type.
@@ -184,7 +165,7 @@ impl AnyEntry {
 
     /// Measures the value's memory again, for INFO. Must be called after a change that allocated or freed a block.
     /// Cost: one call into the server per block. If a value has many blocks that change often, see
-    /// [`AnyEntry::count_changes`].
+    /// [`Entry::count_changes`].
     pub fn recount(&mut self) {
         self.any().recount();
     }
@@ -202,19 +183,32 @@ impl AnyEntry {
     /// # Panics
     /// If the server does not take the value.
     #[inline(always)]
-    pub fn store(mut self) {
-        if let Some(new) = self.new.take() {
-            self.store_new(new);
+    pub fn store(self) {
+        let Self {
+            value,
+            of,
+            new,
+            opened,
+            writer,
+        } = self;
+        match new {
+            None => drop((opened, writer)),
+            Some(new) => Self::store_new(new, of, value, opened, writer),
         }
     }
 
     #[cold]
-    fn store_new(self, new: Owned) {
-        let AnyKey { opened, access } = self.key;
-        drop(access);
+    fn store_new(
+        new: Owned,
+        of: &Registration,
+        value: NonNull<c_void>,
+        opened: OpenedKey,
+        writer: Writer,
+    ) {
+        drop(writer);
         // SAFETY: as in `get`.
         unsafe { new.0.as_ref() }.count_creation();
-        if opened.set(self.of, self.value) {
+        if opened.set(of, value) {
             // The value belongs to the server now.
             std::mem::forget(new);
         } else {

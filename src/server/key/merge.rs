@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::access::Writer;
-use super::any::{AnyMut, OneOf, OneOfMut};
+use super::one_of::{AnyMut, OneOf, OneOfMut};
 use super::opened::OpenedKey;
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, Registration};
@@ -72,7 +72,7 @@ impl MergeKeys {
         Some(unsafe { (of.ops.value)(value).as_mut() })
     }
 
-    /// As [`super::AnyEntry::advance`], for the destination, which is the key in argument 1.
+    /// As [`super::Entry::advance`], for the destination, which is the key in argument 1.
     pub fn advance(&mut self, call: &mut Call<'_>) {
         if let Some(destination) = self.destination() {
             call.advance(destination);

@@ -1,19 +1,21 @@
 //! Access to the keys of a command.
 //!
-//! A handler opens a key for reading ([`Call::read_any`], [`Call::read_all_any`]), for writing ([`Call::write_any`]), or a
+//! A handler opens a key for reading ([`Call::read`], [`Call::read_all`]), for writing ([`Call::write`]), or a
 //! destination and its sources ([`Call::merge`]). References to values live only while their key is open, and no other
 //! code runs while a reference exists: `access` counts the open keys, and a new value is put into its key by
-//! [`AnyEntry::store`], after the last use of a reference.
+//! [`Entry::store`], after the last use of a reference.
 
 mod access;
-mod any;
 mod entry;
+mod lookup;
 mod merge;
+mod one_of;
 mod opened;
 
-pub use any::{AnyKey, AnyMut, AnyReadKey, AnyRef, AnyWriteKey, OneOf, OneOfMut};
-pub use entry::{AnyEntry, FoundAny};
+pub use entry::Entry;
+pub use lookup::{Found, Key, ReadKey, WriteKey};
 pub use merge::MergeKeys;
+pub use one_of::{AnyMut, AnyRef, OneOf, OneOfMut};
 
 use super::call::{Call, Error};
 use super::data_type::Registration;
@@ -90,25 +92,16 @@ impl<V> Slot<V> {
     }
 }
 
-impl<Access> AnyKey<Access> {
-    /// Whether it holds a value of this type.
-    #[must_use]
-    #[inline]
-    pub fn holds(&self, registration: &Registration) -> bool {
-        self.opened.has_type(registration.handle())
-    }
-}
-
 impl Call<'_> {
-    /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all_any`].
+    /// Opens the key in argument `index` for reading, whatever it holds. For several keys at once, see [`Call::read_all`].
     ///
     /// # Panics
     /// If a key is open for writing.
     #[must_use]
-    pub fn read_any(&self, index: usize) -> AnyReadKey {
+    pub fn read(&self, index: usize) -> ReadKey {
         Reader::check();
         let opened = OpenedKey::new(self, index, raw::REDISMODULE_READ);
-        AnyKey {
+        Key {
             opened,
             access: Reader::begin(),
         }
@@ -121,27 +114,27 @@ impl Call<'_> {
     ///
     /// # Panics
     /// If a key is open for writing.
-    pub fn read_all_any(
+    pub fn read_all(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<AnyReadKey>, TryReserveError> {
+    ) -> Result<Vec<ReadKey>, TryReserveError> {
         Reader::check();
         let opened = OpenedKey::all(self, indexes)?.into_iter();
-        try_collect(opened.map(|opened| AnyKey {
+        try_collect(opened.map(|opened| Key {
             opened,
             access: Reader::begin(),
         }))
     }
 
-    /// As [`Call::read_any`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
+    /// As [`Call::read`], for writing. A command that also reads other keys reads them first, or uses [`Call::merge`].
     ///
     /// # Panics
     /// If another key is open.
     #[must_use]
-    pub fn write_any(&self, index: usize) -> AnyWriteKey {
+    pub fn write(&self, index: usize) -> WriteKey {
         Writer::check();
         let opened = OpenedKey::new(self, index, FOR_WRITING);
-        AnyKey {
+        Key {
             opened,
             access: Writer::begin(),
         }

@@ -85,13 +85,6 @@ impl OpenedKey {
                 == raw::REDISMODULE_KEYTYPE_EMPTY as c_int
     }
 
-    /// Whether the key holds a value of the type with this handle, which is not null.
-    #[inline]
-    pub(super) fn has_type(&self, handle: *mut raw::RedisModuleType) -> bool {
-        // SAFETY: the key is open unless it is null.
-        !self.key.is_null() && unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) } == handle
-    }
-
     /// The server's key; null if it is missing.
     #[inline(always)]
     pub(super) fn raw(&self) -> *mut raw::RedisModuleKey {

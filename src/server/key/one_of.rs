@@ -1,0 +1,130 @@
+//! References to values of one type of a family, which is known only at run time.
+//!
+//! A family is an enum of references to its types, which [`OneOf::of`] creates. The server's handle of the value's type is
+//! compared once with those of the family.
+
+use super::Slot;
+use super::opened::OpenedKey;
+use crate::server::data_type::{DataType, Registration};
+use crate::server::value::Value;
+use redis_module::raw;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+/// A value of an open key, of a type that is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub struct AnyRef<'a> {
+    key: *mut raw::RedisModuleKey,
+    /// The server's handle of the type, which is not null.
+    handle: *mut raw::RedisModuleType,
+    open: PhantomData<&'a ()>,
+}
+
+impl<'a> AnyRef<'a> {
+    /// The state of the value, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn get<T: DataType>(self) -> Result<&'a T, Self> {
+        self.value().map(|value| &value.state)
+    }
+
+    /// The value with its cache, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn value<T: DataType>(self) -> Result<&'a Value<T>, Self> {
+        if self.handle != T::registration().handle() {
+            return Err(self);
+        }
+        // SAFETY: the key is open for 'a and no key is open for writing beside it (see `access`); a value whose type is that
+        // of `T` is a `Value<T>` (see `callbacks`).
+        Ok(unsafe { &*api!(RedisModule_ModuleTypeGetValue)(self.key).cast::<Value<T>>() })
+    }
+}
+
+/// A value that a command changes, of a type that is not known yet.
+#[derive(Debug)]
+pub struct AnyMut<'a> {
+    value: NonNull<c_void>,
+    of: &'static Registration,
+    borrowed: PhantomData<&'a mut ()>,
+}
+
+impl<'a> AnyMut<'a> {
+    /// # Safety
+    /// `value` must be the address of a `Value<T>`, where `of` is the registration of `T`, without another reference for
+    /// `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn new(value: NonNull<c_void>, of: &'static Registration) -> Self {
+        Self {
+            value,
+            of,
+            borrowed: PhantomData,
+        }
+    }
+
+    /// The state of the value, if its type is `T`.
+    ///
+    /// # Errors
+    /// This reference, for a value of another type.
+    #[inline(always)]
+    pub fn get<T: DataType>(self) -> Result<&'a mut T, Self> {
+        if !ptr::eq(self.of, T::registration()) {
+            return Err(self);
+        }
+        // SAFETY: by the contract of `new`.
+        Ok(unsafe { self.value.cast::<Value<T>>().as_mut() }.state_mut())
+    }
+}
+
+/// A reference to a value of one of the types of a family.
+pub trait OneOf<'a>: Sized {
+    /// The types. The first is that of new keys.
+    const TYPES: &'static [&'static Registration];
+
+    /// The reference, if the value has one of the types.
+    ///
+    /// # Errors
+    /// `value`, if it has another type.
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>>;
+}
+
+/// As [`OneOf`], for a command that changes the value.
+pub trait OneOfMut<'a>: Sized {
+    /// The reference, if the value has one of the types.
+    ///
+    /// # Errors
+    /// `value`, if it has another type.
+    fn of(value: AnyMut<'a>) -> Result<Self, AnyMut<'a>>;
+}
+
+impl OpenedKey {
+    /// What the key holds, for a family.
+    #[inline(always)]
+    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
+        self.slot_of(|handle| {
+            let value = AnyRef {
+                key: self.raw(),
+                handle,
+                open: PhantomData,
+            };
+            F::of(value).ok()
+        })
+    }
+
+    /// The type and the address of the value, if it has one of these types.
+    #[inline(always)]
+    pub(super) fn find(
+        &self,
+        types: impl IntoIterator<Item = &'static Registration>,
+    ) -> Slot<(&'static Registration, NonNull<c_void>)> {
+        self.slot_of(|handle| {
+            let of = types.into_iter().find(|of| of.handle() == handle)?;
+            Some((of, self.address()?))
+        })
+    }
+}
