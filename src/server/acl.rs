@@ -13,6 +13,8 @@ use std::ptr::NonNull;
 pub enum Denied {
     /// The server has no command of this name.
     UnknownCommand,
+    /// The number of arguments is wrong. Only Redis 8.0 checks it, before the permission.
+    WrongArity,
     /// The user has no permission.
     Permission(Error),
 }
@@ -80,8 +82,10 @@ impl Call<'_> {
             if allowed == raw::REDISMODULE_OK as c_int {
                 return Ok(());
             }
-            if io::Error::last_os_error().kind() == io::ErrorKind::NotFound {
-                return Err(Denied::UnknownCommand);
+            match io::Error::last_os_error().kind() {
+                io::ErrorKind::NotFound => return Err(Denied::UnknownCommand),
+                io::ErrorKind::InvalidInput => return Err(Denied::WrongArity),
+                _ => {}
             }
         }
         // A user without a name in the list of users has no permissions that can be checked.
@@ -107,7 +111,7 @@ impl Call<'_> {
             .collect();
         self.check_permission(name, &all)
             .map_err(|denied| match denied {
-                Denied::UnknownCommand => no_permission(b"", name),
+                Denied::UnknownCommand | Denied::WrongArity => no_permission(b"", name),
                 Denied::Permission(error) => error,
             })
     }

@@ -50,6 +50,7 @@ pub fn within(call: &mut Call<'_>) -> Result<(), Error> {
     let permission = call.check_permission(command.name, call.arguments(2..call.len()));
     permission.map_err(|denied| match denied {
         Denied::UnknownCommand => cannot_run(name),
+        Denied::WrongArity => command.wrong_arity(),
         Denied::Permission(error) => error,
     })?;
     call.narrow(2, ms);
