@@ -5,12 +5,13 @@ use super::call::{Call, Error};
 use super::data_type::{AnyValue, DataType, Registration};
 use super::memory_usage::MemoryUsage;
 use roughly_sketch::blocks::{BlockChanges, BlockMover, Blocks};
-use roughly_sketch::cache::Cache;
+use roughly_sketch::cache::{Cache, with_taken};
 use roughly_sketch::format::FormatError;
 use roughly_sketch::format::chunks::ChunkError;
 use roughly_sketch::memory::{Budget, OutOfMemory};
 use roughly_sketch::window::{EXPIRED_BYTES, Timeline};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
+use std::fmt::{self, Debug, Formatter};
 use std::ops::Deref;
 use std::ptr;
 
@@ -22,10 +23,9 @@ const EFFORT_BYTES: usize = 4096;
 ///
 /// Code that may run on another thread than the commands, which are callbacks that save or copy, uses only the state: it has
 /// no reference to the whole value.
-#[derive(Debug)]
 pub struct Value<T: DataType> {
     pub(super) state: T,
-    cache: RefCell<T::Cache>,
+    cache: Cell<T::Cache>,
     // Cells, because reads allocate memory for the cache.
     bytes: Cell<usize>,
     blocks: Cell<usize>,
@@ -33,10 +33,10 @@ pub struct Value<T: DataType> {
 
 impl<T: DataType> Value<T> {
     /// Boxes a value for the server, and counts it.
-    pub(super) fn new(state: T) -> Box<Self> {
+    pub fn new(state: T) -> Box<Self> {
         let value = Box::new(Self {
             state,
-            cache: RefCell::default(),
+            cache: Cell::default(),
             bytes: Cell::new(0),
             blocks: Cell::new(0),
         });
@@ -68,27 +68,25 @@ impl<T: DataType> Value<T> {
         // SAFETY: every `Value` is in a box of its own (see `new`).
         unsafe { usage.add(ptr::from_ref(self).cast()) };
         self.state.for_each_block(&mut usage);
-        self.cache.borrow().for_each_block(&mut usage);
+        with_taken(&self.cache, |cache| cache.for_each_block(&mut usage));
         usage
     }
 
-    /// Calls `read` with the state and the cache, and counts the memory of the cache if it has changed. `read` must not read
-    /// the same value again.
+    /// Calls `read` with the state and the cache, and counts the memory of the cache if it has changed.
     pub fn with_cache<R>(&self, read: impl FnOnce(&T, &mut T::Cache) -> R) -> R {
-        let mut cache = self.cache.borrow_mut();
-        let before = cache.changes();
-        let result = read(&self.state, &mut cache);
-        let has_changed = cache.changes() != before;
-        drop(cache);
+        let (result, has_changed) = with_taken(&self.cache, |cache| {
+            let before = cache.changes();
+            (read(&self.state, cache), cache.changes() != before)
+        });
         if has_changed {
             self.measure_again();
         }
         result
     }
 
-    /// The cache, for reads that do not fill it.
+    /// The place of the cache, for reads that do not fill it.
     #[must_use]
-    pub fn cache(&self) -> &RefCell<T::Cache> {
+    pub fn cache(&self) -> &Cell<T::Cache> {
         &self.cache
     }
 
@@ -199,7 +197,7 @@ impl<T: DataType> AnyValue for Value<T> {
     }
 
     fn recount(&self) {
-        (self.cache.borrow_mut()).forget(&self.state, &mut ());
+        with_taken(&self.cache, |cache| cache.forget(&self.state, &mut ()));
         self.measure_again();
     }
 
@@ -234,9 +232,16 @@ impl<T: DataType> AnyValue for Value<T> {
 
     fn load_header(&mut self, header: &[u8]) -> Result<(), FormatError> {
         self.state = T::from_header(header, Budget::UNLIMITED)?;
-        self.cache = RefCell::default();
+        self.cache = Cell::default();
         self.recount();
         Ok(())
+    }
+}
+
+impl<T: DataType> Debug for Value<T> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let name = T::TYPE_NAME.to_string_lossy();
+        formatter.debug_struct(&name).finish_non_exhaustive()
     }
 }
 

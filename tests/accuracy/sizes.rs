@@ -3,10 +3,11 @@
 use crate::streams::Random;
 use crate::{per_cent, size, table};
 use roughly_sketch::bloom::shape::{Shape, Sizing};
+use roughly_sketch::cache::Cache;
 use roughly_sketch::count_min::dimensions_for;
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
-use roughly_sketch::t_digest::TDigest;
+use roughly_sketch::t_digest::{DigestCache, TDigest};
 
 /// Growing Bloom filters. The first sub-filter has half the error rate of the filter.
 pub fn bloom() -> String {
@@ -149,13 +150,17 @@ pub fn t_digest() -> String {
         let mut digest = TDigest::new(compression, Budget::UNLIMITED).expect("a digest");
         let mut random = Random(14);
         let (mut max_bytes, mut centroids) = (0, 0);
+        let mut cache = DigestCache::default();
         for step in 0..10_000 {
             let samples: Vec<_> = (0..100).map(|_| random.fraction()).collect();
+            cache.forget(&digest, &mut ());
             digest.add(&samples).expect("memory");
+            cache.forget(&digest, &mut ());
             if step % 10 == 0 {
-                centroids = digest.compressed().expect("memory").centroids().len();
+                let compressed = digest.compressed_with(&mut cache);
+                centroids = compressed.expect("memory").centroids().len();
             }
-            max_bytes = max_bytes.max(digest.block_bytes());
+            max_bytes = max_bytes.max(digest.block_bytes() + cache.block_bytes());
         }
         let info = digest.info();
         vec![

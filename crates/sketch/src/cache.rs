@@ -5,7 +5,7 @@
 //! [`Stamp`] of the state that it was computed from.
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
-use std::fmt::Debug;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Identifies a state: no two different states of a process have equal numbers.
@@ -19,7 +19,8 @@ impl Stamp {
     /// The stamp of a new value.
     #[must_use]
     pub fn new() -> Self {
-        static VALUES: AtomicU64 = AtomicU64::new(0);
+        // The number 0 is that of no value.
+        static VALUES: AtomicU64 = AtomicU64::new(1);
         Self((VALUES.fetch_add(1, Ordering::Relaxed), 0))
     }
 
@@ -51,7 +52,7 @@ impl Default for Stamp {
 
 /// Results that reads of a `T` have computed. The default is empty. A result whose stamp is not that of the state is never
 /// used, so a cache affects the time of reads, but not their results.
-pub trait Cache<T>: Blocks + Default + Debug + Send {
+pub trait Cache<T>: Blocks + Default + Send {
     /// Whether the type is always empty.
     const IS_EMPTY: bool = false;
 
@@ -61,6 +62,14 @@ pub trait Cache<T>: Blocks + Default + Debug + Send {
 
     /// How often the blocks have changed, except by [`Cache::forget`].
     fn changes(&self) -> u64;
+}
+
+/// Takes a cache, passes it to `read`, and puts it back. Meanwhile the place has an empty cache.
+pub fn with_taken<C: Default, R>(place: &Cell<C>, read: impl FnOnce(&mut C) -> R) -> R {
+    let mut cache = place.take();
+    let result = read(&mut cache);
+    place.set(cache);
+    result
 }
 
 /// The cache of sketches whose reads compute nothing that is worth keeping.

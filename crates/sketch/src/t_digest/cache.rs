@@ -16,6 +16,14 @@ pub struct DigestCache {
 }
 
 impl DigestCache {
+    /// Bytes of all its blocks. Cost: constant.
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        let compressed = self.compressed.as_ref();
+        self.sorted.values.capacity() * size_of::<f64>()
+            + compressed.map_or(0, |(_, compressed)| compressed.block_bytes())
+    }
+
     /// The kept compressed form, if it is that of this state.
     #[inline]
     pub(super) fn compressed_of(&self, stamp: StampNumber) -> Option<&Compressed> {
@@ -69,8 +77,8 @@ impl Blocks for DigestCache {
 /// A sorted copy of the samples of a digest.
 #[derive(Debug, Default)]
 pub(super) struct SortedSamples {
-    /// The list of samples whose first ones are here; see [`Samples::list`].
-    list: Option<u64>,
+    /// The list of samples whose first ones are here; see [`Samples::list`]. 0 before the first use.
+    list: u64,
     pub(super) values: Vec<f64>,
 }
 
@@ -78,7 +86,7 @@ impl SortedSamples {
     /// Frees the copy of another list. That of the present one is kept: only the samples that are added are inserted later.
     #[inline]
     pub(super) fn forget(&mut self, samples: &Samples, freed: &mut impl BlockVisitor) {
-        if self.list.is_some_and(|list| list != samples.list()) {
+        if self.list != samples.list() && self.list != 0 {
             freed.visit(&self.values);
             *self = Self::default();
         }
@@ -90,15 +98,15 @@ impl SortedSamples {
         if samples.is_sorted() {
             return Ok(samples.values());
         }
-        if self.list != Some(samples.list()) {
+        if self.list != samples.list() {
             *self = Self {
-                list: Some(samples.list()),
+                list: samples.list(),
                 values: Vec::new(),
             };
         }
         let known = self.values.len();
         if known < samples.len() {
-            reserve_for(&mut self.values, samples.len(), usize::MAX)?;
+            reserve_for(&mut self.values, samples.len(), samples.capacity())?;
             self.values.extend_from_slice(&samples.values()[known..]);
             sort_after(&mut self.values, known.max(samples.sorted()));
         }

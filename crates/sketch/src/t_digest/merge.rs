@@ -4,13 +4,14 @@ use super::centroid::{
     compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
 };
 use super::{Centroid, Compressed, DigestCache, DigestError, Layout, TDigest, Unmerged};
+use crate::cache::with_taken;
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ptr;
 
 /// A digest that is merged, and its cache, if there is one.
-pub type Operand<'a> = (&'a TDigest, Option<&'a RefCell<DigestCache>>);
+pub type Operand<'a> = (&'a TDigest, Option<&'a Cell<DigestCache>>);
 
 /// The share of the work limit for nodes that are read again.
 const AGAIN_SHARE: u64 = 8;
@@ -75,10 +76,17 @@ impl TDigest {
         let mut kept = with_capacity(distinct.firsts.len())?;
         kept.resize_with(distinct.firsts.len(), || None);
         for (&(operand, cache), number) in operands.iter().zip(distinct.numbers) {
-            let cache = cache.map(RefCell::borrow);
-            let cached =
-                (cache.as_ref()).and_then(|cache| cache.compressed_of(operand.stamp.number()));
-            if let Some(compressed) = cached.or(kept[number].as_ref()) {
+            let merged = cache.and_then(|cache| {
+                with_taken(cache, |cache| {
+                    let compressed = cache.compressed_of(operand.stamp.number())?;
+                    Some(merger.append(operand, compressed))
+                })
+            });
+            if let Some(merged) = merged {
+                merged?;
+                continue;
+            }
+            if let Some(compressed) = &kept[number] {
                 merger.append(operand, compressed)?;
                 continue;
             }

@@ -11,18 +11,28 @@ static SCRATCH: Scratch<f64, { (1 << 20) / size_of::<f64>() }> = Scratch::new(0.
 
 /// Samples in the order of their addition, after a sorted front. Only the order of equal samples is part of the state of a
 /// digest, and all sorts are stable. (Equal samples with different bits are 0.0 and -0.0.)
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Samples {
     values: Vec<f64>,
     /// Number of samples at the front that are sorted.
     sorted: usize,
-    /// The value changes when the list is replaced, not when it grows.
-    list: Stamp,
+    /// The number of the list, which changes when the list is replaced, not when it grows.
+    list: u64,
 }
 
 /// Up to this many new samples are inserted one by one into the sorted front, which moves a few kilobytes each. More
 /// are sorted together with all others.
 const MAX_INSERTED: usize = 16;
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            sorted: 0,
+            list: Stamp::new().value(),
+        }
+    }
+}
 
 impl Samples {
     /// Number of samples.
@@ -35,6 +45,11 @@ impl Samples {
         self.sorted == self.values.len()
     }
 
+    /// Number of samples for which there is memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.values.capacity()
+    }
+
     /// Number of samples at the front that are sorted.
     pub(super) fn sorted(&self) -> usize {
         self.sorted
@@ -42,7 +57,7 @@ impl Samples {
 
     /// Identifies the list. Lists with equal numbers have equal samples, as far as both go.
     pub(super) fn list(&self) -> u64 {
-        self.list.value()
+        self.list
     }
 
     /// The samples in their present order.
@@ -81,7 +96,7 @@ impl Samples {
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.sorted = 0;
-        self.list = Stamp::new();
+        self.list = Stamp::new().value();
     }
 
     /// A copy with capacity for `more` samples, up to `max_len` in total.
@@ -92,7 +107,7 @@ impl Samples {
         Ok(Self {
             values,
             sorted: self.sorted,
-            list: Stamp::new(),
+            list: Stamp::new().value(),
         })
     }
 
@@ -100,7 +115,7 @@ impl Samples {
     pub(super) fn sort(&mut self) {
         sort_after(&mut self.values, self.sorted);
         self.sorted = self.values.len();
-        self.list = Stamp::new();
+        self.list = Stamp::new().value();
     }
 
     /// Passes the samples in stable order to `read`. Cost: a copy and that of [`sort_after`], unless they are sorted.

@@ -60,6 +60,9 @@ fn the_cache_follows_writes() {
             assert!(kept.centroids().eq(computed.centroids()));
         }
         assert_eq!(cache.changes(), changes + 1);
+        // The sorted copy takes as much as the samples, and the compressed form 16 bytes per centroid.
+        let max_bytes = filled.samples.block_bytes() + 16 * 100;
+        assert!(cache.block_bytes() <= max_bytes);
     }
     cache.forget(&filled, &mut ());
     assert!(cache.compressed.is_none());

@@ -1,7 +1,7 @@
 //! Merges.
 
 use super::*;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 #[test]
 fn a_merge_accepts_repeated_operands_and_changes_none() {
@@ -19,8 +19,12 @@ fn a_merge_accepts_repeated_operands_and_changes_none() {
 #[test]
 fn a_merge_uses_the_cache_of_the_same_state_only() {
     let mut operand = digest_of(20, &Uniform(3).take(500).collect::<Vec<_>>());
-    let cache = RefCell::new(DigestCache::default());
-    operand.compressed_with(&mut cache.borrow_mut()).unwrap();
+    let mut filled = DigestCache::default();
+    operand.compressed_with(&mut filled).unwrap();
+    let (cache, bytes) = (
+        Cell::new(filled),
+        operand.compressed().unwrap().block_bytes(),
+    );
     for _ in 0..2 {
         let merged = TDigest::merge_within(
             50,
@@ -30,6 +34,9 @@ fn a_merge_uses_the_cache_of_the_same_state_only() {
         );
         let expected = TDigest::merge(50, &[&operand; 2], Budget::UNLIMITED);
         assert_eq!(merged, expected);
+        let filled = cache.take();
+        assert!(filled.block_bytes() >= bytes);
+        cache.set(filled);
         // The cache is now that of an earlier state.
         operand.add(&[2.0; 100]).unwrap();
     }

@@ -1,0 +1,4 @@
+//! Tests of every type.
+
+mod aof;
+mod threads;
