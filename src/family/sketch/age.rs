@@ -80,7 +80,8 @@ pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
             });
         }
     };
-    call.check_permission_for(filter.command(), call.arguments(1..call.len()))?;
+    // The command has one item; Redis 8.0 checks the number of arguments.
+    call.check_permission_for(filter.command(), call.arguments(1..3))?;
     let (timeline, unix_ms) = (filter.timeline(), call.unix_ms());
     let panes = timeline.panes_at(unix_ms);
     call.reply_array(items.len());
