@@ -69,6 +69,7 @@ pub fn all() -> Vec<Case> {
         top_k(),
         t_digest(),
         windows(),
+        parts_of_windows(),
     ]
     .into_iter()
     .flatten()
@@ -315,6 +316,65 @@ fn windows() -> Vec<Case> {
             "TDIGEST.QUANTILE, window",
             t_digest,
             one("TDIGEST.QUANTILE k 0.5", 10),
+        )
+        .after(many("TDIGEST.ADD k", 10_000, 100, "#", WIDE)),
+    ]
+}
+
+/// Reads of a part of a window, beside the same reads of the whole window.
+fn parts_of_windows() -> Vec<Case> {
+    let window = |setup: &str| -> &'static str { format!("{setup} {DAY}").leak() };
+    let bloom = window("BF.RESERVE k 0.001 10000000");
+    let cuckoo = window("CF.RESERVE k 10000000");
+    let count_min = window("CMS.INITBYPROB k 0.001 0.01");
+    let t_digest = window("TDIGEST.CREATE k COMPRESSION 100");
+    let items = || hundred("BF.MADD k", 50_000, 10_000_000);
+    let occurrences = || hundred("CF.INSERT k ITEMS", 50_000, 10_000_000);
+    let increments = || many("CMS.INCRBY k", 5_000, 50, "item:# 3", 1_000_000);
+    let within = "SKETCH.WITHIN 3600000";
+    let range = 20_000_000;
+    vec![
+        Case::new(
+            "BF.EXISTS, last hour",
+            bloom,
+            one(&format!("{within} BF.EXISTS k item:#"), range),
+        )
+        .after(items()),
+        Case::new(
+            "BF.MEXISTS ×100, last hour",
+            bloom,
+            hundred(&format!("{within} BF.MEXISTS k"), 10_000, range),
+        )
+        .after(items()),
+        Case::new("SKETCH.AGE", bloom, one("SKETCH.AGE k item:#", range)).after(items()),
+        Case::new(
+            "CF.EXISTS, window",
+            cuckoo,
+            one("CF.EXISTS k item:#", range),
+        )
+        .after(occurrences()),
+        Case::new(
+            "CF.EXISTS, last hour",
+            cuckoo,
+            one(&format!("{within} CF.EXISTS k item:#"), range),
+        )
+        .after(occurrences()),
+        Case::new(
+            "CMS.QUERY, window",
+            count_min,
+            one("CMS.QUERY k item:#", 1_000_000),
+        )
+        .after(increments()),
+        Case::new(
+            "CMS.QUERY, last hour",
+            count_min,
+            one(&format!("{within} CMS.QUERY k item:#"), 1_000_000),
+        )
+        .after(increments()),
+        Case::new(
+            "TDIGEST.QUANTILE, last hour",
+            t_digest,
+            one(&format!("{within} TDIGEST.QUANTILE k 0.5"), 10),
         )
         .after(many("TDIGEST.ADD k", 10_000, 100, "#", WIDE)),
     ]

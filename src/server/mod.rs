@@ -34,6 +34,7 @@ macro_rules! optional_api {
     }};
 }
 
+pub mod acl;
 pub mod allocator;
 pub mod argument;
 pub mod call;

@@ -275,6 +275,15 @@ impl Module {
                     }
                 }
             }
+            for (number, family) in self.families.iter().enumerate() {
+                if family.commands.iter().any(|command| command.within) {
+                    let category = family.category.to_string_lossy();
+                    info.number(
+                        &format!("within_calls_{category}"),
+                        stats::within_calls(number),
+                    );
+                }
+            }
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }

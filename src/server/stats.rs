@@ -178,6 +178,9 @@ pub enum MemoryRefusal {
 /// Commands to which memory was refused, by what refused it.
 static MEMORY_REFUSALS: [AtomicI64; 6] = [const { AtomicI64::new(0) }; 6];
 
+/// Calls of SKETCH.WITHIN by family, in the order of the module's list.
+static WITHIN_CALLS: [AtomicI64; 8] = [const { AtomicI64::new(0) }; 8];
+
 /// Writes to keys whose newest pane was ahead of the clock.
 static WINDOW_KEYS_AHEAD: AtomicI64 = AtomicI64::new(0);
 
@@ -187,6 +190,16 @@ static INTERNAL_ERRORS: AtomicI64 = AtomicI64::new(0);
 /// Counts a command to which memory was refused.
 pub(super) fn count_memory_refusal(refusal: MemoryRefusal) {
     add(&MEMORY_REFUSALS[refusal as usize], 1);
+}
+
+/// Counts a command of the family with this number that SKETCH.WITHIN runs.
+pub fn count_within(family: usize) {
+    add(&WITHIN_CALLS[family], 1);
+}
+
+/// The calls of SKETCH.WITHIN for a family.
+pub(super) fn within_calls(family: usize) -> i64 {
+    WITHIN_CALLS[family].load(Ordering::Relaxed)
 }
 
 /// Counts a write to a key whose newest pane is ahead of the clock.

@@ -3,6 +3,7 @@
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
 mod addnx;
+mod age;
 mod ahead;
 mod attacks;
 mod bloom;
@@ -14,10 +15,12 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod permissions;
 mod rate_limits;
 mod replicas;
 mod seeds;
 mod sketch_commands;
+mod within;
 
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};

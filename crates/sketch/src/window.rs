@@ -6,7 +6,7 @@
 //! ago does not.
 //!
 //! The crate has no clock. [`Timed::advance`] moves a sketch to a later pane, and each read takes the [`Panes`] that
-//! count, which [`Timeline::panes_at`] computes.
+//! count, which [`Timeline::panes_at`] and [`Timeline::panes_within`] compute.
 
 use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -125,11 +125,23 @@ impl Window {
 pub struct Panes {
     /// Negative if the window begins before pane 0.
     oldest: i64,
+    /// Not 0 for a part of the window. An integer, because Rust would store the tag of a `Result` in a `bool`.
+    part: u64,
 }
 
 impl Panes {
     /// All panes.
-    pub const ALL: Self = Self { oldest: i64::MIN };
+    pub const ALL: Self = Self {
+        oldest: i64::MIN,
+        part: 0,
+    };
+
+    /// Whether the reader asked for less than the window, see [`Timeline::panes_within`].
+    #[must_use]
+    #[inline]
+    pub fn is_part(self) -> bool {
+        self.part != 0
+    }
 
     /// The oldest pane that counts.
     #[must_use]
@@ -198,6 +210,24 @@ impl Timeline {
         let current = i64::try_from(current.max(self.newest)).unwrap_or(i64::MAX);
         Panes {
             oldest: current - self.window.panes.cast_signed(),
+            part: 0,
+        }
+    }
+
+    /// Those panes that are live at this time, in milliseconds since the Unix epoch, and belong to the `ms` milliseconds before
+    /// it. What was added at most `ms` ago counts, and what was added more than `ms` and one pane ago does not. From the
+    /// length of the window on, as [`Timeline::panes_at`].
+    #[must_use]
+    pub fn panes_within(&self, unix_ms: u64, ms: u64) -> Panes {
+        let live = self.panes_at(unix_ms);
+        if ms >= self.window.ms {
+            return live;
+        }
+        let oldest = self.window.pane_at(unix_ms.saturating_sub(ms));
+        Panes {
+            // The number of a pane has 63 bits.
+            oldest: oldest.cast_signed().max(live.oldest),
+            part: 1,
         }
     }
 

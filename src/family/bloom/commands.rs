@@ -100,6 +100,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests whether an item was added to a Bloom filter. False positives are possible, false negatives are not",
         complexity: c"O(k), k the number of hash functions of all sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEM],
+        within: true,
         ..READ
     },
     Command {
@@ -109,6 +110,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests for each item whether it was added to a Bloom filter",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..READ
     },
     Command {
@@ -117,6 +119,7 @@ pub const COMMANDS: &[Command] = &[
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: Some(Since::RedisBloom(c"2.4.4")),
+        within: true,
         ..READ
     },
     Command {

@@ -91,6 +91,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..Command::READ
     },
     Command {

@@ -84,6 +84,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cf.exists",
         handler: handler(query::exists),
         summary: c"Tests whether an item is in a cuckoo filter. False positives are possible, false negatives are not",
+        within: true,
         ..READ
     },
     Command {
@@ -93,12 +94,14 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests for each item whether it is in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..READ
     },
     Command {
         name: c"cf.count",
         handler: handler(query::count),
         summary: c"Returns how many times an item is in a cuckoo filter. The count can be too high, but not too low",
+        within: true,
         ..READ
     },
     Command {

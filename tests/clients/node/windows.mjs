@@ -30,9 +30,19 @@ async function window(s, key, total) {
     'items per pane': [0, 0, 0, 0, total],
   });
   same(newest % PANE_MS, 0);
+  await recent(s, key);
   same(await s.raw('SKETCH.ADVANCE', key, newest / PANE_MS), 0);
   const future = s.raw('SKETCH.ADVANCE', key, newest / PANE_MS + 1);
   await refused(future, 'ERR pane is in the future');
+}
+
+// Checks the replies of SKETCH.WITHIN and SKETCH.AGE.
+async function recent(s, key) {
+  const commands = { cms: ['CMS.QUERY', 'a'], topk: ['TOPK.COUNT', 'a'], td: ['TDIGEST.RANK', 1.5] };
+  const [command, argument] = commands[key.split(':')[0]];
+  const expected = await s.raw(command, key, argument);
+  same(await s.raw('SKETCH.WITHIN', 60000, command, key, argument), expected);
+  same(await s.raw('SKETCH.AGE', 'none', 'a', 'b'), [null, null]);
 }
 
 async function countMin(s) {

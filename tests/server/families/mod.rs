@@ -60,12 +60,36 @@ pub fn one_per_family() -> impl Iterator<Item = &'static Family> + Clone {
 pub const SKETCH_CATEGORY: &str = "sketch";
 
 /// The commands for sketches of any family, with the flags of their keys.
-pub const SKETCH_COMMANDS: [(&str, &str); 2] =
-    [("sketch.window", READ), ("sketch.advance", UPDATE)];
+pub const SKETCH_COMMANDS: [(&str, &str); 4] = [
+    ("sketch.within", READ),
+    ("sketch.age", READ),
+    ("sketch.window", READ),
+    ("sketch.advance", UPDATE),
+];
 
 /// The commands for sketches of any family with a key K, which may have any value.
 pub const SKETCH_USES: &[&str] = &[
     "SKETCH.WINDOW K",
+    "SKETCH.AGE K a b",
+    "SKETCH.WITHIN 1000 BF.EXISTS K a",
+    "SKETCH.WITHIN 60000 BF.MEXISTS K a b",
+    "SKETCH.WITHIN 60000 BF.CARD K",
+    "SKETCH.WITHIN 1000 CF.EXISTS K a",
+    "SKETCH.WITHIN 60000 CF.MEXISTS K a b",
+    "SKETCH.WITHIN 60000 CF.COUNT K a",
+    "SKETCH.WITHIN 60000 CMS.QUERY K a b",
+    "SKETCH.WITHIN 60000 TOPK.LIST K WITHCOUNT",
+    "SKETCH.WITHIN 60000 TOPK.QUERY K a b",
+    "SKETCH.WITHIN 60000 TOPK.COUNT K a b",
+    "SKETCH.WITHIN 60000 TDIGEST.MIN K",
+    "SKETCH.WITHIN 60000 TDIGEST.MAX K",
+    "SKETCH.WITHIN 60000 TDIGEST.QUANTILE K 0.5",
+    "SKETCH.WITHIN 60000 TDIGEST.CDF K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.RANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.REVRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.BYRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.BYREVRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.TRIMMED_MEAN K 0.1 0.9",
     "SKETCH.ADVANCE K 1",
     "SKETCH.ADVANCE K 9223372036854775807",
 ];

@@ -350,6 +350,16 @@ impl SubFilter {
         oldest
     }
 
+    /// The tick of the item's newest live entry.
+    pub fn newest_tick(&self, view: &View, place: &Place) -> Option<u64> {
+        let mut newest = None;
+        self.for_each_match(view, place, |entry| {
+            newest = newest.max(Some(entry.tick));
+            false
+        });
+        newest
+    }
+
     /// The number of live entries of the item.
     pub fn count(&self, view: &View, place: &Place) -> u64 {
         let mut count = 0;

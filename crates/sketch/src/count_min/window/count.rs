@@ -37,7 +37,9 @@ impl CountMinWindow {
             self.sum.query_all(items, answer);
         } else {
             with_cell!(self.shape().cell_size(), C => {
-                self.sum.query_cells(items, |cell| self.count_after::<C>(cell, skipped), answer);
+                let newest = self.newest_slot();
+                let count = |cell| self.count_after::<C>(cell, newest, skipped);
+                self.sum.query_cells(items, count, answer);
             });
         }
     }
@@ -100,33 +102,38 @@ impl CountMinWindow {
         with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, limit, answer));
     }
 
-    /// The estimate of the item with the cells at these places, of which some may be in stale blocks.
+    /// The estimate of the item with the cells at these places, of which some may be in stale blocks. `newest` is the slot of
+    /// the newest pane.
     #[cold]
-    fn estimate_stale<C: Cell>(&self, places: &impl Places) -> u64 {
+    fn estimate_stale<C: Cell>(&self, newest: usize, places: &impl Places) -> u64 {
         let mut estimate = u64::MAX;
         places.for_each_group(|places| {
-            let counts = places.iter().map(|&cell| self.count_after::<C>(cell, 0));
+            let counts = places
+                .iter()
+                .map(|&cell| self.count_after::<C>(cell, newest, 0));
             estimate = counts.fold(estimate, u64::min);
         });
         estimate
     }
 
-    /// The count of a cell in all slots but the first `skipped`.
-    fn count_after<C: Cell>(&self, cell: usize, skipped: u64) -> u64 {
-        let age = self.ages.get(self.block_of::<C>(cell));
+    /// The count of a cell in all slots but the first `skipped`. `newest` is that of the newest pane.
+    fn count_after<C: Cell>(&self, cell: usize, newest: usize, skipped: u64) -> u64 {
+        let age = match self.ages.stale() {
+            0 => 0,
+            _ => self.ages.get(self.block_of::<C>(cell)),
+        };
         let expired = skipped + age;
         let slots = self.panes.len();
         let count = |cells: &[u8]| C::all(cells).get(cell).map_or(0, |&cell| C::count(cell));
-        let sum = count(&self.sum.cells);
         match usize::try_from(expired) {
-            Ok(0) => sum,
+            Ok(0) => count(&self.sum.cells),
             Ok(expired) if expired <= slots / 2 => {
-                let expired = self.ring_from(age).take(expired);
+                let expired = self.ring_from(newest, age).take(expired);
                 let expired = expired.map(|pane| count(&pane.cells));
-                expired.fold(sum, u64::wrapping_sub)
+                expired.fold(count(&self.sum.cells), u64::wrapping_sub)
             }
             Ok(expired) if expired < slots => {
-                let live = self.ring_from(age).skip(expired);
+                let live = self.ring_from(newest, age).skip(expired);
                 live.map(|pane| count(&pane.cells))
                     .fold(0, u64::wrapping_add)
             }
@@ -168,7 +175,7 @@ impl<'a> Writer<'a> {
         } else {
             places.for_each_group(|places| {
                 for &cell in places {
-                    let count = sketch.count_after::<C>(cell, 0);
+                    let count = sketch.count_after::<C>(cell, self.slot, 0);
                     sums = sums.and(Sums::one(count.wrapping_add_signed(by)));
                 }
             });
@@ -212,7 +219,7 @@ impl Table for Writer<'_> {
         } else if self.sketch.ages.stale() == 0 {
             self.sketch.sum.estimate::<C>(places)
         } else {
-            self.sketch.estimate_stale::<C>(places)
+            self.sketch.estimate_stale::<C>(self.slot, places)
         }
     }
 

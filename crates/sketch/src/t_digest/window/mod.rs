@@ -264,7 +264,8 @@ impl TDigestWindow {
             newest = with_capacity(digest.nodes())?;
             newest.extend(in_order(&digest.centroids, sorted.of(&digest.samples)?));
         }
-        let closed = merges.of(live.closed, self.timeline.window(), compression)?;
+        let skipped = self.closed.len() - live.closed.len();
+        let closed = merges.of(&self.closed, skipped, self.timeline.window(), compression)?;
         let nodes = merge_runs(&[closed, &newest])?;
         let count = nodes.len();
         Compressed::new(
