@@ -11,6 +11,7 @@ mod support;
 mod workload;
 
 mod abilities;
+mod imports;
 mod messages;
 mod versions;
 

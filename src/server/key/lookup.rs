@@ -1,10 +1,10 @@
 //! Keys that can hold any type.
 
-use super::Slot;
 use super::access::{Reader, Writer};
 use super::entry::Entry;
 use super::one_of::OneOf;
 use super::opened::OpenedKey;
+use super::slot::Slot;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::value::Value;

@@ -1,9 +1,9 @@
 //! The keys of a merge: a destination and its sources.
 
-use super::Slot;
 use super::access::Writer;
 use super::one_of::{AnyMut, OneOf, OneOfMut};
 use super::opened::OpenedKey;
+use super::slot::Slot;
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, Registration};
 

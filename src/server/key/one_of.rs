@@ -3,8 +3,8 @@
 //! A family is an enum of references to its types, which [`OneOf::of`] creates. The server's handle of the value's type is
 //! compared once with those of the family.
 
-use super::Slot;
 use super::opened::OpenedKey;
+use super::slot::Slot;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::value::Value;
 use redis_module::raw;

@@ -1,6 +1,6 @@
 //! An open key of the server.
 
-use super::Slot;
+use super::slot::Slot;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
 use redis_module::raw;

@@ -1,0 +1,57 @@
+//! What a key holds.
+
+use crate::server::call::Error;
+
+/// What a key holds.
+#[derive(Debug)]
+pub enum Slot<V> {
+    /// The key is missing.
+    Missing,
+    /// A value of another type.
+    WrongType,
+    /// A value of the expected type.
+    Found(V),
+}
+
+impl<V> Slot<V> {
+    /// The value.
+    ///
+    /// # Errors
+    /// `missing` if the key is missing, [`Error::WrongType`] for another type.
+    pub fn or_missing(self, missing: impl Into<Error>) -> Result<V, Error> {
+        match self {
+            Self::Missing => Err(missing.into()),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(value),
+        }
+    }
+
+    /// The value, or `None` if the key is missing.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type.
+    pub fn optional(self) -> Result<Option<V>, Error> {
+        match self {
+            Self::Missing => Ok(None),
+            Self::WrongType => Err(Error::WrongType),
+            Self::Found(value) => Ok(Some(value)),
+        }
+    }
+
+    /// The value, or `None` if the key is missing or holds another type.
+    pub fn found(self) -> Option<V> {
+        match self {
+            Self::Found(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same slot with another value.
+    pub(super) fn map<W>(self, map: impl FnOnce(V) -> W) -> Slot<W> {
+        match self {
+            Self::Missing => Slot::Missing,
+            Self::WrongType => Slot::WrongType,
+            Self::Found(value) => Slot::Found(map(value)),
+        }
+    }
+}
