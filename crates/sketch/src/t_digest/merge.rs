@@ -3,7 +3,7 @@
 use super::centroid::{
     compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
 };
-use super::{Centroid, Compressed, DigestCache, DigestError, Layout, TDigest, Unmerged};
+use super::{Centroid, Compressed, DigestCache, DigestError, Nodes, TDigest, Unmerged};
 use crate::cache::with_taken;
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
@@ -179,7 +179,7 @@ impl Merger {
         let mut result = self.result;
         let mut centroids = with_capacity(result.centroids.len() + self.run.len())?;
         centroids.extend(in_order(&result.centroids, &self.run));
-        result.set_nodes(Layout::of(&centroids, 0, result.capacity())?);
+        result.set_nodes(Nodes::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {
             nodes: self.run.len(),
             weight: self.run_weight,

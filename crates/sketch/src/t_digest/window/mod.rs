@@ -26,7 +26,7 @@ mod tests;
 use super::cache::SortedSamples;
 use super::centroid::{Centroid, in_order, merge_lightest_if_full, round_weights, stored_weight};
 use super::compressed::Extent;
-use super::{Compressed, DigestError, Info, Layout, TDigest, capacity};
+use super::{Compressed, DigestError, Info, Nodes, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
@@ -151,7 +151,7 @@ impl TDigestWindow {
         let extent = compressed.extent();
         round_weights(&mut centroids, extent.weight);
         (digest.min, digest.max) = (extent.min, extent.max);
-        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
+        digest.set_nodes(Nodes::of(&centroids, 0, digest.capacity())?);
         Ok(digest)
     }
 
