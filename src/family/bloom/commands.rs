@@ -67,7 +67,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Adds the items that a Bloom filter does not contain, without a refresh of the others",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
-        since: Some(Since::Roughly(c"1.1.0")),
+        since: Some(Since::Roughly(c"1.0.0")),
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::WRITE
     },
