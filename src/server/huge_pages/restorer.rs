@@ -12,12 +12,13 @@ use super::advice::{ARRAYS, status, whole_pages};
 use super::status::{Status, page_bytes};
 use redis_module::raw;
 use std::ffi::c_void;
+use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Huge pages per system call.
 const PAGES: usize = 8;
@@ -25,6 +26,10 @@ const PAGES: usize = 8;
 /// The thread waits this many times as long as a system call took, so that it uses at most a tenth of a processor and the
 /// main thread rarely waits for a page that is being copied.
 const PAUSE_FACTOR: u32 = 9;
+
+/// Number of attempts after a load or a save, and the pause between them.
+const ATTEMPTS: usize = 10;
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether pages may have to be restored.
 static IS_PENDING: AtomicBool = AtomicBool::new(false);
@@ -53,7 +58,12 @@ fn run() {
     block_signals();
     loop {
         while IS_PENDING.swap(false, Ordering::Relaxed) {
-            restore_all();
+            for _ in 0..ATTEMPTS {
+                if restore_all() {
+                    break;
+                }
+                thread::sleep(RETRY_INTERVAL);
+            }
         }
         thread::park();
     }
@@ -69,24 +79,30 @@ fn block_signals() {
     }
 }
 
-fn restore_all() {
+/// Returns false if the kernel could not restore a page for now: it was in use, or there was no free huge page.
+fn restore_all() -> bool {
     let page_bytes = page_bytes();
+    let mut is_complete = true;
     for (address, bytes) in ARRAYS.iter() {
         let pages = whole_pages(address, bytes, page_bytes);
         for offset in pages.clone().step_by(PAGES * page_bytes) {
             // The end of the child process starts the next attempt.
             if HAS_CHILD.load(Ordering::Relaxed) || status() != Status::Active {
-                return;
+                return true;
             }
             let start = Instant::now();
             let len = (pages.end - offset).min(PAGES * page_bytes);
             let part = ptr::without_provenance_mut::<c_void>(address + offset);
             // SAFETY: the advice does not change the contents of memory, whatever it is used for now. Older kernels refuse
             // it.
-            unsafe { libc::madvise(part, len, libc::MADV_COLLAPSE) };
+            if unsafe { libc::madvise(part, len, libc::MADV_COLLAPSE) } != 0 {
+                let error = io::Error::last_os_error().raw_os_error();
+                is_complete &= !matches!(error, Some(libc::EAGAIN | libc::EBUSY | libc::ENOMEM));
+            }
             thread::sleep(start.elapsed() * PAUSE_FACTOR);
         }
     }
+    is_complete
 }
 
 /// Subscribes to the start and the end of child processes.
