@@ -132,17 +132,17 @@ impl Call<'_> {
     /// Logs a refusal. Returns the server's error.
     #[cold]
     fn refuse(&self, user: Option<&User>, user_name: &[u8], name: &CStr) -> Error {
-        if let Some(user) = user {
-            if let Some(command) = self.string(name) {
-                // SAFETY: the context, the user and the string are valid; the server copies the string.
-                unsafe {
-                    api!(RedisModule_ACLAddLogEntry)(
-                        self.ctx(),
-                        user.0.as_ptr(),
-                        command.0.as_ptr(),
-                        raw::RedisModuleACLLogEntryReason_REDISMODULE_ACL_LOG_CMD,
-                    );
-                }
+        if let Some(user) = user
+            && let Some(command) = self.string(name)
+        {
+            // SAFETY: the context, the user and the string are valid; the server copies the string.
+            unsafe {
+                api!(RedisModule_ACLAddLogEntry)(
+                    self.ctx(),
+                    user.0.as_ptr(),
+                    command.0.as_ptr(),
+                    raw::RedisModuleACLLogEntryReason_REDISMODULE_ACL_LOG_CMD,
+                );
             }
         }
         no_permission(user_name, name)

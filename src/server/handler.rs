@@ -21,6 +21,9 @@ pub type RawHandler = unsafe extern "C" fn(
     c_int,
 ) -> c_int;
 
+/// A handler for a caller inside of the module.
+pub type Run = fn(&mut Call<'_>) -> Result<(), Error>;
+
 /// The reply if a handler panics; the log has the details.
 const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 
@@ -30,7 +33,7 @@ pub struct Handler {
     /// `None` only in the templates of [`super::command::Command`].
     pub(super) raw: Option<RawHandler>,
     /// The same for a caller inside of the module; `None` as `raw`.
-    pub run: Option<fn(&mut Call<'_>) -> Result<(), Error>>,
+    pub run: Option<Run>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
 }
