@@ -186,8 +186,7 @@ pub(super) trait Table {
         by: i64,
     ) -> Result<u64, CountMinError>;
 
-    /// [`Table::increment_cells`], if the new estimate is at most `max`. The estimate is computed first, so that an
-    /// increment above the limit writes no memory.
+    /// [`Table::increment_cells`], if the new estimate is at most `max`.
     ///
     /// # Errors
     /// [`CountMinError::AboveLimit`] also for an overflow.
@@ -198,27 +197,28 @@ pub(super) trait Table {
         by: i64,
         max: u64,
     ) -> Result<u64, CountMinError> {
-        let estimate = self.estimate::<C>(&places);
-        if estimate.saturating_add_signed(by) > max {
-            return Err(CountMinError::AboveLimit(estimate));
-        }
-        if by == 0 {
-            return Ok(estimate);
-        }
-        match self.increment_cells::<C>(places, by) {
-            Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
-            result => result,
-        }
+        estimate_and_increment::<C>(self, places, by, max)
     }
+}
 
-    /// [`Table::increment_up_to`] for an item that is hashed for each visit.
-    fn increment_hashed_up_to<C: Cell>(
-        &mut self,
-        places: Hashed<'_>,
-        by: i64,
-        max: u64,
-    ) -> Result<u64, CountMinError> {
-        self.increment_up_to::<C>(places, by, max)
+/// [`Table::increment_up_to`] that computes the estimate first.
+#[inline(always)]
+fn estimate_and_increment<C: Cell>(
+    table: &mut (impl Table + ?Sized),
+    places: impl Places,
+    by: i64,
+    max: u64,
+) -> Result<u64, CountMinError> {
+    let estimate = table.estimate::<C>(&places);
+    if estimate.saturating_add_signed(by) > max {
+        return Err(CountMinError::AboveLimit(estimate));
+    }
+    if by == 0 {
+        return Ok(estimate);
+    }
+    match table.increment_cells::<C>(places, by) {
+        Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
+        result => result,
     }
 }
 
@@ -252,15 +252,16 @@ impl Table for CountMin {
         self.increment_checked::<C>(places, by, |sums| sums.estimate::<C>(by))
     }
 
-    /// Adds first: an accepted increment then hashes the item once, and a refused one twice.
-    fn increment_hashed_up_to<C: Cell>(
+    /// Adds first, so that an accepted increment visits the places once.
+    #[inline]
+    fn increment_up_to<C: Cell>(
         &mut self,
-        places: Hashed<'_>,
+        places: impl Places,
         by: i64,
         max: u64,
     ) -> Result<u64, CountMinError> {
-        if by < 0 || total_after(self.total, by).is_err() {
-            return self.increment_up_to::<C>(places, by, max);
+        if by <= 0 || total_after(self.total, by).is_err() {
+            return estimate_and_increment::<C>(self, places, by, max);
         }
         self.increment_checked::<C>(places, by, |sums| match sums.estimate::<C>(by) {
             Ok(estimate) if estimate <= max => Ok(estimate),
@@ -283,12 +284,12 @@ pub(super) fn increment_one<C: Cell>(
     };
     let mut answer = None;
     if rows.depth <= MAX_PASS_ROWS {
-        // One group: the item is hashed once for both visits.
+        // One group: the item is hashed once, however often its places are visited.
         for_each_group(rows, item, |places| {
             answer = Some(table.increment_up_to::<C>(Located(places), by, max));
         });
     }
-    answer.unwrap_or_else(|| table.increment_hashed_up_to::<C>(hashed, by, max))
+    answer.unwrap_or_else(|| table.increment_up_to::<C>(hashed, by, max))
 }
 
 /// [`Table::increment_cells`], if the new estimate is within the limit. The cells of the item are located.
@@ -365,7 +366,7 @@ impl Places for Located<'_> {
 }
 
 /// The cell numbers of one item, which is hashed for each visit.
-pub(super) struct Hashed<'a> {
+struct Hashed<'a> {
     rows: Rows,
     item: &'a [u8],
 }
