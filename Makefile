@@ -1,6 +1,6 @@
-# Each target calls the script of the same name in scripts/, or cargo.
+# Each target calls a script in scripts/, or cargo.
 
-.PHONY: help run build install uninstall test lint fmt pages docs bench fuzz soak asan valgrind check-release dist deb release
+.PHONY: help run build install uninstall test lint fmt pages docs bench fuzz soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
@@ -11,7 +11,7 @@ help: ## list the targets
 	@echo 'Names in capitals are variables, with their defaults in parentheses: make run PORT=6380'
 	@echo 'ROUGHLY_SERVER is the server program: ROUGHLY_SERVER=/path/to/redis-server make test'
 	@echo 'On Debian, targets install missing packages as root and print their names.'
-	@echo 'The first lines of each script in scripts/ describe it; scripts/test-*.sh are the single checks of check-release.'
+	@echo 'The first lines of each script in scripts/ describe it; scripts/check-release.sh CHECK runs a single check.'
 
 # to use the module:
 
@@ -24,7 +24,7 @@ build: ## build the release module, target/release/libroughly.so
 
 install: ## install the built module and its configuration under PREFIX (default /usr)
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-		scripts/stage.sh target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
+		scripts/dist.sh stage target/release/libroughly.so "$$dir/roughly" && sh "$$dir/roughly/install.sh"
 
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall
@@ -44,7 +44,8 @@ pages: ## write the generated parts of docs/commands and docs/families
 	@scripts/pages.sh
 
 docs: ## build the documentation site, target/site/index.html
-	@scripts/docs.sh
+	@scripts/install.sh tools
+	@NO_MKDOCS_2_WARNING=1 target/tools/bin/mkdocs --quiet build --strict
 
 bench: ## measure the CPU time per command, also of the module files REDISBLOOM, VALKEY_BLOOM and BASELINE; needs an idle machine
 	@scripts/bench.sh server
@@ -53,24 +54,23 @@ fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 	@scripts/fuzz.sh
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
-	@scripts/soak.sh
+	@scripts/install.sh build server
+	cargo build --release --lib
+	ROUGHLY_SOAK_SECONDS=$$(($${MINUTES:-5} * 60)) cargo test --quiet --test server -- --nocapture soak::mixed_traffic
 
 asan: ## run unit tests and the mutation test under AddressSanitizer and LeakSanitizer
-	@scripts/asan.sh
+	@scripts/memory.sh asan
 
 valgrind: ## run the server tests under valgrind, to find invalid accesses and leaks
-	@scripts/valgrind.sh
+	@scripts/memory.sh valgrind
 
 # to release it:
 
 check-release: ## run the checks that .ci/run leaves out: all servers, other platforms, packages, browsers; takes hours
 	@scripts/check-release.sh
 
-dist: ## build the release tarballs for all platforms, target/dist/*.tar.gz
+dist: ## build the release tarballs and Debian packages for all platforms, in target/dist
 	@scripts/dist.sh
-
-deb: ## build the Debian packages, target/dist/*.deb
-	@scripts/deb.sh
 
 release: ## prepare a release: run all checks (not with CHECKS=no), build all packages, print what to upload
 	@scripts/release.sh $(if $(filter no,$(CHECKS)),--no-checks)

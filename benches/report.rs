@@ -74,18 +74,22 @@ impl Comparison {
         Some(measured.unwrap_or_else(|| number(&case["roughly"]) / number(&case["peer"])))
     }
 
-    /// The smallest and the largest ratio of the cases that `selects` accepts, such as `0.31 to 0.64`.
+    /// The smallest and the largest ratio of the cases that `selects` accepts.
     fn range(&self, selects: impl Fn(&str) -> bool) -> String {
         let names = self.cases().keys().filter(|name| selects(name));
-        let ratios = names.filter_map(|name| self.ratio(name));
-        let (low, high) = ratios.fold((f64::INFINITY, 0.0f64), |(low, high), ratio| {
-            (low.min(ratio), high.max(ratio))
-        });
-        match low.is_finite() {
-            true if low == high => shown(low),
-            true => format!("{} to {}", shown(low), shown(high)),
-            false => "–".to_owned(),
-        }
+        range(names.filter_map(|name| self.ratio(name)))
+    }
+}
+
+/// The smallest and the largest ratio, such as `0.31 to 0.64`.
+fn range(ratios: impl Iterator<Item = f64>) -> String {
+    let (low, high) = ratios.fold((f64::INFINITY, 0.0f64), |(low, high), ratio| {
+        (low.min(ratio), high.max(ratio))
+    });
+    match low.is_finite() {
+        true if low == high => shown(low),
+        true => format!("{} to {}", shown(low), shown(high)),
+        false => "–".to_owned(),
     }
 }
 
@@ -160,12 +164,39 @@ fn table(redisbloom: &Comparison, valkey_bloom: &Comparison) -> String {
     table
 }
 
-/// The ratios of all cases, a row per case.
+/// A row per case, from top to bottom, with points at its ratios.
+fn chart_of_ratios(title: &str, label: &str, cases: Vec<String>, series: Vec<Series>) -> LineChart {
+    let rows = cases.len();
+    let ticks = cases.into_iter().enumerate();
+    LineChart {
+        title: title.to_owned(),
+        x: Axis::new(
+            label,
+            Scale::Linear,
+            (0.0, 1.05),
+            [0.0, 0.25, 0.5, 0.75, 1.0],
+            |x| x.to_string(),
+        ),
+        y: Axis {
+            label: String::new(),
+            scale: Scale::Linear,
+            from: 0.0,
+            to: rows as f64,
+            ticks: ticks
+                .map(|(i, name)| ((rows - i) as f64 - 0.5, name))
+                .collect(),
+        },
+        series,
+    }
+}
+
+/// The ratios of all cases.
 fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
     let cases: Vec<_> = redisbloom
         .cases()
         .keys()
         .filter(|name| *name != "EXISTS")
+        .cloned()
         .collect();
     let row = |i: usize| (cases.len() - i) as f64 - 0.5;
     let series = |peer: &Comparison| Series {
@@ -174,29 +205,90 @@ fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
             .filter_map(|(i, name)| Some(Point::from((peer.ratio(name)?, row(i)))))
             .collect(),
     };
-    let quarters = [0.0, 0.25, 0.5, 0.75, 1.0];
-    LineChart {
-        title: "Server CPU time of Roughly per command,\ndivided by that of another module"
-            .to_owned(),
-        x: Axis::new(
-            "below 1: Roughly takes less time",
-            Scale::Linear,
-            (0.0, 1.05),
-            quarters,
-            |x| x.to_string(),
-        ),
-        y: Axis {
-            label: String::new(),
-            scale: Scale::Linear,
-            from: 0.0,
-            to: cases.len() as f64,
-            ticks: cases
-                .iter()
-                .enumerate()
-                .map(|(i, name)| (row(i), (*name).clone()))
-                .collect(),
-        },
-        series: [redisbloom, valkey_bloom].map(series).to_vec(),
+    let series = [redisbloom, valkey_bloom].map(series).to_vec();
+    chart_of_ratios(
+        "Server CPU time of Roughly per command,\ndivided by that of another module",
+        "below 1: Roughly takes less time",
+        cases,
+        series,
+    )
+}
+
+/// The comparison of huge pages with ordinary ones.
+struct HugePages(Value);
+
+impl HugePages {
+    fn cases(&self) -> &Map<String, Value> {
+        self.0["cases"].as_object().expect("cases")
+    }
+
+    /// The smallest and the largest ratio of the cases that `selects` accepts.
+    fn range(&self, selects: impl Fn(&str) -> bool) -> String {
+        let cases = self.cases().iter().filter(|(name, _)| selects(name));
+        range(cases.map(|(_, case)| number(&case["ratio"])))
+    }
+
+    /// The summary of README.md: ranges of ratios by kind of command, and the fork.
+    fn summary(&self) -> String {
+        let is_first = |case: &str| case.contains("first fill");
+        let rows = [
+            (
+                "commands with one item",
+                self.range(|case| !is_first(case) && !has_many(case)),
+            ),
+            (
+                "commands with 50 or 100 items",
+                self.range(|case| !is_first(case) && has_many(case)),
+            ),
+            ("additions to a new key", self.range(is_first)),
+            (
+                "fork for a save, 1.1 GB of filters",
+                shown(number(&self.0["pauses"]["fork"]["ratio"])),
+            ),
+        ];
+        let rows = rows.map(|(name, ratio)| format!("| {name} | {ratio} |\n"));
+        format!(
+            "| keys of at least 32 MiB | ratio |\n|---|---|\n{}",
+            rows.concat()
+        )
+    }
+
+    /// All cases and pauses, with and without huge pages.
+    fn table(&self) -> String {
+        let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
+        let pauses = self.0["pauses"].as_object().expect("pauses");
+        for (name, row) in self.cases().iter().chain(pauses) {
+            let unit = text(&row["unit"]);
+            let value = |field: &str| match number(&row[field]) {
+                value @ ..100.0 => format!("{value:.1} {unit}"),
+                value => format!("{} {unit}", grouped(value)),
+            };
+            let ratio = shown(number(&row["ratio"]));
+            let _ = writeln!(
+                table,
+                "| {name} | {} | {} | {ratio} |",
+                value("yes"),
+                value("no")
+            );
+        }
+        table
+    }
+
+    /// The ratios of all cases, a row per case.
+    fn chart(&self) -> LineChart {
+        let cases: Vec<_> = self.cases().iter().collect();
+        let row = |i: usize| (cases.len() - i) as f64 - 0.5;
+        let points = cases.iter().enumerate();
+        let points = points.map(|(i, (_, case))| Point::from((number(&case["ratio"]), row(i))));
+        chart_of_ratios(
+            "Server CPU time per command with huge pages,\ndivided by that without",
+            "below 1: huge pages take less time",
+            cases.iter().map(|(name, _)| (*name).clone()).collect(),
+            vec![Series {
+                name: "200 million items".to_owned(),
+                points: points.collect(),
+            }],
+        )
     }
 }
 
@@ -288,10 +380,14 @@ fn main() {
     let memory = recorded("memory.json");
     let curves = memory["curves"].as_array().expect("curves");
     let summary = summary([&redisbloom, &valkey_bloom]);
-    replace("README.md", &[("peers", &summary)]);
+    let huge_pages = HugePages(recorded("huge-pages.json"));
+    let of_huge_pages = huge_pages.summary();
+    let readme = [("peers", summary.as_str()), ("huge pages", &of_huge_pages)];
+    replace("README.md", &readme);
     let page = [
         ("summary", summary.as_str()),
         ("peers", &table(&redisbloom, &valkey_bloom)),
+        ("huge pages", &huge_pages.table()),
         ("memory", &memory_table(curves)),
     ];
     replace("docs/performance.md", &page);
@@ -300,6 +396,7 @@ fn main() {
             "docs/performance/peers.svg",
             ratios(&redisbloom, &valkey_bloom).dots(),
         ),
+        ("docs/performance/huge-pages.svg", huge_pages.chart().dots()),
         ("docs/plots/memory.svg", memory_chart(curves).svg()),
     ];
     for (file, chart) in charts {

@@ -3,6 +3,7 @@
 #
 #   scripts/bench.sh server [--quick] [CASE...]    CPU time per command (benches/server); with the variables below, beside
 #                                                  other modules
+#   scripts/bench.sh huge-pages [CASE...] [pauses]  CPU time and pauses of large keys with and without huge pages
 #   scripts/bench.sh sketches [NAME]               the sketches without a server (benches/sketches.rs)
 #   scripts/bench.sh pauses                        latency of BF.ADD without and during BGSAVE, and the time to load, of
 #                                                  filters of 1 GiB, with the server's own tools
@@ -25,6 +26,10 @@ case $part in
     server | sketches)
         cargo build --release --lib
         exec cargo bench -p benches --bench "$part" -- "$@"
+        ;;
+    huge-pages)
+        cargo build --release --lib
+        exec cargo bench -p benches --bench server -- --huge-pages "$@"
         ;;
     report) exec cargo bench -p benches --bench report ;;
     instructions) exec scripts/instructions.sh "$@" ;;

@@ -1,22 +1,73 @@
 #!/usr/bin/env bash
-# Runs the checks that .ci/run leaves out because they take hours: all servers, other platforms, packages, browsers, kills. Takes no
-# arguments. Stops at the first check that fails. The working tree must have no uncommitted changes (scripts/test-reproducible.sh).
+# Runs the checks that .ci/run leaves out because they take hours. Stops at the first check that fails.
+#
+#   scripts/check-release.sh            all checks
+#   scripts/check-release.sh CHECK...   only these:
+#
+#     release       scripts/release.sh in a clone
+#     servers       the server tests on all servers
+#     clients       the client libraries on all servers
+#     worst-cases   every command on keys of 128 MiB
+#     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
+#                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
+#     defrag        active defragmentation of keys of every type during writes
+#     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
+#     site          the documentation site in a browser (scripts/site/check.py)
+#     arm64, musl   scripts/test-platform.sh
+#     packages      scripts/test-packages.sh
+#     reproducible  scripts/test-reproducible.sh; the working tree must have no uncommitted changes
+#     image         scripts/test-image.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec < /dev/null
 . scripts/steps.sh
 
-steps 13
-step "release script" "1 minute" scripts/test-release.sh
-step "server tests on all servers" "25 minutes" scripts/test-matrix.sh
-step "clients on all servers" "6 minutes" scripts/test-clients.sh
-step "worst cases of keys of 128 MiB" "60 minutes" env ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
-step "200 kills" "5 minutes" scripts/test-kills.sh
-step "active defragmentation" "5 minutes" scripts/test-defrag.sh
-step "sizing page in a browser" "3 minutes" scripts/test-sizing.sh
-step "documentation site in a browser" "3 minutes" scripts/test-docs.sh
-step "unit tests and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu
-step "unit tests and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl
-step "packages" "10 minutes" scripts/test-packages.sh
-step "reproducible packages" "25 minutes" scripts/test-reproducible.sh
-step "container image" "6 minutes" scripts/test-image.sh
+build() {
+    scripts/install.sh build "$@" && cargo build --release --lib
+}
+kills() {
+    build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
+        cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
+}
+defrag() {
+    local server=redis-defrag
+    build && scripts/fetch.sh server $server && mkdir -p target/abilities && rm -f target/abilities/$server.txt \
+        && ROUGHLY_ABILITIES=$PWD/target/abilities/$server.txt ROUGHLY_SERVER=$PWD/target/servers/$server/server \
+            cargo test --quiet --test defrag -- --test-threads 1 \
+        && ROUGHLY_ABILITIES=$PWD/target/abilities cargo test --quiet --test documents -- abilities::
+}
+sizing() {
+    build server browser && cargo test --test sizing
+}
+site() {
+    scripts/install.sh browser && make docs \
+        && target/tools/bin/python scripts/site/check.py target/site
+}
+worst_cases() {
+    build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
+}
+
+checks=("$@")
+[ $# -gt 0 ] || checks=(release servers clients worst-cases kills defrag sizing site arm64 musl packages reproducible image)
+steps ${#checks[@]}
+for check in "${checks[@]}"; do
+    case $check in
+        release) step "release script" "1 minute" scripts/test-release.sh ;;
+        servers) step "server tests on all servers" "25 minutes" scripts/test-matrix.sh ;;
+        clients) step "clients on all servers" "6 minutes" scripts/test-matrix.sh clients ;;
+        worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
+        kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
+        defrag) step "active defragmentation" "5 minutes" defrag ;;
+        sizing) step "sizing page in a browser" "3 minutes" sizing ;;
+        site) step "documentation site in a browser" "3 minutes" site ;;
+        arm64) step "unit and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
+        musl) step "unit and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
+        packages) step "packages" "10 minutes" scripts/test-packages.sh ;;
+        reproducible) step "reproducible packages" "25 minutes" scripts/test-reproducible.sh ;;
+        image) step "container image" "6 minutes" scripts/test-image.sh ;;
+        *)
+            echo "check-release: unknown check: $check" >&2
+            exit 2
+            ;;
+    esac
+done

@@ -1,39 +1,211 @@
 #!/usr/bin/env bash
-# Builds the release tarballs target/dist/roughly-VERSION-PLATFORM.tar.gz, each with a bill of materials, .cdx.json.
+# Builds the packages of a release in target/dist, for all targets of scripts/targets.sh or only for TARGET...:
 #
-#   scripts/dist.sh              for all targets of scripts/targets.sh
-#   scripts/dist.sh TARGET...
+#   roughly-VERSION-PLATFORM.tar.gz     the stripped module, its configuration, the installer, licenses, documents, SHA256SUMS
+#   roughly-VERSION-PLATFORM.cdx.json   the bill of materials (CycloneDX): the crates that the module is built from. It does not
+#                                       list Rust's standard library
+#   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
+#                                       removing it does not touch a server
+#   SHA256SUMS                          the checksums of all these files
 #
-# A tarball contains the stripped module, its configuration, the installer, licenses, documents and SHA256SUMS.
-# target/dist/SHA256SUMS has the checksums of the packages. The same commit produces the same bytes.
+#   scripts/dist.sh [TARGET...]
+#   scripts/dist.sh stage MODULE DIRECTORY   only copies the files of a tarball into DIRECTORY, after deleting it
+#   scripts/dist.sh licenses [TARGET]        only prints the licenses of third-party code (default: this machine's target)
+#
+# The same commit produces the same bytes.
 #
 # Environment:
+#   DEBFULLNAME, DEBEMAIL
+#                      name and mail address of the maintainer, as for Debian's tools. By default the field
+#                      Maintainer has a name without an address, because the project has no mail address.
 #   SOURCE_DATE_EPOCH  time of all files, in seconds since 1970 (default: time of the last commit)
 #
-# Exit status: 2 if a target is unknown.
+# Exit status: 1 if MODULE does not exist or a crate names no license, 2 if a target is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
-version=$(cargo pkgid | sed 's/.*[#@]//')
-commit_time=$(git log -1 --format=%ct 2> /dev/null || echo 0)
+
+# stage MODULE DIRECTORY: copies the module, its configuration, the installer, licenses, documents, and the examples and
+# programs that the documents name.
+stage() {
+    if [ ! -e "$1" ]; then
+        echo "dist: $1 does not exist; run make build first" >&2
+        exit 1
+    fi
+    rm -rf "$2"
+    mkdir -p "$2"
+    cp "$1" packaging/roughly.conf packaging/install.sh ./*.md LICENSE-* "$2"
+    # The same paths as in the repository, because the documents link to them. Running the examples creates the
+    # directories that are left out.
+    tar -c --exclude=node_modules --exclude=target --exclude=__pycache__ \
+        docs examples packaging/kubernetes packaging/monitoring scripts/copy-sketches | tar -x -C "$2" --no-same-owner
+    chmod -R u=rwX,go=rX "$2"
+}
+# licenses TARGET: prints the licenses of the code that is linked into the module: the crates in Cargo.lock, Rust's standard
+# library, and the parts of the C compiler. `make lint` checks that the licenses of the crates are allowed (deny.toml).
+licenses() {
+    local target=$1 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src rule package license name version crate text
+    rule=$(printf '%.0s-' {1..100})
+    cat << 'LINES'
+Third-party code that is linked into libroughly.so, and its licenses.
+
+Rust's standard library: MIT OR Apache-2.0, by the Rust Project contributors. It contains the crates addr2line,
+adler2, cfg-if, gimli, hashbrown, libc, memchr, miniz_oxide, object and rustc-demangle, each under MIT or a choice of
+licenses that includes MIT, by their authors. Its compiler-builtins: MIT AND Apache-2.0 WITH LLVM-exception AND (MIT OR
+Apache-2.0).
+The unwinder of LLVM: Apache-2.0 WITH LLVM-exception, by the LLVM Project contributors.
+The compiler runtime of Zig: MIT, Copyright (c) Zig contributors. Its license has the same text as Roughly's MIT license.
+LINES
+    case $target in
+        *-gnu)
+            cat << 'LINES'
+Functions of glibc that are linked statically, for example stat: LGPL-2.1-or-later, by the Free Software Foundation, with its
+permission to link the compiled functions with other programs and to distribute those without any restriction.
+LINES
+            ;;
+    esac
+    # Data in crates/sketch/src/math/tables.rs. Its license has the same text as Roughly's MIT license.
+    printf '\n%s\n%s\n\n%s\n' "$rule" "Tables of Arm's Optimized Routines: MIT" 'Copyright (c) 2018, Arm Limited'
+    sed 1,3d LICENSE-MIT
+    cargo tree --locked --package roughly --target "$target" --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
+        | sed 's/ (\*)$//' | LC_ALL=C sort -u | while IFS='|' read -r package license; do
+        read -r name version _ <<< "$package"
+        case $name in roughly | roughly-*) continue ;; esac
+        if [ -z "$license" ]; then
+            echo "dist: $name names no license" >&2
+            exit 1
+        fi
+        printf '\n%s\n%s %s: %s\n\n' "$rule" "$name" "${version#v}" "$license"
+        crate=$(find "$registry" -mindepth 2 -maxdepth 2 -name "$name-${version#v}" | head -n 1)
+        # If a crate offers several licenses, print the MIT license, which requires its text to be included.
+        text=$(find "$crate" -maxdepth 2 \( -iname 'LICENSE*' -o -path '*/LICENSES/*' -o -iname 'COPYING' \) \
+            -type f | LC_ALL=C sort | awk '/MIT/ { mit = $0 } END { print mit == "" ? $0 : mit }')
+        if [ -n "$text" ]; then
+            cat "$text"
+        else
+            echo "(The crate has no license text; $(grep -m 1 '^authors' "$crate/Cargo.toml" || echo 'no authors are named').)"
+        fi
+    done
+}
+
+case ${1:-} in
+    stage)
+        stage "$2" "$3"
+        exit
+        ;;
+    licenses)
+        licenses "${2:-$(machine_target)}"
+        exit
+        ;;
+esac
+
+version=$(package_version)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2> /dev/null || echo 0)}
+maintainer=${DEBFULLNAME:-Roughly maintainers}
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
+scripts/install.sh sbom
 
-for target in "${targets[@]}"; do
-    name=roughly-$version-$(platform "$target")
-    module=$(scripts/build-portable.sh "$target")
-    scripts/stage.sh "$module" "target/dist/$name"
-    scripts/third-party.sh "$target" > "target/dist/$name/THIRD-PARTY.txt"
-    scripts/sbom.sh "$target" > "target/dist/$name.cdx.json"
+# bill_of_materials TARGET: prints it.
+bill_of_materials() {
+    # cargo-cyclonedx writes a file into the directory of each crate, so it works on a copy.
+    local copy=$PWD/target/sbom
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    cp -r Cargo.toml Cargo.lock build.rs src crates tests "$copy"
+    install -D -m 644 benches/Cargo.toml "$copy/benches/Cargo.toml"
+    # Without SOURCE_DATE_EPOCH, the bill has a random serial number.
+    cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" --format json --spec-version 1.5 --target "$1" --no-build-deps \
+        --override-filename bill >&2
+    # In these URLs, a space in the name of the directory is %20.
+    sed -E 's|file://[^"#]*/target/sbom|file:///roughly|g' "$copy/bill.json"
+    rm -rf "$copy"
+}
+
+# tarball TARGET: builds the tarball and the bill of materials.
+tarball() {
+    local name module
+    name=roughly-$version-$(platform "$1")
+    module=$(scripts/cross.sh "$1" module)
+    stage "$module" "target/dist/$name"
+    licenses "$1" > "target/dist/$name/THIRD-PARTY.txt"
+    bill_of_materials "$1" > "target/dist/$name.cdx.json"
     (
         cd "target/dist/$name"
         find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum > ../sums
         mv ../sums SHA256SUMS
         chmod -R u=rwX,go=rX .
         cd ..
-        tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$commit_time}" \
-            -cf - "$name" | gzip -9n > "$name.tar.gz"
+        tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n > "$name.tar.gz"
     )
     echo "dist: target/dist/$name.tar.gz"
+}
+
+# debian_package TARGET: builds the package from the files of the tarball.
+debian_package() {
+    local architecture root=target/dist/deb documents=target/dist/deb/usr/share/doc/roughly
+    architecture=$(debian_architecture "$1")
+    rm -rf "$root"
+    DESTDIR=$PWD/$root "target/dist/roughly-$version-$(platform "$1")/install.sh" > /dev/null
+    # Debian's names for the license and the changelog.
+    {
+        printf 'Copyright 2026 the Roughly maintainers\n\n'
+        printf 'Roughly is licensed under the MIT license or the Apache License 2.0, at your option.\n\n'
+        cat LICENSE-MIT
+        printf '\n%s\n%s\n' \
+            "The Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0 on Debian systems. The licenses" \
+            "of the code that is linked into the module are in THIRD-PARTY.txt."
+    } > "$documents/copyright"
+    # README.md links to both files.
+    ln -sf copyright "$documents/LICENSE-MIT"
+    ln -sf ../../common-licenses/Apache-2.0 "$documents/LICENSE-APACHE"
+    {
+        printf 'roughly (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n' "$version"
+        printf ' -- %s <%s>  %s\n' "$maintainer" "${DEBEMAIL:-}" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
+    } | gzip -9n > "$documents/changelog.gz"
+    if [ -z "${DEBEMAIL:-}" ]; then
+        mkdir -p "$root/usr/share/lintian/overrides"
+        cat > "$root/usr/share/lintian/overrides/roughly" << 'LINES'
+# The project has no mail address.
+roughly: malformed-contact Maintainer *
+roughly: bogus-mail-host-in-debian-changelog *
+LINES
+    fi
+    mkdir "$root/DEBIAN"
+    echo /etc/roughly/roughly.conf > "$root/DEBIAN/conffiles"
+    cat > "$root/DEBIAN/control" << LINES
+Package: roughly
+Version: $version
+Architecture: $architecture
+Maintainer: $maintainer${DEBEMAIL:+ <$DEBEMAIL>}
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
+Depends: libc6 (>= 2.17)
+Suggests: redis-server (>= 5:7.0) | valkey-server
+Enhances: redis-server, valkey-server
+Section: database
+Priority: optional
+Description: Bloom filters and other sketches for Redis and Valkey
+ A module with five data types that give approximate answers in little
+ memory: Bloom and cuckoo filters (was this item added?), count-min sketch
+ (how often?), top-k (which items most often?) and t-digest (quantiles). Its
+ commands, replies and stored data are compatible with RedisBloom.
+ .
+ To load the module, add the line "include /etc/roughly/roughly.conf" to the
+ end of the server's configuration, then restart the server.
+LINES
+    (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums)
+    chmod -R u=rwX,go=rX "$root"
+    # dpkg-deb uses SOURCE_DATE_EPOCH only for files that are newer.
+    find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+    dpkg-deb --root-owner-group --build "$root" "target/dist/roughly_${version}_$architecture.deb" > /dev/null
+    rm -rf "$root"
+    echo "dist: target/dist/roughly_${version}_$architecture.deb"
+}
+
+for target in "${targets[@]}"; do
+    tarball "$target"
+    [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
 done
-scripts/sums.sh
+cd target/dist
+find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' -o -name '*.cdx.json' \) -printf '%f\0' | LC_ALL=C sort -z \
+    | xargs -0 sha256sum > SHA256SUMS

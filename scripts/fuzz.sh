@@ -10,7 +10,7 @@
 #
 # Exit status: 1 if a target found an error. The input that causes it is in fuzz/artifacts/TARGET.
 #
-# The corpus starts with the golden payloads and is kept in fuzz/corpus. The sanitizers need unstable compiler
+# The corpus starts with valid stored forms and is kept in fuzz/corpus. The sanitizers need unstable compiler
 # flags: RUSTC_BOOTSTRAP=1 makes a stable compiler accept them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,16 +19,13 @@ minutes=${MINUTES:-11}
 scripts/install.sh build fuzz
 PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 export RUSTC_BOOTSTRAP=1
+echo "fuzz: building with AddressSanitizer" >&2
+cargo fuzz build -O fuzz
+# Without a name, the fuzzer prints those of all targets.
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cargo fuzz list | grep -v '^seeds$')
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ROUGHLY_TARGET='' cargo fuzz run -O fuzz)
 seconds=$((minutes * 60 / ${#targets[@]}))
 [ "$seconds" -gt 0 ] || seconds=1
-
-cargo run --quiet --manifest-path fuzz/Cargo.toml --bin seeds
-echo "fuzz: building ${#targets[@]} targets with AddressSanitizer" >&2
-for target in "${targets[@]}"; do
-    cargo fuzz build -O "$target"
-done
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/roughly-fuzz-XXXXXX")
 found=()
@@ -36,8 +33,10 @@ printf '%-26s %12s %10s %10s  %s\n' target executions per-second edges result
 for target in "${targets[@]}"; do
     log=$logs/$target
     result=ok
-    # The fuzz targets limit a sketch to 64 KiB (fuzz/src/lib.rs), so a block of 64 MiB is an error.
-    cargo fuzz run -O "$target" -- -max_total_time="$seconds" -max_len=8192 -timeout=30 \
+    mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
+    # The models limit a sketch to 64 KiB (crates/models), so a block of 64 MiB is an error.
+    ROUGHLY_TARGET=$target cargo fuzz run -O fuzz "fuzz/corpus/$target" -- \
+        -artifact_prefix="fuzz/artifacts/$target/" -max_total_time="$seconds" -max_len=8192 -timeout=30 \
         -malloc_limit_mb=64 -rss_limit_mb=2048 -print_final_stats=1 > "$log" 2>&1 \
         || { result="FOUND: see $log"; found+=("$target"); }
     awk -v target="$target" -v result="$result" '

@@ -9,12 +9,11 @@
 #   server   redis-server or valkey-server with its command-line client
 #   source   the tools that unpack and build a Debian source package
 #   musl     a C compiler for musl's C library
-#   lint     rustfmt and clippy, and cargo-deny, typos and hadolint under target/lint
-#   promtool promtool of Prometheus, which tests the alert rules, under target/promtool
+#   tools    the programs of scripts/requirements.txt, under target/tools
+#   lint     these, rustfmt and clippy, and promtool of Prometheus under target/promtool
 #   fuzz     cargo-fuzz and the C++ compiler that builds libFuzzer
 #   valgrind valgrind
-#   browser  Chromium, in which the tests of docs/sizing.html and of the documentation site run
-#   site     the generator of the documentation site, under target/site-tools
+#   browser  Chromium, and the tools
 #   examples the Python client for Redis that the examples in docs/ use
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the C compiler and linker of the packages, under target/zig
@@ -30,6 +29,7 @@
 # Exit status: 1 if an installation failed, 2 if a need is unknown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin:${CARGO_HOME:-$HOME/.cargo}/bin
 
 say() {
     echo "install: $*" >&2
@@ -131,68 +131,36 @@ need_server() {
     fi
 }
 
-need_source() {
-    if ! on_path dpkg-source || ! on_path make || ! on_path patch || ! has_c_compiler; then
-        install "tools that build a source package are missing" dpkg-dev make patch xz-utils gcc libc6-dev
-    fi
-}
-
-need_musl() {
-    on_path musl-gcc || install "the C compiler for musl is missing" musl-tools
-}
-
 need_lint() {
-    local component
-    for component in rustfmt clippy; do
-        if ! cargo "${component/rustfmt/fmt}" --version > /dev/null 2>&1; then
+    local component directory=target/promtool
+    for component in fmt clippy; do
+        if ! cargo "$component" --version > /dev/null 2>&1; then
             say "the toolchain has no $component: adding it with rustup"
-            rustup component add "$component"
+            rustup component add "${component/fmt/rustfmt}"
         fi
     done
-    python_packages target/lint scripts/lint-requirements.txt
-}
-
-# Unpacked, not installed: Debian's package also has Prometheus itself, which would run as a service.
-need_promtool() {
-    local directory=target/promtool
+    need_tools
     if on_path promtool || [ -x "$directory/promtool" ]; then
         return 0
     fi
-    if ! on_path apt-get; then
-        say "promtool is missing, and there is no apt-get: install Prometheus"
-        return 1
-    fi
+    # Unpacked, not installed: Debian's package also has Prometheus itself, which would run as a service.
     say "promtool is missing: unpacking it from the Debian package prometheus into $directory"
     rm -rf "$directory"
     mkdir -p "$directory"
-    # The package lists may be missing or outdated.
-    if ! (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus); then
-        as_root apt-get update -qq
-        (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
-    fi
+    as_root apt-get update -qq
+    (cd "$directory" && apt-get -qq -o APT::Sandbox::User=root download prometheus)
     dpkg-deb --fsys-tarfile "$directory"/prometheus_*.deb \
         | tar -x -C "$directory" --strip-components=3 ./usr/bin/promtool
     rm "$directory"/prometheus_*.deb
 }
 
-need_fuzz() {
-    on_path c++ || install "a C++ compiler is missing" g++
-    if ! on_path cargo-fuzz && [ ! -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo-fuzz" ]; then
-        say "cargo-fuzz is missing: installing it with cargo"
-        cargo install --locked cargo-fuzz
-    fi
+need_tools() {
+    python_packages target/tools scripts/requirements.txt
 }
 
-need_valgrind() {
-    on_path valgrind || install "valgrind is missing" valgrind
-}
-
-need_site() {
-    python_packages target/site-tools scripts/site/requirements.txt
-}
-
-need_browser() {
-    on_path chromium || install "the browser Chromium is missing" chromium
+# program NAME PACKAGE...: installs the packages if the program is missing.
+program() {
+    on_path "$1" || install "$1 is missing" "${@:2}"
 }
 
 # The Debian package works only with Debian's own Python, not with another one on the PATH.
@@ -201,19 +169,13 @@ need_examples() {
         || install "Python's Redis client is missing" python3 python3-redis
 }
 
-# On Debian, venv with pip needs the package python3-venv.
-need_python() {
-    if ! on_path python3 || ! python3 -c 'import ensurepip, venv' 2> /dev/null; then
-        install "Python with venv is missing" python3 python3-venv
-    fi
-}
-
 # python_packages DIRECTORY REQUIREMENTS: creates a virtual environment with exactly these packages.
 python_packages() {
     local directory=$1 requirements=$2
     if ! cmp -s "$requirements" "$directory/requirements.txt"; then
         say "installing the Python packages of $requirements into $directory"
-        need_python
+        # On Debian, venv with pip needs the package python3-venv.
+        python3 -c 'import ensurepip, venv' 2> /dev/null || install "Python with venv is missing" python3 python3-venv
         rm -rf "$directory"
         python3 -m venv "$directory"
         "$directory/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
@@ -226,9 +188,9 @@ need_clients() {
     local go_client=/usr/share/gocode/src/github.com/gomodule/redigo
     local lock=tests/clients/node/package-lock.json node=target/clients/node
     python_packages target/clients/python tests/clients/python/requirements.txt
-    on_path node || install "Node is missing" nodejs
+    program node nodejs
     if ! cmp -s "$lock" "$node/installed.json"; then
-        on_path npm || install "npm is missing" npm
+        program npm npm
         say "installing the Node packages of $lock into $node"
         mkdir -p "$node"
         cp tests/clients/node/package.json "$lock" "$node"
@@ -241,38 +203,31 @@ need_clients() {
     fi
 }
 
-need_zig() {
-    python_packages target/zig packaging/requirements.txt
-}
-
-# Pinned, because the output of another version can differ.
-need_sbom() {
-    local version=0.5.9
-    if ! cargo cyclonedx --version 2> /dev/null | grep -qF " $version"; then
-        say "cargo-cyclonedx $version is missing: installing it with cargo"
-        cargo install --quiet --locked --debug "cargo-cyclonedx@$version"
-    fi
-}
-
-need_chroot() {
-    on_path debootstrap || [ -x /usr/sbin/debootstrap ] \
-        || install "debootstrap is missing" debootstrap
-}
-
-need_lintian() {
-    on_path lintian || install "lintian is missing" lintian
-}
-
-need_image() {
-    on_path buildah || install "Buildah is missing" buildah
-    on_path docker-compose || install "docker-compose is missing" docker-compose
-}
-
 for need in "$@"; do
     case $need in
-        build | server | source | musl | lint | promtool | fuzz | valgrind | browser | site | examples | clients | zig \
-            | sbom | chroot | lintian | image)
-            "need_$need"
+        build | server | lint | tools | examples | clients) "need_$need" ;;
+        source)
+            for tool in dpkg-source make patch cc; do
+                program $tool dpkg-dev make patch xz-utils gcc libc6-dev
+            done
+            ;;
+        musl) program musl-gcc musl-tools ;;
+        fuzz)
+            program c++ g++
+            on_path cargo-fuzz || cargo install --locked cargo-fuzz
+            ;;
+        browser)
+            program chromium chromium
+            need_tools
+            ;;
+        valgrind | lintian) program "$need" "$need" ;;
+        zig) python_packages target/zig packaging/requirements.txt ;;
+        # Pinned, because the output of another version can differ.
+        sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;
+        chroot) program debootstrap debootstrap ;;
+        image)
+            program buildah buildah
+            program docker-compose docker-compose
             ;;
         *)
             say "unknown need: $need"

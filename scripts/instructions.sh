@@ -140,6 +140,7 @@ bf=BF.RESERVE\ k\ 0.001\ 10000000
 # The same parameters for a key of valkey-bloom's type.
 vb="BF.INSERT k CAPACITY 10000000 ERROR 0.001 SEED 0123456789abcdefghijklmnopqrstuv ITEMS a"
 cf=CF.RESERVE\ k\ 10000000
+window="WINDOW 86400000 PANES 24"
 cms=CMS.INITBYPROB\ k\ 0.001\ 0.01
 cms50=CMS.INITBYPROB\ k\ 0.00001\ 0.001
 topk=TOPK.RESERVE\ k\ 100\ 1000\ 7\ 0.9
@@ -165,8 +166,18 @@ count "CF.ADD" 1 40000 1000000000 "$cf" "" CF.ADD k "$item"
 count "CF.EXISTS" 1 40000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
 count "CF.INSERT x100" 100 2000 1000000000 "$cf" "" CF.INSERT k ITEMS "${items100[@]}"
 count "CF.MEXISTS x100" 100 2000 2000000 "$cf" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
+count "bf-window BF.ADD" 1 40000 1000000000 "$bf $window" "" BF.ADD k "$item"
+count "bf-window BF.EXISTS" 1 40000 2000000 "$bf $window" "3000 1000000 BF.MADD k ${items100[*]}" BF.EXISTS k "$item"
+count "bf-window BF.MADD x100" 100 2000 1000000000 "$bf $window" "" BF.MADD k "${items100[@]}"
+count "bf-window BF.MEXISTS x100" 100 2000 2000000 "$bf $window" "3000 1000000 BF.MADD k ${items100[*]}" BF.MEXISTS k "${items100[@]}"
+count "cf-window CF.ADD" 1 40000 1000000000 "$cf $window" "" CF.ADD k "$item"
+count "cf-window CF.EXISTS" 1 40000 2000000 "$cf $window" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.EXISTS k "$item"
+count "cf-window CF.INSERT x100" 100 2000 1000000000 "$cf $window" "" CF.INSERT k ITEMS "${items100[@]}"
+count "cf-window CF.MEXISTS x100" 100 2000 2000000 "$cf $window" "3000 1000000 CF.INSERT k ITEMS ${items100[*]}" CF.MEXISTS k "${items100[@]}"
 count "CMS.INCRBY" 1 40000 1000000 "$cms" "" CMS.INCRBY k "$item" 1
 count "CMS.INCRBY x50" 50 2000 10000000 "$cms50" "" CMS.INCRBY k "${pairs50[@]}"
+count "CMS.INCRBYLIMIT" 1 40000 1000000 "$cms" "" CMS.INCRBYLIMIT k 1000000 "$item" 1
+count "CMS.INCRBYLIMIT x50" 50 2000 10000000 "$cms50" "" CMS.INCRBYLIMIT k 1000000 "${pairs50[@]}"
 count "CMS.QUERY x50" 50 2000 10000000 "$cms50" "2000 10000000 CMS.INCRBY k ${pairs50[*]}" CMS.QUERY k "${items50[@]}"
 count "TOPK.ADD" 1 40000 2000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.ADD k "$item"
 count "TOPK.INCRBY by 1,000" 1 20000 100000 "$topk" "20000 2000 TOPK.ADD k $item" TOPK.INCRBY k "$item" 1000

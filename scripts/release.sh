@@ -53,7 +53,7 @@ module_of() {
     esac | tar -xO --wildcards '*/libroughly.so'
 }
 
-version=$(cargo pkgid | sed 's/.*[#@]//')
+version=$(package_version)
 tag=v$version
 revision=$(git rev-parse --short=12 HEAD)
 crates=(roughly-dump roughly-sketch) # each one after those that it depends on
@@ -81,7 +81,6 @@ fi
 # Packages of other versions would be in SHA256SUMS.
 rm -rf target/dist
 scripts/dist.sh
-scripts/deb.sh
 packages=() bills=()
 for target in $(all_targets); do
     packages+=("roughly-$version-$(platform "$target").tar.gz")

@@ -13,12 +13,10 @@ aarch64-unknown-linux-musl linux-aarch64-musl - aarch64-linux-musl
 LIST
 }
 
-# all_targets: prints the names of all targets.
+# all_targets and debian_targets: print the names of all targets, and of those that have Debian packages.
 all_targets() {
     target_table | cut -d ' ' -f 1
 }
-
-# debian_targets: prints the names of the targets that have Debian packages.
 debian_targets() {
     target_table | awk '$3 != "-" { print $1 }'
 }
@@ -43,11 +41,6 @@ debian_architecture() {
     target_field "$1" 3 | sed '/^-$/d'
 }
 
-# processor_architecture TARGET: prints Debian's name for the target's processor, also if there is no Debian package.
-processor_architecture() {
-    debian_architecture "${1%-*}-gnu"
-}
-
 # zig_target TARGET: prints the target for the C compiler and linker.
 zig_target() {
     target_field "$1" 4
@@ -56,4 +49,9 @@ zig_target() {
 # machine_target: prints the target of this machine's Rust.
 machine_target() {
     rustc -vV | sed -n 's/^host: //p'
+}
+
+# package_version: prints the version in Cargo.toml.
+package_version() {
+    cargo pkgid | sed 's/.*[#@]//'
 }

@@ -3,19 +3,18 @@
 # packaging/compose.yaml. Takes no arguments.
 #
 # The test uses no image registry. Two local images replace the base images: Debian bookworm with this machine's Rust,
-# and Debian trixie with its Valkey, from the systems that scripts/chroot.sh creates. Therefore the entry point of the
+# and Debian trixie with its Valkey, from the systems that scripts/fetch.sh chroot creates. Therefore the entry point of the
 # server's image is not tested.
 #
 # Needs root: for other users the script continues with sudo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scripts/install.sh build tools chroot image
 if [ "$(id -u)" -ne 0 ]; then
-    scripts/install.sh build lint chroot image
     echo "test-image: continuing with sudo, because chroot needs root" >&2
     exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-image.sh"
 fi
-scripts/install.sh build lint chroot image
 store=$PWD/target/image
 mkdir -p "$store/tmp"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-image-XXXXXX")
@@ -65,9 +64,9 @@ passed "docker-compose accepts compose.yaml"
 
 if ! buildah inspect --type image localhost/rust > /dev/null 2>&1; then
     # The packages of Debian in the image of Rust that the build needs.
-    base_image rust "$(scripts/chroot.sh bookworm redis-server)" gcc libc6-dev ca-certificates
+    base_image rust "$(scripts/fetch.sh chroot bookworm redis-server)" gcc libc6-dev ca-certificates
 fi
-base_image server "$(scripts/chroot.sh trixie valkey-server)"
+base_image server "$(scripts/fetch.sh chroot trixie valkey-server)"
 
 # The context must not depend on other files of the clone.
 revision=0123456789ab
@@ -116,7 +115,7 @@ passed "the command of the image starts a server with the module"
 
 # Prints a value of compose.yaml: one line per element of a list.
 compose_value() {
-    target/lint/bin/python -c '
+    target/tools/bin/python -c '
 import sys, yaml
 value = yaml.safe_load(open("packaging/compose.yaml"))["services"]["roughly"]
 for name in sys.argv[1:]:

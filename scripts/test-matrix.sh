@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs the server tests on each server of the test matrix: all of them on the first server, and those whose result may
-# depend on the server (tests/server/main.rs) on the others. Fetches missing servers into target/servers.
+# Runs tests on each server of the test matrix. Fetches missing servers into target/servers.
 #
-#   scripts/test-matrix.sh          records what each type supports for scripts/abilities.sh, and checks that nothing is missing
+#   scripts/test-matrix.sh          all server tests on the first server, and those whose result may depend on the server
+#                                   (tests/server/main.rs) on the others. Records what each type supports, and checks that
+#                                   nothing is missing (tests/documents/abilities.rs)
 #   scripts/test-matrix.sh quick    for .ci/run, after scripts/test.sh: leaves out the installed server and the slow tests. Runs the
-#                                   others on Redis 7.0 and Valkey 9, and those that depend on the server on all. Records nothing.
+#                                   others on Redis 7.0 and Valkey 9, and those that depend on the server on all. Records nothing
+#   scripts/test-matrix.sh clients  scripts/test-clients.sh
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh
@@ -16,7 +18,7 @@ cd "$(dirname "$0")/.."
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 mode=${1:-full}
 case $mode in
-    full | quick) ;;
+    full | quick | clients) ;;
     *)
         echo "test-matrix: unknown argument: $mode" >&2
         exit 2
@@ -24,10 +26,11 @@ case $mode in
 esac
 
 scripts/install.sh build examples
-scripts/fetch-servers.sh || true
-echo "test-matrix: building the module (cargo build --release --lib)" >&2
-cargo build --release --lib
-cargo test --no-run --test server
+scripts/fetch.sh server || true
+if [ "$mode" != clients ]; then
+    cargo build --release --lib
+    cargo test --no-run --test server
+fi
 
 # Name and version of a server, such as "Redis server v=7.0.15": the rest of the line depends on the build.
 release() {
@@ -45,31 +48,33 @@ if [ "$mode" = quick ]; then
     full_servers="redis-7.0 valkey-9"
     installed=$(release "$(scripts/find-server.sh)")
 fi
-for name in $(scripts/fetch-servers.sh --list); do
-    server=$PWD/target/servers/$name/server
-    if [ ! -x "$server" ]; then
+for name in $(scripts/fetch.sh list); do
+    export ROUGHLY_SERVER=$PWD/target/servers/$name/server
+    if [ ! -x "$ROUGHLY_SERVER" ]; then
         missing+=("$name")
         continue
     fi
-    if [ "$(release "$server")" = "$installed" ]; then
+    if [ "$(release "$ROUGHLY_SERVER")" = "$installed" ]; then
         echo "test-matrix: $name is the installed server, which make test tests"
         continue
     fi
     skip=()
-    if [ "$mode" = quick ]; then
-        unset ROUGHLY_ABILITIES
-        skip+=("${slow[@]}")
-    else
-        export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
-        rm -f "$ROUGHLY_ABILITIES"
-        # The first server that is available.
-        [ -n "$full_servers" ] || full_servers=$name
-    fi
+    case $mode in
+        quick) skip+=("${slow[@]}") ;;
+        full)
+            export ROUGHLY_ABILITIES=$PWD/target/abilities/$name.txt
+            rm -f "$ROUGHLY_ABILITIES"
+            # The first server that is available.
+            [ -n "$full_servers" ] || full_servers=$name
+            ;;
+    esac
     [[ " $full_servers " == *" $name "* ]] || skip+=("${independent[@]}")
+    tests=(cargo test --quiet --test server -- "${skip[@]}")
+    [ "$mode" != clients ] || tests=(scripts/test-clients.sh)
     echo
-    echo "test-matrix: $name, $("$server" --version)"
+    echo "test-matrix: $name, $("$ROUGHLY_SERVER" --version)"
     start=$SECONDS
-    if ROUGHLY_SERVER=$server cargo test --quiet --test server -- "${skip[@]}"; then
+    if "${tests[@]}"; then
         passed+=("$name")
     else
         failed+=("$name")
@@ -84,4 +89,4 @@ echo "test-matrix: passed on: ${passed[*]:-none}"
 if [ ${#failed[@]} -gt 0 ] || [ ${#passed[@]} -eq 0 ]; then
     exit 1
 fi
-[ "$mode" = quick ] || scripts/abilities.sh check
+[ "$mode" != full ] || ROUGHLY_ABILITIES=$PWD/target/abilities cargo test --quiet --test documents -- abilities::

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs, uses and removes the release tarballs and the Debian packages. Builds all packages first. Checks with
-# scripts/test-crates.sh that the crates can be published, and with scripts/test-modules.sh what the modules require.
+# Checks that the crates can be published and what the modules require, and installs, uses and removes the release
+# tarballs and the Debian packages. Builds all of them first.
 #
-# The package for this machine's architecture is installed on Debian systems that scripts/chroot.sh creates, with the
+# The package for this machine's architecture is installed on Debian systems that scripts/fetch.sh chroot creates, with the
 # servers of those releases. The package for another architecture is installed next to a server of that architecture,
 # which runs in an emulator. A server with musl loads the module of the tarball for musl.
 #
 #   scripts/test-packages.sh          builds the packages and tests them
-#   scripts/test-packages.sh built    tests the packages in target/dist
+#   scripts/test-packages.sh built    tests the packages in target/dist; not the crates and what the modules require
 #
 # On this machine it installs only build tools, debootstrap and lintian. chroot needs root: for other users the
 # script builds the packages and continues with sudo.
@@ -15,18 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
 machine=$(machine_target)
-version=$(cargo pkgid | sed 's/.*[#@]//')
-scripts/install.sh build chroot lintian
-if [ "${1:-}" != built ]; then
-    scripts/test-crates.sh
-    scripts/dist.sh
-    scripts/deb.sh
-    scripts/test-modules.sh
-fi
-if [ "$(id -u)" -ne 0 ]; then
-    echo "test-packages: continuing with sudo, because chroot needs root" >&2
-    exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-packages.sh" built
-fi
+version=$(package_version)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-packages-XXXXXX")
 server=""
 stop_server() {
@@ -42,6 +31,63 @@ fail() {
 }
 passed() {
     echo "test-packages: $*"
+}
+
+# check_crates: packages the crates roughly-dump and roughly-sketch, builds them from the packages, and checks the files in
+# the packages. Needs cargo 1.90 or later, which can package a crate together with another one that is not published yet.
+check_crates() {
+    local crate package file tests
+    # --allow-dirty: the test also runs before a commit.
+    cargo publish --quiet --dry-run --locked --allow-dirty -p roughly-dump -p roughly-sketch
+    for crate in roughly-dump roughly-sketch; do
+        # cargo unpacks each package into this directory and builds it there.
+        package=target/package/$crate-$version
+        for file in README.md Cargo.toml src/lib.rs; do
+            [ -f "$package/$file" ] || fail "the package of $crate has no $file"
+        done
+        for file in LICENSE-APACHE LICENSE-MIT; do
+            cmp "$file" "$package/$file" || fail "$file of $crate"
+        done
+        tests=$(find "$package" -name tests -o -name proptest-regressions)
+        [ -z "$tests" ] || fail "the package of $crate has tests, which need files of the repository: $tests"
+    done
+    passed "roughly-dump and roughly-sketch can be published"
+}
+
+# check_module TARGET: checks the libraries and symbols that a module requires, and loads it with a C library of Debian, in
+# an emulator if the processor is another one than this machine's.
+check_module() {
+    local target=$1 loader=$dir/loader-$1 module symbols newest oldest libraries run
+    module=$dir/roughly-$version-$(platform "$1")/libroughly.so
+    symbols=$(readelf -VW "$module" | sed -nE 's/.*(GLIBC_[0-9.]+).*/\1/p' | sort -uV)
+    libraries=$(readelf -dW "$module" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+    case $target in
+        *-musl)
+            [ -z "$symbols" ] || fail "the module for $target requires glibc: $symbols"
+            libraries=$(grep -vx 'libc\.so' <<< "$libraries" || true)
+            ;;
+        *)
+            newest=$(tail -n 1 <<< "${symbols:?the module for $target has no glibc symbols}")
+            oldest=$(zig_target "$target" | sed 's/.*-gnu\./GLIBC_/')
+            [ "$(printf '%s\n' "$newest" "$oldest" | sort -V | tail -n 1)" = "$oldest" ] || fail "the module for $target requires $newest"
+            libraries=$(grep -vxE '(libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux-.*)' <<< "$libraries" || true)
+            ;;
+    esac
+    [ -z "$libraries" ] || fail "the module for $target requires the libraries $libraries"
+    passed "$target: the module requires only the C library${newest:+, and no symbols newer than $newest}"
+
+    "$(scripts/cross.sh "$target" cc)" -dynamic -o "$loader" tests/loader.c -ldl
+    run=$(scripts/fetch.sh libc "$target")
+    "$run" "$loader" "$module" || fail "the module for $target does not load"
+    if "$run" "$loader" "$dir/missing.so" 2> /dev/null; then
+        fail "the loader for $target loads a file that does not exist"
+    fi
+    # Command handlers catch panics, so the unwinder that the linker adds must work. No known command makes the module
+    # panic; a minimal library that is linked in the same way panics instead.
+    CARGO_PROFILE_RELEASE_STRIP=symbols scripts/cross.sh "$target" cargo build --quiet --release --package panics
+    [ "$("$run" "$loader" "$PWD/target/portable/$target/$target/release/libpanics.so" caught 2> /dev/null || true)" = 1 ] \
+        || fail "a library for $target does not catch a panic"
+    passed "$target: the module loads with a C library of Debian; a library that is linked in the same way catches a panic"
 }
 
 # inventory DIRECTORY: lists the files of a system, except for those that dpkg and servers write on every use.
@@ -67,12 +113,23 @@ owners() {
     (cd "$1" && find . -printf '%U %p\n' | LC_ALL=C sort)
 }
 
+scripts/install.sh build chroot lintian
+if [ "${1:-}" != built ]; then
+    check_crates
+    scripts/dist.sh
+fi
 (cd target/dist && sha256sum --quiet -c SHA256SUMS) || fail "checksums of the packages"
 for target in $(all_targets); do
     tar -xzf "target/dist/roughly-$version-$(platform "$target").tar.gz" -C "$dir"
     (cd "$dir/roughly-$version-$(platform "$target")" && sha256sum --quiet -c SHA256SUMS) \
         || fail "checksums in the tarball for $target"
+    [ "${1:-}" = built ] || check_module "$target"
 done
+if [ "$(id -u)" -ne 0 ]; then
+    echo "test-packages: continuing with sudo, because chroot needs root" >&2
+    rm -rf "$dir"
+    exec sudo env "PATH=$PATH" "HOME=$HOME" "$PWD/scripts/test-packages.sh" built
+fi
 release=$dir/roughly-$version-$(platform "$machine")
 grep -q '^redis-module ' "$release/THIRD-PARTY.txt" || fail "THIRD-PARTY.txt lists no redis-module"
 mkdir "$dir/root"
@@ -164,7 +221,7 @@ use_module() {
 # line to the server's configuration, uses the module, and removes the package.
 on_debian() {
     local suite=$1 kind=$2 system=$dir/$1 before broken client added
-    cp -a "$(scripts/chroot.sh "$suite" "$kind-server")" "$system"
+    cp -a "$(scripts/fetch.sh chroot "$suite" "$kind-server")" "$system"
     cp "$(deb_of "$machine")" "$system/tmp/roughly.deb"
     cp "$system/etc/$kind/$kind.conf" "$dir/conf"
     before=$(inventory "$system")
@@ -205,15 +262,15 @@ on_debian() {
 on_debian bookworm redis
 on_debian trixie valkey
 
-# on_other_architecture TARGET NAME KIND: like on_debian, for a server of scripts/fetch-servers.sh that runs in an
+# on_other_architecture TARGET NAME KIND: like on_debian, for a server that runs in an
 # emulator. This machine's dpkg installs the package, because the emulator cannot start the programs that dpkg starts.
 on_other_architecture() {
     local target=$1 name=$2 kind=$3 architecture system before client
     architecture=$(debian_architecture "$target")
     system=$dir/$architecture
-    scripts/fetch-servers.sh --target "$target" "$name"
+    scripts/fetch.sh server-for "$target" "$name"
     cp -a "target/servers/$architecture-$name/root" "$system"
-    cp "$(scripts/fetch-emulator.sh "$target")" "$system/emulator"
+    cp "$(scripts/fetch.sh emulator "$target")" "$system/emulator"
     # The directories that Debian's base system and the packages' scripts create.
     for directory in bin lib; do
         [ -e "$system/$directory" ] || ln -s "usr/$directory" "$system/$directory"
@@ -249,7 +306,7 @@ on_other_architecture() {
 # with_musl TARGET: loads the module of the tarball into a server with musl.
 with_musl() {
     local target=$1 client
-    scripts/build-server.sh musl
+    scripts/fetch.sh server redis-musl
     DESTDIR=$dir/musl "$dir/roughly-$version-$(platform "$target")/install.sh" > /dev/null
     target/servers/redis-musl/server --port 0 --unixsocket "$dir/socket" --dir "$dir" \
         --loadmodule "$dir/musl$module" > "$dir/musl.log" 2>&1 &

@@ -6,8 +6,8 @@
 #   scripts/test-platform.sh TARGET server [ARGUMENT...]   only the server tests; the arguments are those of the test
 #                                                          program, for example a part of a name, or --skip NAME
 #
-# The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/build-server.sh builds. If this machine has
-# another processor, servers and tests run in an emulator (scripts/fetch-emulator.sh). The test program of the server
+# The server is Redis 8.0 of Debian, or for musl, Redis 7.0 that scripts/fetch.sh builds. If this machine has
+# another processor, servers and tests run in an emulator (scripts/fetch.sh emulator). The test program of the server
 # tests always runs on this machine.
 #
 # Exit status: 2 if the target or the part is unknown, the target is that of this machine, or there is no server for it.
@@ -25,14 +25,12 @@ case $part in
         exit 2
         ;;
 esac
-ROUGHLY_ZIG_TARGET=$(zig_target "$target")
-export ROUGHLY_ZIG_TARGET
 
 say() {
     echo "test-platform: $*" >&2
 }
 
-scripts/install.sh build examples zig
+scripts/install.sh build examples
 host=$(machine_target)
 name=${target//-/_}
 runner=CARGO_TARGET_${name^^}_RUNNER
@@ -42,7 +40,7 @@ case $target in
         exit 2
         ;;
     "${host%%-*}"-*-musl)
-        scripts/build-server.sh musl
+        scripts/fetch.sh server redis-musl
         server=$PWD/target/servers/redis-musl
         ;;
     *-musl)
@@ -50,7 +48,7 @@ case $target in
         exit 2
         ;;
     *)
-        scripts/fetch-servers.sh --target "$target" redis-8.0
+        scripts/fetch.sh server-for "$target" redis-8.0
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
         export "$runner=$server/run"
         # Programs are several times slower in the emulator. Fewer random cases run; make test runs all of them.
@@ -60,19 +58,20 @@ esac
 
 # Without debug information, which these tests do not use and which takes time to compile.
 export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
-ROUGHLY_MODULE=$(scripts/build-portable.sh "$target")
+ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
 start=$SECONDS
 if [ "$part" = server ]; then
     # The module with debug assertions, which some server tests need.
-    CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cargo-target.sh "$target" build --quiet --lib
+    CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cross.sh "$target" cargo build --quiet --lib
 else
     say "unit tests and mutation test for $target"
-    scripts/cargo-target.sh "$target" test --quiet --workspace --lib --test mutation
+    scripts/cross.sh "$target" cargo test --quiet --workspace --lib --test mutation
     say "these tests took $((SECONDS - start)) s, with their compilation"
 fi
 
-export ROUGHLY_SERVER=$server/server ROUGHLY_CC=$PWD/scripts/zig-cc.sh
+ROUGHLY_CC=$(scripts/cross.sh "$target" cc)
+export ROUGHLY_CC ROUGHLY_SERVER=$server/server
 export ROUGHLY_DEBUG_MODULE=$PWD/target/portable/$target/$target/debug/deps/libroughly.so
 unset CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG
 cargo test --no-run --test server

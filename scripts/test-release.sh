@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
 # Checks scripts/release.sh in a clone: that it refuses commits that cannot be released, and what it prints and writes
-# otherwise. Takes no arguments. Replacements of scripts/dist.sh and scripts/deb.sh create packages without a real module,
-# because building takes minutes.
+# otherwise. Takes no arguments. A replacement of scripts/dist.sh creates packages without a real module, because
+# building takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-release-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-version=$(cargo pkgid | sed 's/.*[#@]//')
 git clone --quiet . "$dir/clone"
 cp scripts/*.sh "$dir/clone/scripts"
 cd "$dir/clone"
 export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@example.org GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@example.org
 # A clone has the tags of the repository.
 git tag --list | xargs -r git tag -d > /dev/null
-# shellcheck source=scripts/targets.sh
 . scripts/targets.sh
+version=$(package_version)
 
 fail() {
     echo "test-release: FAILED: $*" >&2
@@ -46,12 +45,12 @@ changelog() {
     commit "Changelog"
 }
 
-# Both replacements create all files, except for those whose names contain OMITTED.
+# It creates all files, except for those whose names contain OMITTED.
 cat > scripts/dist.sh << 'SCRIPT'
 #!/usr/bin/env bash
 set -euo pipefail
 . scripts/targets.sh
-version=$(cargo pkgid | sed 's/.*[#@]//')
+version=$(package_version)
 root=target/dist/root
 mkdir -p $root/DEBIAN $root/usr/lib/redis/modules
 git rev-parse "${BUILT_COMMIT:-HEAD}" > $root/usr/lib/redis/modules/libroughly.so
@@ -70,7 +69,6 @@ rm -r $root
 [ -z "${OMITTED:-}" ] || rm target/dist/*"$OMITTED"*
 (cd target/dist && rm -f SHA256SUMS && sha256sum -- * > SHA256SUMS)
 SCRIPT
-cp scripts/dist.sh scripts/deb.sh
 
 changelog "" "## [$version] - 2026-01-02"
 touch new

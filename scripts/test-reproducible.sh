@@ -11,25 +11,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/targets.sh
-version=$(cargo pkgid | sed 's/.*[#@]//')
-targets=("$@") debian=()
+version=$(package_version)
+targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(all_targets)
-for target in "${targets[@]}"; do
-    architecture=$(debian_architecture "$target")
-    [ -z "$architecture" ] || debian+=("$target")
-done
 
 if [ -n "$(git status --porcelain)" ]; then
     echo "test-reproducible: FAILED: there are uncommitted changes; commit them first" >&2
     exit 1
 fi
-# build DIRECTORY: builds the packages in a clone.
-build() {
-    "$1/scripts/dist.sh" "${targets[@]}"
-    [ ${#debian[@]} -eq 0 ] || "$1/scripts/deb.sh" "${debian[@]}"
-}
 rm -rf target/dist
-build "$PWD"
+scripts/dist.sh "${targets[@]}"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roughly-reproducible-XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 # The path has a space and another length and depth, so that a build path in the module changes its bytes.
@@ -38,7 +29,7 @@ git clone --quiet . "$clone"
 mkdir "$clone/target"
 cp -r target/zig "$clone/target/zig"
 [ ! -e target/rust ] || cp -r target/rust "$clone/target/rust"
-build "$clone"
+"$clone/scripts/dist.sh" "${targets[@]}"
 
 cat target/dist/SHA256SUMS
 for target in "${targets[@]}"; do

@@ -3,7 +3,7 @@
 # stops when the command ends.
 #
 #   scripts/with-server.sh COMMAND [ARGUMENT...]
-#   scripts/with-server.sh python examples/python/example.py
+#   scripts/with-server.sh node examples/node/recipes.mjs
 #
 # Environment:
 #   ROUGHLY_SERVER  server program (default: redis-server or valkey-server on the PATH)

@@ -1,8 +1,7 @@
 //! Roughly: Bloom and cuckoo filters, count-min sketch, top-k and t-digest for Redis and Valkey.
 //!
 //! A module that replaces RedisBloom. The command layer ([`family`]) uses the server layer ([`server`]) and the sketch
-//! layer (the crate `roughly-sketch`). docs/architecture.md describes the layers, and the specification that comments
-//! cite as `spec:`.
+//! layer (the crate `roughly-sketch`). docs/architecture.md describes the layers.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,4 +1,4 @@
-//! Active defragmentation of fragmented memory. `scripts/test-defrag.sh` runs these tests on a server that supports it.
+//! Active defragmentation of fragmented memory. `scripts/check-release.sh defrag` runs these tests on a server that supports it.
 //!
 //! The server moves blocks out of sparsely used slabs of its allocator. To create such slabs, the tests fill many keys
 //! and delete most of them.
@@ -39,7 +39,7 @@ fn set_defragmentation(server: &Server, to: &str) {
     let reply = server.call(&format!("CONFIG SET activedefrag {to}"));
     assert!(
         reply.is_ok(),
-        "this server cannot defragment ({reply}): run this test with `scripts/test-defrag.sh`"
+        "this server cannot defragment ({reply}): run this test with `scripts/check-release.sh defrag`"
     );
 }
 
@@ -228,4 +228,23 @@ fn defragmentation_moves_large_keys_in_steps() {
     let wanted = State::of(&mut connection);
     assert_ne!(wanted, before);
     State::of(&mut replica.resp2()).assert_same(&wanted, "after all steps");
+}
+
+/// The server does not move large blocks. The module withdraws its request for huge pages before the attempt, and repeats it.
+#[test]
+fn large_keys_keep_their_huge_pages() {
+    let mut server = start();
+    let mut connection = server.resp2();
+    run(&mut connection, "BF.RESERVE large 0.001 20000000");
+    fragment(&mut connection, &FAMILIES[0]);
+    let before = State::of(&mut connection);
+    let arrays = server.info("bf_huge_page_arrays");
+    let fragmented = wait_for_fragmentation(&mut server, 1.3);
+    set_defragmentation(&server, "yes");
+    wait_for_defragmentation(&mut server, fragmented);
+    assert_eq!(server.info("bf_huge_page_arrays"), arrays);
+    assert_eq!(server.info_number("bf_huge_page_errors"), 0);
+    State::of(&mut connection).assert_same(&before, "large");
+    run(&mut connection, "DEL large");
+    assert_eq!(server.info_number("bf_huge_page_arrays"), 0);
 }

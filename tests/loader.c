@@ -1,5 +1,5 @@
 /* Loads a shared library and resolves all its symbols. Calls a function that returns a number, if one is specified, and
- * prints the number. scripts/test-modules.sh uses it for the module.
+ * prints the number. scripts/test-packages.sh uses it for the module.
  *
  *     loader LIBRARY [FUNCTION]
  */

@@ -1,20 +1,20 @@
 //! Opens docs/sizing.html in a headless browser and compares its figures with the sketches and with the memory usage of
 //! filled keys.
 //!
-//! `scripts/test-sizing.sh` installs Chromium and runs these tests; `cargo test` skips them.
+//! `scripts/check-release.sh sizing` installs Chromium and runs these tests; `cargo test` skips them.
 
 mod support;
 
 use roughly_sketch::bloom::Chain;
 use roughly_sketch::bloom::shape::{Shape, Sizing};
-use roughly_sketch::count_min::dimensions_for;
+use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
 use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::t_digest::TDigest;
 use roughly_sketch::top_k::TopK;
-use roughly_sketch::window::Window;
+use roughly_sketch::window::{Panes, Window};
 use roughly_sketch::window_filter::{
-    Kind, MultisetParameters, SetParameters, WindowFilter, WindowMultiset, WindowSet,
+    Kind, MultisetParameters, Seed, SetParameters, WindowFilter, WindowMultiset, WindowSet,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn open_page(values: &str) -> Shown {
         .args(["--dump-dom", &format!("file://{}#{values}", page.display())])
         .output()
         .unwrap_or_else(|error| {
-            panic!("cannot run chromium ({error}); `scripts/test-sizing.sh` installs it")
+            panic!("cannot run chromium ({error}); `scripts/check-release.sh sizing` installs it")
         });
     let dom = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -483,7 +483,7 @@ fn window_figures_match_the_windows() {
 /// The page shows the first sub-filter of this filter.
 fn assert_shows_filter<K: Kind>(shown: &Shown, filter: &WindowFilter<K>, window: Window) {
     let what = &shown.command;
-    let first = filter.sub_filters(0).next().expect("a sub-filter");
+    let first = filter.sub_filters(Panes::ALL).next().expect("a sub-filter");
     for (id, expected) in [
         ("bytes", filter.slot_bytes() as f64),
         ("buckets", filter.num_buckets() as f64),
@@ -516,6 +516,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             ));
             assert!(shown.command.ends_with(case.option), "{shown:?}");
             let parameters = SetParameters {
+                seed: Seed::default(),
                 capacity,
                 error_rate: f64::min(error, 0.25),
                 expansion,
@@ -536,6 +537,7 @@ fn figures_of_filters_with_a_window_match_the_filters() {
             ));
             assert!(shown.command.ends_with(case.option), "{shown:?}");
             let parameters = MultisetParameters {
+                seed: Seed::default(),
                 capacity: capacity.max(2 * u64::from(bucket_size)),
                 bucket_size,
                 max_iterations: 20,
@@ -745,6 +747,135 @@ fn count_min_sketches_use_the_memory_on_the_page() {
         });
         assert_same_memory(memory_usage(&mut connection), &shown);
     }
+}
+
+/// The dimensions are those of the bound: an estimate exceeds the count by more than 2 × requests / width with a
+/// probability of at most 2^-depth.
+#[test]
+fn rate_limits_have_the_dimensions_of_the_bound() {
+    for (clients, requests, limit, early, share, window, command) in [
+        (
+            10_000_000u64,
+            100_000_000u64,
+            1000,
+            0.1,
+            0.01,
+            "&window=3600000",
+            "CMS.INITBYDIM key 2000000 7 CELL_SIZE 2 WINDOW 3600000",
+        ),
+        (
+            100_000,
+            400_000,
+            100,
+            0.2,
+            0.05,
+            "&window=60000&panes=6",
+            "CMS.INITBYDIM key 40000 5 CELL_SIZE 1 WINDOW 60000 PANES 6",
+        ),
+        // At most 5,000 requests can be accepted.
+        (
+            500,
+            1_000_000,
+            10,
+            0.5,
+            0.5,
+            "&window=",
+            "CMS.INITBYDIM key 2000 1 CELL_SIZE 1",
+        ),
+        (
+            1000,
+            1_000_000,
+            100_000,
+            0.1,
+            0.001,
+            "&window=",
+            "CMS.INITBYDIM key 200 10",
+        ),
+    ] {
+        let shown = open_page(&format!(
+            "family=limit&clients={clients}&requests={requests}&limit={limit}&early={early}&share={share}{window}"
+        ));
+        assert_eq!(shown.command, command, "{shown:?}");
+        assert_eq!(shown.figure("margin"), limit as f64 * early);
+        let accepted = u64::min(requests, clients * limit) as f64;
+        let bound = 2.0 * accepted / shown.figure("width");
+        assert!(bound <= shown.figure("margin"), "{command}");
+        assert!(f64::powf(2.0, -shown.figure("depth")) <= share, "{command}");
+    }
+    let refused = open_page("family=limit&share=1e-10");
+    let error = "Enter a larger fraction: the sketch would have more than 32 rows.";
+    assert_eq!(refused.errors["share"], error);
+}
+
+/// The memory of the sketch and of exact counters, and which of them the page recommends.
+#[test]
+fn rate_limits_and_exact_counters_use_the_memory_on_the_page() {
+    for (clients, requests, is_exact_better) in
+        [(1000u64, 1_000_000, true), (100_000, 100_000, false)]
+    {
+        let shown = open_page(&format!(
+            "family=limit&clients={clients}&requests={requests}&limit=1000&early=0.1&share=0.01&window="
+        ));
+        let advice = shown.note.contains("Exact counters take less memory");
+        assert_eq!(advice, is_exact_better, "{shown:?}");
+        assert_eq!(
+            shown.figure("exact") <= shown.figure("memory"),
+            is_exact_better
+        );
+        let (server, mut connection) = create(&shown);
+        assert_same_memory(memory_usage(&mut connection), &shown);
+        let before = server.info_number("used_memory");
+        for start in (0..clients).step_by(1000) {
+            let fields = (start..start + 1000).map(|client| format!("{client:020} 1234"));
+            connection.call(&format!(
+                "HSET exact {}",
+                fields.collect::<Vec<_>>().join(" ")
+            ));
+        }
+        // Lookups finish the incremental rehashing.
+        for client in 0..clients {
+            connection.call(&format!("HEXISTS exact {client:020}"));
+        }
+        let used = (server.info_number("used_memory") - before) as f64;
+        let difference = used - shown.figure("exact");
+        assert!(
+            (-0.03 * used..=0.03 * used + 100_000.0).contains(&difference),
+            "{clients} counters take {used} bytes, the page has {}",
+            shown.figure("exact")
+        );
+    }
+}
+
+/// Clients with random requests. The share of the clients that are refused too early is within that on the page. The
+/// hashes and the requests are fixed.
+#[test]
+fn rate_limits_refuse_at_most_the_share_of_clients_on_the_page() {
+    const CLIENTS: u64 = 20_000;
+    const LIMIT: u64 = 100;
+    let shown = open_page(&format!(
+        "family=limit&clients={CLIENTS}&requests=200000&limit={LIMIT}&early=0.2&share=0.05&window="
+    ));
+    let dimensions = ["width", "depth"].map(|name| shown.figure(name) as u64);
+    let mut sketch =
+        CountMin::new(dimensions[0], dimensions[1], CellSize::One, UNLIMITED).expect("a sketch");
+    let margin = shown.figure("margin") as u64;
+    let mut too_early = 0;
+    for client in 0..CLIENTS {
+        // A twentieth of the clients try to exceed the limit, the others send few requests: 10 on average.
+        let requests = if client % 20 == 0 {
+            LIMIT + 1
+        } else {
+            client % 11
+        };
+        let name = format!("client:{client}");
+        let accepted = (0..requests)
+            .take_while(|_| sketch.increment_limited(name.as_bytes(), 1, LIMIT).is_ok())
+            .count() as u64;
+        assert!(accepted <= LIMIT, "{name}");
+        too_early += u64::from(accepted < requests && accepted + margin < LIMIT);
+    }
+    assert!(sketch.total() <= 200_000, "{}", sketch.total());
+    assert!(too_early * 20 <= CLIENTS, "{too_early} of {CLIENTS}");
 }
 
 #[test]

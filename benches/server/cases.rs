@@ -33,12 +33,12 @@ impl Case {
     /// Whether modules with only Bloom filters have the command, in the same syntax.
     pub fn is_bloom(&self) -> bool {
         let is_bloom = |command: &str| command.starts_with("BF.") || command == "EXISTS";
-        is_bloom(self.load.command()) && !self.has_window()
+        is_bloom(self.load.command()) && !self.is_added()
     }
 
-    /// Whether the key has a window, which only Roughly supports.
-    pub fn has_window(&self) -> bool {
-        self.setup.contains("WINDOW")
+    /// Whether only Roughly has the command, or its keys: those with a window.
+    pub fn is_added(&self) -> bool {
+        self.setup.contains("WINDOW") || self.load.command().starts_with("CMS.INCRBYLIMIT")
     }
 }
 
@@ -69,10 +69,66 @@ pub fn all() -> Vec<Case> {
         top_k(),
         t_digest(),
         windows(),
+        parts_of_windows(),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Cases on large arrays, for the comparison of huge pages with ordinary ones. The load of a case without a load before it
+/// is the first that writes to the array.
+pub fn large() -> Vec<Case> {
+    let bloom = "BF.RESERVE k 0.001 200000000";
+    let cuckoo = "CF.RESERVE k 200000000";
+    let count_min = "CMS.INITBYPROB k 0.000001 0.001";
+    let window: &str = format!("{bloom} {DAY}").leak();
+    let top_k = "TOPK.RESERVE k 1000 2000000 7 0.9";
+    let madd = |commands| hundred("BF.MADD k", commands, WIDE);
+    let insert = |commands| hundred("CF.INSERT k ITEMS", commands, WIDE);
+    let increments = |commands| many("CMS.INCRBY k", commands, 50, "item:# 3", WIDE);
+    vec![
+        Case::new("BF.ADD", bloom, one("BF.ADD k item:#", WIDE)).after(madd(30_000)),
+        Case::new("BF.EXISTS", bloom, one("BF.EXISTS k item:#", WIDE)).after(madd(30_000)),
+        Case::new("BF.MADD ×100", bloom, madd(20_000)).after(madd(30_000)),
+        Case::new(
+            "BF.MEXISTS ×100",
+            bloom,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(madd(30_000)),
+        Case::new("CF.ADD", cuckoo, one("CF.ADD k item:#", WIDE)).after(insert(30_000)),
+        Case::new("CF.EXISTS", cuckoo, one("CF.EXISTS k item:#", WIDE)).after(insert(30_000)),
+        Case::new("CF.INSERT ×100", cuckoo, insert(20_000)).after(insert(30_000)),
+        Case::new(
+            "CF.MEXISTS ×100",
+            cuckoo,
+            hundred("CF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(insert(30_000)),
+        Case::new("CMS.INCRBY ×50", count_min, increments(30_000)).after(increments(20_000)),
+        Case::new(
+            "CMS.QUERY ×50",
+            count_min,
+            many("CMS.QUERY k", 30_000, 50, "item:#", WIDE),
+        )
+        .after(increments(20_000)),
+        Case::new("TOPK.ADD", top_k, one("TOPK.ADD k item:#", WIDE))
+            .after(one("TOPK.ADD k item:#", WIDE)),
+        Case::new("BF.MADD ×100, window", window, madd(20_000)).after(madd(30_000)),
+        Case::new(
+            "BF.MEXISTS ×100, window",
+            window,
+            hundred("BF.MEXISTS k", 30_000, WIDE),
+        )
+        .after(madd(30_000)),
+        Case::new("BF.ADD, first fill", bloom, one("BF.ADD k item:#", WIDE)),
+        Case::new("BF.MADD ×100, first fill", bloom, madd(30_000)),
+        Case::new("CF.ADD, first fill", cuckoo, one("CF.ADD k item:#", WIDE)),
+        Case::new("CF.INSERT ×100, first fill", cuckoo, insert(30_000)),
+        Case::new("CMS.INCRBY ×50, first fill", count_min, increments(30_000)),
+        Case::new("BF.MADD ×100, window, first fill", window, madd(30_000)),
+    ]
 }
 
 fn built_in() -> Vec<Case> {
@@ -157,6 +213,22 @@ fn count_min() -> Vec<Case> {
     vec![
         Case::new("CMS.INCRBY", small, one("CMS.INCRBY k item:# 1", 1_000_000)),
         Case::new("CMS.INCRBY ×50", large, increments(30_000)),
+        Case::new(
+            "CMS.INCRBYLIMIT",
+            small,
+            one("CMS.INCRBYLIMIT k 1000000 item:# 1", 1_000_000),
+        ),
+        Case::new(
+            "CMS.INCRBYLIMIT ×50",
+            large,
+            many(
+                "CMS.INCRBYLIMIT k 1000000",
+                30_000,
+                50,
+                "item:# 3",
+                10_000_000,
+            ),
+        ),
         Case::new(
             "CMS.QUERY ×50",
             large,
@@ -244,6 +316,65 @@ fn windows() -> Vec<Case> {
             "TDIGEST.QUANTILE, window",
             t_digest,
             one("TDIGEST.QUANTILE k 0.5", 10),
+        )
+        .after(many("TDIGEST.ADD k", 10_000, 100, "#", WIDE)),
+    ]
+}
+
+/// Reads of a part of a window, beside the same reads of the whole window.
+fn parts_of_windows() -> Vec<Case> {
+    let window = |setup: &str| -> &'static str { format!("{setup} {DAY}").leak() };
+    let bloom = window("BF.RESERVE k 0.001 10000000");
+    let cuckoo = window("CF.RESERVE k 10000000");
+    let count_min = window("CMS.INITBYPROB k 0.001 0.01");
+    let t_digest = window("TDIGEST.CREATE k COMPRESSION 100");
+    let items = || hundred("BF.MADD k", 50_000, 10_000_000);
+    let occurrences = || hundred("CF.INSERT k ITEMS", 50_000, 10_000_000);
+    let increments = || many("CMS.INCRBY k", 5_000, 50, "item:# 3", 1_000_000);
+    let within = "SKETCH.WITHIN 3600000";
+    let range = 20_000_000;
+    vec![
+        Case::new(
+            "BF.EXISTS, last hour",
+            bloom,
+            one(&format!("{within} BF.EXISTS k item:#"), range),
+        )
+        .after(items()),
+        Case::new(
+            "BF.MEXISTS ×100, last hour",
+            bloom,
+            hundred(&format!("{within} BF.MEXISTS k"), 10_000, range),
+        )
+        .after(items()),
+        Case::new("SKETCH.AGE", bloom, one("SKETCH.AGE k item:#", range)).after(items()),
+        Case::new(
+            "CF.EXISTS, window",
+            cuckoo,
+            one("CF.EXISTS k item:#", range),
+        )
+        .after(occurrences()),
+        Case::new(
+            "CF.EXISTS, last hour",
+            cuckoo,
+            one(&format!("{within} CF.EXISTS k item:#"), range),
+        )
+        .after(occurrences()),
+        Case::new(
+            "CMS.QUERY, window",
+            count_min,
+            one("CMS.QUERY k item:#", 1_000_000),
+        )
+        .after(increments()),
+        Case::new(
+            "CMS.QUERY, last hour",
+            count_min,
+            one(&format!("{within} CMS.QUERY k item:#"), 1_000_000),
+        )
+        .after(increments()),
+        Case::new(
+            "TDIGEST.QUANTILE, last hour",
+            t_digest,
+            one(&format!("{within} TDIGEST.QUANTILE k 0.5"), 10),
         )
         .after(many("TDIGEST.ADD k", 10_000, 100, "#", WIDE)),
     ]

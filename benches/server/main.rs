@@ -15,6 +15,8 @@
 //! order. The time of a module is that of its fastest pass: other work makes a pass slower, never faster. CPU time is that of the
 //! whole process, user and system (INFO cpu), so it includes reading, parsing and replying.
 //!
+//! `--huge-pages` measures the cases on large arrays instead, with `sketch-huge-pages yes` and `no` ([`huge_pages`]).
+//!
 //! Arguments select the cases whose names contain one of them; `--quick` runs one pass with a twentieth of the commands. Both
 //! write no file.
 
@@ -26,6 +28,7 @@ mod stream;
 mod support;
 
 mod cases;
+mod huge_pages;
 mod load;
 mod modules;
 
@@ -119,6 +122,9 @@ fn main() {
         let mut arguments = arguments.iter();
         arguments.len() == 0 || arguments.any(|argument| name.contains(argument.as_str()))
     };
+    if std::env::args().any(|argument| argument == "--huge-pages") {
+        return huge_pages::run(selects, !arguments.is_empty(), load_before);
+    }
     for group in Group::all() {
         let (server, versions) = group.versions();
         println!(

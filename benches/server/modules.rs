@@ -15,6 +15,8 @@ pub struct Module {
     /// Name in documents.
     title: &'static str,
     file: PathBuf,
+    /// Arguments of the module.
+    arguments: &'static [&'static str],
     /// Commands sent to a new server before the setup of a case.
     settings: &'static [&'static str],
 }
@@ -25,7 +27,20 @@ impl Module {
             name: "roughly",
             title: "Roughly",
             file: module_path(),
+            arguments: &[],
             settings: &[],
+        }
+    }
+
+    /// Roughly with a value of `sketch-huge-pages`.
+    fn with_huge_pages(value: &'static str) -> Self {
+        Self {
+            name: value,
+            arguments: match value {
+                "yes" => &["sketch-huge-pages", "yes"],
+                _ => &["sketch-huge-pages", "no"],
+            },
+            ..Self::roughly()
         }
     }
 
@@ -44,6 +59,7 @@ impl Module {
             name,
             title,
             file,
+            arguments: &[],
             settings,
         })
     }
@@ -98,18 +114,29 @@ impl Group {
         groups
     }
 
+    /// Roughly with `sketch-huge-pages yes` and `no`.
+    pub fn of_huge_pages() -> Self {
+        Self {
+            modules: ["yes", "no"].map(Module::with_huge_pages).into(),
+            program: server_program(),
+            only_bloom: false,
+        }
+    }
+
     /// Whether the modules of the group have the command of a case.
     pub fn compares(&self, case: &Case) -> bool {
         let is_roughly = |module: &Module| module.title == "Roughly";
         (case.is_bloom() || !self.only_bloom)
-            && (!case.has_window() || self.modules.iter().all(is_roughly))
+            && (!case.is_added() || self.modules.iter().all(is_roughly))
     }
 
-    fn start(&self, module: &Module) -> Server {
+    /// Starts a server with a module.
+    pub fn start(&self, module: &Module) -> Server {
         let server = Options::new()
             .arguments(&["--hz", "1"])
             .program(self.program.clone().into())
             .module(&module.file)
+            .module_arguments(module.arguments)
             .start();
         for command in module.settings {
             send(&server, command);
@@ -202,7 +229,11 @@ fn version(server: &Server) -> String {
     }
 }
 
-fn send(server: &Server, command: &str) {
+/// Runs a command.
+///
+/// # Panics
+/// If the reply is an error.
+pub fn send(server: &Server, command: &str) {
     let reply = server.call(command);
     assert!(!matches!(reply, Reply::Error(_)), "{command}: {reply}");
 }

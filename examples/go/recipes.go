@@ -9,9 +9,14 @@
 package main
 
 import (
+	"crypto/hmac"
 	"crypto/sha1"
+	"crypto/sha256"
 	"fmt"
 	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
@@ -19,6 +24,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
+// recipe: stream-deduplication
 // newMessages returns the IDs that were not processed before.
 func newMessages(conn redis.Conn, ids []string) ([]string, error) {
 	isNew, err := redis.Ints(conn.Do("BF.MADD", redis.Args{"orders:seen"}.AddFlat(ids)...))
@@ -33,7 +39,9 @@ func newMessages(conn redis.Conn, ids []string) ([]string, error) {
 	}
 	return found, nil
 }
+// end
 
+// recipe: crawler
 const days = 7
 
 func crawledKey(day time.Time) string {
@@ -76,7 +84,9 @@ func markCrawled(conn redis.Conn, urls []string, today time.Time) error {
 	_, err := conn.Do("EXEC")
 	return err
 }
+// end
 
+// recipe: heavy-hitters
 // countPages counts requests.
 func countPages(conn redis.Conn, hour string, pages []string) error {
 	_, err := conn.Do("TOPK.ADD", redis.Args{"pages:" + hour}.AddFlat(pages)...)
@@ -98,7 +108,9 @@ func topPages(conn redis.Conn, hour string) ([]pageCount, error) {
 	err = redis.ScanSlice(values, &top)
 	return top, err
 }
+// end
 
+// recipe: latency-percentiles
 // recordLatencies adds latencies to the digest of a pod.
 func recordLatencies(conn redis.Conn, pod string, milliseconds []float64) error {
 	key := "latency:{checkout}:" + pod
@@ -118,13 +130,17 @@ func percentiles(conn redis.Conn, pods []string, quantiles []float64) ([]float64
 	args := redis.Args{"latency:{checkout}"}.AddFlat(quantiles)
 	return redis.Float64s(conn.Do("TDIGEST.QUANTILE", args...))
 }
+// end
 
+// recipe: breached-passwords
 // isBreached returns whether the SHA-1 of a password is in the filter.
 func isBreached(conn redis.Conn, password string) (bool, error) {
 	digest := fmt.Sprintf("%X", sha1.Sum([]byte(password)))
 	return redis.Bool(conn.Do("BF.EXISTS", "breached", digest))
 }
+// end
 
+// recipe: ad-frequency-capping
 const limitPerUser = 3
 
 // mayShow returns whether an ad may be shown to a user once more, and counts it if so.
@@ -137,7 +153,9 @@ func mayShow(conn redis.Conn, day, ad, user string) (bool, error) {
 	counts, err = redis.Ints(conn.Do("CMS.INCRBY", key, item, 1))
 	return err == nil && counts[0] <= limitPerUser, err
 }
+// end
 
+// recipe: cache-penetration
 // mayExist returns false only if the filter is loaded and the ID is not in it.
 func mayExist(conn redis.Conn, id string) (bool, error) {
 	found, err := redis.Ints(conn.Do("BF.MEXISTS", "{products}:ids", id, "loaded"))
@@ -147,19 +165,53 @@ func mayExist(conn redis.Conn, id string) (bool, error) {
 	exists, loaded := found[0] == 1, found[1] == 1
 	return exists || !loaded, nil
 }
+// end
 
-const limitPerMinute = 100
-
-// isAllowed counts a request of a client in an exact counter and compares it with the limit.
-func isAllowed(conn redis.Conn, name string, minute int) (bool, error) {
-	key := fmt.Sprintf("requests:%s:%d", name, minute)
-	conn.Send("MULTI")
-	conn.Send("INCR", key)
-	conn.Send("EXPIRE", key, 120)
-	counts, err := redis.Ints(conn.Do("EXEC"))
-	return err == nil && counts[0] <= limitPerMinute, err
+// recipe: rate-limiting
+// createLimit creates the sketch of a rate limit.
+func createLimit(conn redis.Conn) error {
+	_, err := conn.Do("CMS.INITBYPROB", "limit", 0.0001, 0.01, "WINDOW", 60000, "PANES", 12)
+	return err
 }
 
+// rateLimit passes at most 100 requests per client and minute on. It fails open.
+func rateLimit(pool *redis.Pool, secret []byte, next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		accepted, count, err := count(pool, secret, host)
+		w.Header().Set("RateLimit-Policy", `"minute";q=100;w=60`)
+		if remaining := 100 - count; err == nil && remaining >= 0 {
+			w.Header().Set("RateLimit", fmt.Sprintf(`"minute";r=%d;t=5`, remaining))
+		}
+		if accepted || err != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+}
+
+// count counts a request of a client, whose name it authenticates.
+func count(pool *redis.Pool, secret []byte, client string) (accepted bool, count int, err error) {
+	conn := pool.Get()
+	defer conn.Close()
+	name := hmac.New(sha256.New, secret)
+	name.Write([]byte(client))
+	replies, err := redis.Values(conn.Do("CMS.INCRBYLIMIT", "limit", 100, name.Sum(nil), 1))
+	if err != nil {
+		return false, 0, err
+	}
+	reply, err := redis.Values(replies[0], nil)
+	if err != nil {
+		return false, 0, err
+	}
+	_, err = redis.Scan(reply, &accepted, &count)
+	return accepted, count, err
+}
+// end
+
+// recipe: requests-per-key
 // createRequests creates the sketch of the requests of the last hour.
 func createRequests(conn redis.Conn) error {
 	_, err := conn.Do("CMS.INITBYPROB", "requests:hour", 0.0001, 0.01, "WINDOW", 3600000, "PANES", 12)
@@ -179,6 +231,7 @@ func countRequest(conn redis.Conn, apiKey string) (int, error) {
 func requestsOf(conn redis.Conn, apiKeys []string) ([]int, error) {
 	return redis.Ints(conn.Do("CMS.QUERY", redis.Args{"requests:hour"}.AddFlat(apiKeys)...))
 }
+// end
 
 func main() {
 	port := os.Getenv("ROUGHLY_PORT")
@@ -195,7 +248,7 @@ func main() {
 	today := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	do("DEL", "orders:seen", crawledKey(today), "pages:2026-11-22T10", "latency:{checkout}:pod-1",
 		"latency:{checkout}:pod-2", "latency:{checkout}", "breached", "shown:2026-11-22", "{products}:ids",
-		"requests:client-1:1", "requests:hour")
+		"limit", "requests:hour")
 
 	do("BF.RESERVE", "orders:seen", 0.001, 20000)
 	orders, err := newMessages(conn, []string{"order-1", "order-2", "order-1"})
@@ -255,11 +308,16 @@ func main() {
 	check(err)
 	fmt.Println("may exist after the load:", may)
 
+	check(createLimit(conn))
+	pool := &redis.Pool{Dial: func() (redis.Conn, error) { return redis.Dial("tcp", "127.0.0.1:"+port) }}
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	defer pool.Close()
+	limited := rateLimit(pool, []byte("secret"), hello)
 	allowed := 0
 	for request := 0; request < 150; request++ {
-		is, err := isAllowed(conn, "client-1", 1)
-		check(err)
-		if is {
+		response := httptest.NewRecorder()
+		limited(response, httptest.NewRequest("GET", "/", nil))
+		if response.Code == http.StatusOK {
 			allowed++
 		}
 	}

@@ -7,15 +7,19 @@
 // The server is on port 6379 of this machine, or on ROUGHLY_PORT. The program deletes the keys that it uses:
 // run it on a server without other data. It prints the lines of examples/recipes.txt.
 
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
 import { createClient } from 'redis';
 
+// recipe: stream-deduplication
 // Deduplicating a stream consumer: returns the IDs that were not processed before.
 async function newMessages(client, ids) {
   const isNew = await client.bf.mAdd('orders:seen', ids);
   return ids.filter((_, i) => isNew[i]);
 }
+// end
 
+// recipe: crawler
 // Crawler: returns the URLs that were not crawled today or on the six days before.
 const DAYS = 7;
 const DAY = 86_400_000;
@@ -34,7 +38,9 @@ async function markCrawled(client, urls, today) {
     .expire(crawledKey(today), ((DAYS + 1) * DAY) / 1000)
     .exec();
 }
+// end
 
+// recipe: heavy-hitters
 // Heavy hitters: counts requests, and returns the most requested pages of an hour with their counts.
 async function countPages(client, hour, pages) {
   await client.topK.add(`pages:${hour}`, pages);
@@ -43,7 +49,9 @@ async function countPages(client, hour, pages) {
 async function topPages(client, hour) {
   return client.topK.listWithCount(`pages:${hour}`);
 }
+// end
 
+// recipe: latency-percentiles
 // Latency percentiles: one digest per pod, merged by each query.
 async function recordLatencies(client, pod, milliseconds) {
   await client.tDigest.add(`latency:{checkout}:${pod}`, milliseconds);
@@ -54,13 +62,17 @@ async function percentiles(client, pods, quantiles) {
   await client.tDigest.merge('latency:{checkout}', sources, { OVERRIDE: true });
   return client.tDigest.quantile('latency:{checkout}', quantiles);
 }
+// end
 
+// recipe: breached-passwords
 // Breached passwords: whether the SHA-1 of a password is in the filter.
 async function isBreached(client, password) {
   const digest = createHash('sha1').update(password).digest('hex').toUpperCase();
   return Boolean(await client.bf.exists('breached', digest));
 }
+// end
 
+// recipe: ad-frequency-capping
 // Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 const CAP = 3;
 
@@ -70,22 +82,34 @@ async function mayShow(client, day, ad, user) {
   const [shown] = await client.cms.incrBy(`shown:${day}`, { item: `${ad}:${user}`, incrementBy: 1 });
   return shown <= CAP;
 }
+// end
 
+// recipe: cache-penetration
 // Cache penetration: false only if the filter is loaded and the ID is not in it.
 async function mayExist(client, id) {
   const [exists, loaded] = await client.bf.mExists('{products}:ids', [id, 'loaded']);
   return Boolean(exists || !loaded);
 }
+// end
 
-// Rate limit: an exact counter per client and minute.
-const LIMIT = 100;
-
-async function isAllowed(client, name, minute) {
-  const key = `requests:${name}:${minute}`;
-  const [count] = await client.multi().incr(key).expire(key, 120).exec();
-  return count <= LIMIT;
+// recipe: rate-limiting
+// Rate limit: creates the sketch, and returns a handler that passes at most 100 requests per client and minute on.
+async function createLimit(client) {
+  await client.sendCommand(['CMS.INITBYPROB', 'limit', '0.0001', '0.01', 'WINDOW', '60000', 'PANES', '12']);
 }
 
+const rateLimit = (client, secret, next) => async (request, response) => {
+  const name = createHmac('sha256', secret).update(request.socket.remoteAddress).digest('hex');
+  const reply = client.sendCommand(['CMS.INCRBYLIMIT', 'limit', '100', name, '1']);
+  const [[accepted, count]] = await reply.catch(() => [[1, 0]]); // Fails open.
+  response.setHeader('RateLimit-Policy', '"minute";q=100;w=60');
+  response.setHeader('RateLimit', `"minute";r=${Math.max(100 - count, 0)};t=5`);
+  if (accepted) return next(request, response);
+  response.writeHead(429, { 'Retry-After': '5' }).end();
+};
+// end
+
+// recipe: requests-per-key
 // Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 async function createRequests(client) {
   const window = ['WINDOW', '3600000', 'PANES', '12'];
@@ -100,6 +124,7 @@ async function countRequest(client, apiKey) {
 async function requestsOf(client, apiKeys) {
   return client.cms.query('requests:hour', apiKeys);
 }
+// end
 
 const url = `redis://127.0.0.1:${process.env.ROUGHLY_PORT ?? 6379}`;
 const client = await createClient({ url }).connect();
@@ -114,7 +139,7 @@ await client.del([
   'breached',
   'shown:2026-11-22',
   '{products}:ids',
-  'requests:client-1:1',
+  'limit',
   'requests:hour',
 ]);
 
@@ -157,10 +182,16 @@ console.log(`may exist before the load: ${await mayExist(client, 'absent')}`);
 await client.bf.insert('{products}:ids', ['product-1', 'loaded'], { CAPACITY: 10_000, ERROR: 0.01 });
 console.log(`may exist after the load: ${await mayExist(client, 'absent')}`);
 
+await createLimit(client);
+const site = createServer(rateLimit(client, 'secret', (request, response) => response.end('hello')));
+await new Promise((resolve) => { site.listen(0, '127.0.0.1', resolve); });
 let allowed = 0;
 for (let request = 0; request < 150; request++) {
-  if (await isAllowed(client, 'client-1', 1)) allowed++;
+  const response = await fetch(`http://127.0.0.1:${site.address().port}/`);
+  if (response.ok) allowed++;
 }
+site.close();
+site.closeAllConnections();
 console.log(`requests allowed: ${allowed} of 150`);
 
 await createRequests(client);

@@ -9,6 +9,7 @@
 use redis::{Connection, RedisResult, cmd, pipe};
 use sha1_smol::Sha1;
 
+// recipe: stream-deduplication
 /// Deduplicating a stream consumer: returns the IDs that were not processed before.
 fn new_messages<'a>(c: &mut Connection, ids: &[&'a str]) -> RedisResult<Vec<&'a str>> {
     let is_new: Vec<bool> = cmd("BF.MADD").arg("orders:seen").arg(ids).query(c)?;
@@ -18,7 +19,9 @@ fn new_messages<'a>(c: &mut Connection, ids: &[&'a str]) -> RedisResult<Vec<&'a 
         .map(|(id, _)| *id)
         .collect())
 }
+// end
 
+// recipe: crawler
 /// Crawler: returns the URLs that were not crawled on any of these days, such as today and the six days before.
 fn due<'a>(c: &mut Connection, urls: &[&'a str], days: &[&str]) -> RedisResult<Vec<&'a str>> {
     let mut requests = pipe();
@@ -50,7 +53,9 @@ fn mark_crawled(c: &mut Connection, urls: &[&str], today: &str) -> RedisResult<(
     requests.cmd("EXPIRE").arg(&key).arg(8 * 86_400);
     requests.exec(c)
 }
+// end
 
+// recipe: heavy-hitters
 /// Heavy hitters: counts requests, and returns the most requested pages of an hour with their counts.
 fn count_pages(c: &mut Connection, hour: &str, pages: &[&str]) -> RedisResult<()> {
     cmd("TOPK.ADD")
@@ -65,7 +70,9 @@ fn top_pages(c: &mut Connection, hour: &str) -> RedisResult<Vec<(String, u64)>> 
         .arg("WITHCOUNT")
         .query(c)
 }
+// end
 
+// recipe: latency-percentiles
 /// Latency percentiles: one digest per pod, merged by each query.
 fn record_latencies(c: &mut Connection, pod: &str, milliseconds: &[f64]) -> RedisResult<()> {
     let key = format!("latency:{{checkout}}:{pod}");
@@ -88,13 +95,17 @@ fn percentiles(c: &mut Connection, pods: &[&str], quantiles: &[f64]) -> RedisRes
         .arg(quantiles)
         .query(c)
 }
+// end
 
+// recipe: breached-passwords
 /// Breached passwords: whether the SHA-1 of a password is in the filter.
 fn is_breached(c: &mut Connection, password: &str) -> RedisResult<bool> {
     let digest = Sha1::from(password).digest().to_string().to_uppercase();
     cmd("BF.EXISTS").arg("breached").arg(digest).query(c)
 }
+// end
 
+// recipe: ad-frequency-capping
 /// Frequency capping: whether an ad may be shown to a user once more, and counts it if so.
 fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<bool> {
     const CAP: u64 = 3;
@@ -106,7 +117,9 @@ fn may_show(c: &mut Connection, day: &str, ad: &str, user: &str) -> RedisResult<
     let [shown]: [u64; 1] = cmd("CMS.INCRBY").arg(&key).arg(&item).arg(1).query(c)?;
     Ok(shown <= CAP)
 }
+// end
 
+// recipe: cache-penetration
 /// Cache penetration: false only if the filter is loaded and the ID is not in it.
 fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
     let mut look_up = cmd("BF.MEXISTS");
@@ -114,17 +127,24 @@ fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
     let [exists, loaded]: [bool; 2] = look_up.query(c)?;
     Ok(exists || !loaded)
 }
+// end
 
-/// Rate limit: an exact counter per client and minute.
-fn is_allowed(c: &mut Connection, name: &str, minute: u64) -> RedisResult<bool> {
-    const LIMIT: u64 = 100;
-    let key = format!("requests:{name}:{minute}");
-    let mut requests = pipe();
-    requests.atomic().incr(&key, 1).expire(&key, 120).ignore();
-    let [count]: [u64; 1] = requests.query(c)?;
-    Ok(count <= LIMIT)
+// recipe: rate-limiting
+/// Rate limit: creates the sketch, and counts a request of a client if it is one of at most 100 per minute.
+fn create_limit(c: &mut Connection) -> RedisResult<()> {
+    let mut create = cmd("CMS.INITBYPROB");
+    create.arg("limit").arg(0.0001).arg(0.01);
+    create.arg("WINDOW").arg(60_000).arg("PANES").arg(12).exec(c)
 }
 
+fn is_allowed(c: &mut Connection, name: &str) -> RedisResult<bool> {
+    let mut count = cmd("CMS.INCRBYLIMIT");
+    let [[accepted, _]]: [[u64; 2]; 1] = count.arg("limit").arg(100).arg(name).arg(1).query(c)?;
+    Ok(accepted == 1)
+}
+// end
+
+// recipe: requests-per-key
 /// Requests of the last hour: creates the sketch, counts a request of an API key, and returns the counts of API keys.
 fn create_requests(c: &mut Connection) -> RedisResult<()> {
     let mut create = cmd("CMS.INITBYPROB");
@@ -142,6 +162,7 @@ fn count_request(c: &mut Connection, api_key: &str) -> RedisResult<u64> {
 fn requests_of(c: &mut Connection, api_keys: &[&str]) -> RedisResult<Vec<u64>> {
     cmd("CMS.QUERY").arg("requests:hour").arg(api_keys).query(c)
 }
+// end
 
 fn main() -> RedisResult<()> {
     let port = std::env::var("ROUGHLY_PORT").unwrap_or_else(|_| "6379".to_owned());
@@ -173,7 +194,7 @@ fn main() -> RedisResult<()> {
         "breached",
         "shown:2026-11-22",
         "{products}:ids",
-        "requests:client-1:1",
+        "limit",
         "requests:hour",
     ];
     cmd("DEL").arg(&keys).exec(c)?;
@@ -260,9 +281,10 @@ fn main() -> RedisResult<()> {
     load.arg("ITEMS").arg("product-1").arg("loaded").exec(c)?;
     println!("may exist after the load: {}", may_exist(c, "absent")?);
 
+    create_limit(c)?;
     let mut allowed = 0;
     for _ in 0..150 {
-        allowed += u32::from(is_allowed(c, "client-1", 1)?);
+        allowed += u32::from(is_allowed(c, "client-1")?);
     }
     println!("requests allowed: {allowed} of 150");
 

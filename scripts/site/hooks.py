@@ -23,6 +23,12 @@ FAMILIES = [
     ("sketch", "All families"),
 ]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+# The languages of examples/, with the program and the name for the highlighter.
+EXAMPLES = {
+    "Node": ("node/recipes.mjs", "javascript"),
+    "Go": ("go/recipes.go", "go"),
+    "Rust": ("rust/recipes.rs", "rust"),
+}
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
@@ -89,9 +95,19 @@ def on_files(files, config):
     return files
 
 
+def other_languages(recipe):
+    """The functions of a recipe in the languages of examples/."""
+    for name, (file, language) in EXAMPLES.items():
+        program = (ROOT / "examples" / file).read_text()
+        code = program.split(f"// recipe: {recipe}\n")[1].split("// end\n")[0]
+        yield f"\n### {name}\n\n```{language}\n{code}```\n"
+
+
 def on_page_markdown(markdown, page, config, files):
-    """Adapts links and fences to the site."""
+    """Adapts links and fences to the site. Adds the functions in other languages to recipes."""
     path = source_of(page.file.src_uri)
+    if "\n## Other languages\n" in markdown:
+        markdown += "".join(other_languages(path.stem))
     targets = dict(linked_files(path))
     here = os.path.dirname(page.file.src_uri)
 

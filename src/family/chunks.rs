@@ -1,5 +1,5 @@
-//! SCANDUMP and LOADCHUNK (spec: bloom.md, "SCANDUMP and LOADCHUNK", which CMS, TOPK and TDIGEST follow). The replies
-//! of CF differ, see `cuckoo/chunks.rs`.
+//! SCANDUMP and LOADCHUNK (docs/formats.md, "Headers and chunks"). The replies of CF
+//! differ, see `cuckoo/chunks.rs`.
 
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{NewValue, Registration};

@@ -24,6 +24,7 @@ pub mod sketch;
 pub mod t_digest;
 pub mod top_k;
 mod window;
+mod window_seed;
 
 #[cfg(test)]
 mod tests;

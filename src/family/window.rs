@@ -1,4 +1,4 @@
-//! The option `WINDOW ms [PANES n]` of the commands that create a key (spec: window.md, "Creation").
+//! The option `WINDOW ms [PANES n]` of the commands that create a key (docs/sliding-windows.md).
 
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
@@ -143,11 +143,8 @@ pub fn replicate_creation(call: &mut Call<'_>, name: &CStr, option: usize, windo
 ///
 /// # Errors
 /// Those of [`Options::refuse_others`].
-pub fn check_others(
-    options: &Options<'_, '_>,
-    window: Option<WindowOption<'_>>,
-) -> Result<(), Error> {
-    if window.is_some() {
+pub fn check_others(options: &Options<'_, '_>, has_window: bool) -> Result<(), Error> {
+    if has_window {
         return options.refuse_others();
     }
     options.warn_of_ignored();

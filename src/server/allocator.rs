@@ -5,6 +5,7 @@
 //! would end the process on failure, this allocator returns null, so that callers can refuse a command.
 
 use super::fault;
+use super::huge_pages;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -145,10 +146,14 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc(layout) };
         }
-        if layout.align() > NATURAL_ALIGNMENT {
-            return alloc_aligned(layout, try_alloc);
-        }
-        try_alloc(natural_size(layout))
+        let block = if layout.align() > NATURAL_ALIGNMENT {
+            alloc_aligned(layout, try_alloc)
+        } else {
+            try_alloc(natural_size(layout))
+        };
+        // SAFETY: the block has the size of the layout, and `dealloc` and `realloc` undo the advice.
+        unsafe { huge_pages::advise(block, layout.size()) };
+        block
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -156,10 +161,14 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc_zeroed(layout) };
         }
-        if layout.align() > NATURAL_ALIGNMENT {
-            return alloc_aligned(layout, try_calloc);
-        }
-        try_calloc(natural_size(layout))
+        let block = if layout.align() > NATURAL_ALIGNMENT {
+            alloc_aligned(layout, try_calloc)
+        } else {
+            try_calloc(natural_size(layout))
+        };
+        // SAFETY: as in `alloc`.
+        unsafe { huge_pages::advise(block, layout.size()) };
+        block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -167,6 +176,8 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.dealloc(block, layout) };
         }
+        // SAFETY: the block is live and has the size of the layout.
+        unsafe { huge_pages::retract(block, layout.size()) };
         if layout.align() > NATURAL_ALIGNMENT {
             // SAFETY: `alloc_aligned` wrote the server's address just before the block.
             free(unsafe { block.cast::<*mut u8>().sub(1).read() });
@@ -181,7 +192,16 @@ unsafe impl GlobalAlloc for ServerAllocator {
             return unsafe { System.realloc(block, layout, new_size) };
         }
         if layout.align() <= NATURAL_ALIGNMENT {
-            return try_realloc(block, new_size.max(layout.align()));
+            // SAFETY: the block is live and has the size of the layout.
+            unsafe { huge_pages::retract(block, layout.size()) };
+            let new = try_realloc(block, new_size.max(layout.align()));
+            let (kept, bytes) = match new.is_null() {
+                true => (block, layout.size()),
+                false => (new, new_size),
+            };
+            // SAFETY: as in `alloc`.
+            unsafe { huge_pages::advise(kept, bytes) };
+            return new;
         }
         // SAFETY: the caller guarantees that the size and this alignment form a layout.
         let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };

@@ -17,6 +17,8 @@ pub struct Call<'a> {
     ctx: Context,
     args: &'a [Argument<'a>],
     memory: &'a Memory<'a>,
+    /// The milliseconds that a read of a window covers (SKETCH.WITHIN); 0 for the whole window.
+    pub(super) within_ms: u64,
     /// Replies that the client still expects: one at first, and the elements of each array. If a handler panics, the
     /// shim replies with errors for the rest, so that the client does not wait forever.
     pending_replies: usize,
@@ -34,6 +36,7 @@ impl<'a> Call<'a> {
             ctx,
             args,
             memory,
+            within_ms: 0,
             pending_replies: 1,
             open_array_len: None,
             pending_advance: false,
@@ -42,6 +45,10 @@ impl<'a> Call<'a> {
 
     pub(super) fn ctx(&self) -> *mut raw::RedisModuleCtx {
         self.ctx.as_raw()
+    }
+
+    pub(super) fn context(&self) -> Context {
+        self.ctx
     }
 
     /// Counts a written reply. `elements` is the number of replies that follow as its elements.
@@ -124,6 +131,24 @@ impl<'a> Call<'a> {
         first: usize,
     ) -> impl ExactSizeIterator<Item = Argument<'a>> + Clone + use<'a> {
         self.args.get(first..).unwrap_or(&[]).iter().copied()
+    }
+
+    /// Makes the call that of the command whose name is the argument at `first`. Its reads cover the last `ms` milliseconds, at
+    /// least 1, of a window.
+    ///
+    /// # Panics
+    /// If there is no such argument.
+    pub fn narrow(&mut self, first: usize, ms: u64) {
+        self.args = &self.args[first..];
+        self.memory.set_first(first);
+        self.within_ms = ms;
+    }
+
+    /// Whether the command reads a part of the window (SKETCH.WITHIN).
+    #[inline]
+    #[must_use]
+    pub fn is_within(&self) -> bool {
+        self.within_ms != 0
     }
 
     /// Random bytes from the server.

@@ -1,10 +1,11 @@
 //! The command table: name, flags, ACL categories, keys and documentation of each command, and their registration.
 
+use super::error::Error;
 pub use super::handler::{Handler, handler, merge_handler};
 pub use super::key_spec::KeySpec;
 use super::key_spec::NO_KEY_SPEC;
 use redis_module::raw;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ptr;
 
 /// The flag of commands that report the positions of their keys. ACLs, clients and COMMAND GETKEYS use the key specs, but
@@ -67,6 +68,16 @@ impl Arg {
         &[
             Self::integer(c"milliseconds").token(c"WINDOW"),
             Self::integer(c"panes").token(c"PANES").optional(),
+        ],
+    )
+    .optional();
+    /// The option of the commands that create a filter with all parameters.
+    pub const WINDOW_WITH_SEED: Self = Self::block(
+        c"window",
+        &[
+            Self::integer(c"milliseconds").token(c"WINDOW"),
+            Self::integer(c"panes").token(c"PANES").optional(),
+            Self::new(c"hex", ArgKind::String).token(c"SEED").optional(),
         ],
     )
     .optional();
@@ -180,6 +191,9 @@ pub struct Command {
     pub since: Option<Since>,
     /// Its arguments.
     pub args: &'static [Arg],
+    /// Whether SKETCH.WITHIN can run it: it reads a key in argument 1, which can have a window, and takes the panes that count
+    /// from [`Call::panes`](super::call::Call::panes).
+    pub within: bool,
 }
 
 /// The version that introduced a command.
@@ -218,7 +232,25 @@ impl Command {
         complexity: c"O(1)",
         since: None,
         args: &[Arg::KEY],
+        within: false,
     };
+    /// Whether the server allows this number of arguments, with the name.
+    #[must_use]
+    pub fn allows_arguments(&self, len: usize) -> bool {
+        match usize::try_from(self.arity) {
+            Ok(arity) => len == arity,
+            Err(_) => len >= self.arity.unsigned_abs() as usize,
+        }
+    }
+
+    /// The server's error for another number of arguments.
+    #[must_use]
+    pub fn wrong_arity(&self) -> Error {
+        let name = self.name.to_bytes();
+        let text = [b"ERR wrong number of arguments for '", name, b"' command"];
+        Error::Formatted(CString::new(text.concat()).unwrap_or_default())
+    }
+
     /// Adds to a key.
     pub const WRITE: Self = Self {
         flags: c"write deny-oom",

@@ -2,7 +2,10 @@
 
 use super::test_clock;
 use redis_module::raw;
-use std::ffi::c_int;
+
+/// The flags of commands that must be obeyed; see [`Context::must_obey`].
+pub(super) const OBEYED: u32 =
+    raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
 
 /// The context of a running command.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +24,13 @@ impl Context {
     }
 
     fn has_flag(self, flags: u32) -> bool {
+        self.flags() & flags != 0
+    }
+
+    /// The flags of RedisModule_GetContextFlags. It takes the server about a hundred instructions.
+    pub(super) fn flags(self) -> u32 {
         // SAFETY: the context is the running command's.
-        let set = unsafe { api!(RedisModule_GetContextFlags)(self.0) };
-        set & flags as c_int != 0
+        unsafe { api!(RedisModule_GetContextFlags)(self.0) }.cast_unsigned()
     }
 
     /// Whether the client speaks RESP3.
@@ -34,7 +41,7 @@ impl Context {
     /// Whether the command must be obeyed: a primary sent it, or the server reads it from the AOF, so it was already
     /// applied once. The limits of this server do not apply to it.
     pub(super) fn must_obey(self) -> bool {
-        self.has_flag(raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING)
+        self.has_flag(OBEYED)
     }
 
     /// The time in milliseconds since the Unix epoch: the time that the server has cached for the running command, so

@@ -29,6 +29,8 @@ const INTERNAL_ERROR: &CStr = c"ERR internal error, see the server's log";
 pub struct Handler {
     /// `None` only in the templates of [`super::command::Command`].
     pub(super) raw: Option<RawHandler>,
+    /// The same for a caller inside of the module; `None` as `raw`.
+    pub run: Option<fn(&mut Call<'_>) -> Result<(), Error>>,
     /// Whether the server can ask it for the positions of the keys.
     pub(super) reports_keys: bool,
 }
@@ -37,6 +39,7 @@ impl Handler {
     /// No handler, for templates.
     pub(super) const NONE: Self = Self {
         raw: None,
+        run: None,
         reports_keys: false,
     };
 }
@@ -53,6 +56,7 @@ where
     const { assert!(size_of::<H>() == 0, "a handler is a plain function") };
     Handler {
         raw: Some(shim::<H>),
+        run: Some(run::<H>),
         reports_keys: false,
     }
 }
@@ -70,6 +74,18 @@ where
     handler
 }
 
+/// Calls a handler.
+#[inline(always)]
+fn run<H>(call: &mut Call<'_>) -> Result<(), Error>
+where
+    H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
+{
+    // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
+    // and such a value exists: `handler` received it.
+    let handler = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
+    handler(call)
+}
+
 unsafe extern "C" fn shim<H>(
     ctx: *mut raw::RedisModuleCtx,
     argv: *mut *mut raw::RedisModuleString,
@@ -78,9 +94,6 @@ unsafe extern "C" fn shim<H>(
 where
     H: Fn(&mut Call<'_>) -> Result<(), Error> + Copy + 'static,
 {
-    // SAFETY: H has no size (asserted in `handler`), so any aligned address is valid for a reference to a value of H;
-    // and such a value exists: `handler` received it.
-    let run = unsafe { ptr::NonNull::<H>::dangling().as_ref() };
     let len = usize::try_from(argc).unwrap_or(0);
     // SAFETY: the pointers are those of the command that the server runs now: argv holds argc pointers, and an argument is
     // such a pointer.
@@ -88,7 +101,7 @@ where
     let memory = Memory::new(ctx, args);
     let mut call = Call::new(ctx, args, &memory);
     allocator::take_refused_bytes();
-    let result = guarded("a command", || run(&mut call));
+    let result = guarded("a command", || run::<H>(&mut call));
     let is_done = matches!(result, Some(Ok(()))) && call.is_complete();
     if !is_done || allocator::has_refused() {
         complete(&mut call, result);

@@ -34,6 +34,7 @@ macro_rules! optional_api {
     }};
 }
 
+pub mod acl;
 pub mod allocator;
 pub mod argument;
 pub mod call;
@@ -47,6 +48,7 @@ mod error;
 mod fault;
 mod guard;
 mod handler;
+mod huge_pages;
 pub mod info;
 pub mod key;
 mod key_spec;

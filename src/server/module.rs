@@ -6,6 +6,7 @@ use super::command::{self, Command, Since};
 use super::config::{self, Setting};
 use super::data_type::Registration;
 use super::guard::{self, guarded};
+use super::huge_pages;
 use super::info::InfoWriter;
 use super::log;
 use super::memory::{key_limit, limit};
@@ -159,13 +160,14 @@ impl Module {
         let families = self.families.iter();
         let families = families.flat_map(|family| family.settings.iter().copied());
         let settings: Vec<_> = families
-            .chain([key_limit::SETTINGS, window::SETTINGS])
+            .chain([key_limit::SETTINGS, huge_pages::SETTINGS, window::SETTINGS])
             .collect();
         // SAFETY: the API is initialized.
         let version = unsafe { api!(RedisModule_GetServerVersion)() };
         let prefixed = is_valkey || version < REDIS_WITH_UNPREFIXED_SETTINGS;
         // SAFETY: see above.
         unsafe { config::register(ctx, &settings, args, prefixed)? };
+        huge_pages::log_status();
         Ok(())
     }
 
@@ -229,6 +231,7 @@ impl Module {
                     // SAFETY: as above.
                     unsafe {
                         save::watch_files(ctx);
+                        huge_pages::watch_children(ctx);
                         api!(RedisModule_RegisterInfoFunc)(ctx, info);
                     }
                     let Release { version, revision } = self.release;
@@ -272,11 +275,21 @@ impl Module {
                     }
                 }
             }
+            for (number, family) in self.families.iter().enumerate() {
+                if family.commands.iter().any(|command| command.within) {
+                    let category = family.category.to_string_lossy();
+                    info.number(
+                        &format!("within_calls_{category}"),
+                        stats::within_calls(number),
+                    );
+                }
+            }
             for (name, value) in stats::module_fields() {
                 info.number(name, value);
             }
             let bytes = i64::try_from(limit::process_bytes()).unwrap_or(i64::MAX);
             info.number("memory_limit_bytes", bytes);
+            huge_pages::write_info(info);
         }
     }
 }

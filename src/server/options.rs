@@ -60,6 +60,29 @@ impl<'call, 'a> Options<'call, 'a> {
         arguments.next().map(Some).ok_or(MissingValue)
     }
 
+    /// The argument after the keyword, if the keyword directly follows the option with a value that was found last. Elsewhere
+    /// it is no option.
+    ///
+    /// # Errors
+    /// [`MissingValue`] if there is no argument after it.
+    pub fn next_value(
+        &mut self,
+        keyword: &'static str,
+    ) -> Result<Option<Argument<'a>>, MissingValue> {
+        let Some(position) = self.keywords.last().map(|last| last + 2) else {
+            return Ok(None);
+        };
+        let mut arguments = self.call.args_from(position);
+        if !arguments
+            .next()
+            .is_some_and(|argument| argument.is(keyword))
+        {
+            return Ok(None);
+        }
+        self.keywords.push(position);
+        arguments.next().map(Some).ok_or(MissingValue)
+    }
+
     /// The arguments that are neither an option that was looked up nor the value of one.
     fn ignored(&self) -> impl Iterator<Item = Argument<'a>> {
         let is_ignored = |(index, argument): &(usize, Argument<'_>)| {

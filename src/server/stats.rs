@@ -15,6 +15,7 @@ pub struct Stats {
     items_deleted: AtomicI64,
     growths: AtomicI64,
     compactions: AtomicI64,
+    limit_refusals: AtomicI64,
     refusals: AtomicI64,
     loads_refused: AtomicI64,
 }
@@ -28,6 +29,8 @@ pub enum ExtraCounter {
     Growths,
     /// Filters that were compacted.
     Compactions,
+    /// Increments above the limit of the command.
+    LimitRefusals,
 }
 
 /// Adds to a counter that only commands change. They run on one thread at a time, so a load and a store are sufficient.
@@ -63,6 +66,7 @@ impl Stats {
             items_deleted: AtomicI64::new(0),
             growths: AtomicI64::new(0),
             compactions: AtomicI64::new(0),
+            limit_refusals: AtomicI64::new(0),
             refusals: AtomicI64::new(0),
             loads_refused: AtomicI64::new(0),
         }
@@ -118,6 +122,11 @@ impl Stats {
         add(&self.compactions, 1);
     }
 
+    /// Counts increments above the limit of their command.
+    pub fn count_limit_refusals(&self, refusals: u64) {
+        add(&self.limit_refusals, refusals);
+    }
+
     /// Counts items that were refused because the value was full or could not grow.
     pub fn count_refusals(&self, refusals: u64) {
         add(&self.refusals, refusals);
@@ -142,6 +151,7 @@ impl Stats {
             ExtraCounter::ItemsDeleted => ("items_deleted", &self.items_deleted),
             ExtraCounter::Growths => ("growths", &self.growths),
             ExtraCounter::Compactions => ("compactions", &self.compactions),
+            ExtraCounter::LimitRefusals => ("limit_refusals", &self.limit_refusals),
         });
         let load = |(name, counter): (_, &AtomicI64)| (name, counter.load(Ordering::Relaxed));
         common.into_iter().chain(extra).map(load)
@@ -168,6 +178,9 @@ pub enum MemoryRefusal {
 /// Commands to which memory was refused, by what refused it.
 static MEMORY_REFUSALS: [AtomicI64; 6] = [const { AtomicI64::new(0) }; 6];
 
+/// Calls of SKETCH.WITHIN by family, in the order of the module's list.
+static WITHIN_CALLS: [AtomicI64; 8] = [const { AtomicI64::new(0) }; 8];
+
 /// Writes to keys whose newest pane was ahead of the clock.
 static WINDOW_KEYS_AHEAD: AtomicI64 = AtomicI64::new(0);
 
@@ -177,6 +190,16 @@ static INTERNAL_ERRORS: AtomicI64 = AtomicI64::new(0);
 /// Counts a command to which memory was refused.
 pub(super) fn count_memory_refusal(refusal: MemoryRefusal) {
     add(&MEMORY_REFUSALS[refusal as usize], 1);
+}
+
+/// Counts a command of the family with this number that SKETCH.WITHIN runs.
+pub fn count_within(family: usize) {
+    add(&WITHIN_CALLS[family], 1);
+}
+
+/// The calls of SKETCH.WITHIN for a family.
+pub(super) fn within_calls(family: usize) -> i64 {
+    WITHIN_CALLS[family].load(Ordering::Relaxed)
 }
 
 /// Counts a write to a key whose newest pane is ahead of the clock.

@@ -1,4 +1,4 @@
-//! Sketches with a window: their panes advance before writes (spec: window.md, "Replication, AOF, reads").
+//! Sketches with a window: their panes advance before writes (docs/sliding-windows.md, "Time, clocks and replicas").
 //!
 //! The state of a value is a function of the commands applied to it. So only the server that accepts a write reads its
 //! clock: it advances the value to the current pane, and replicates `SKETCH.ADVANCE key pane` before the write. A
@@ -40,13 +40,23 @@ impl Call<'_> {
         ENABLED.load(Ordering::Relaxed) || self.must_obey()
     }
 
-    /// The panes that count for the reads of a value with this timeline: those of its window.
+    /// The panes that count for the reads of a value with this timeline: those of its window, or of a part of it
+    /// (SKETCH.WITHIN).
     ///
     /// # Errors
-    /// If the command cannot read such a value.
+    /// If the command reads a part of the window, and the value has none.
     #[inline(always)]
     pub fn panes(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+        if self.is_within() {
+            return self.panes_within(timeline);
+        }
         Ok(timeline.map_or(Panes::ALL, |timeline| timeline.panes_at(self.unix_ms())))
+    }
+
+    #[inline(never)]
+    fn panes_within(&self, timeline: Option<&Timeline>) -> Result<Panes, Error> {
+        let timeline = timeline.ok_or(c"ERR the key has no window")?;
+        Ok(timeline.panes_within(self.unix_ms(), self.within_ms))
     }
 
     /// Checks that a command may make `pane` the newest of a value, if it is not yet. A pane that begins more than its

@@ -39,3 +39,24 @@ fn links_have_targets() {
     }
     assert!(links > 30, "{links} links");
 }
+
+/// The programs of examples/ have the functions that a recipe names.
+#[test]
+fn recipes_exist_in_other_languages() {
+    let mut recipes = 0;
+    for page in page::all() {
+        let Some(section) = page.section("## Other languages") else {
+            continue;
+        };
+        recipes += 1;
+        let name = page.path.file_stem().expect("a name").to_string_lossy();
+        assert!(section.contains(&format!("`recipe: {name}`")));
+        for program in ["node/recipes.mjs", "go/recipes.go", "rust/recipes.rs"] {
+            assert!(section.contains(program), "{name}");
+            let text = std::fs::read_to_string(format!("examples/{program}")).expect(program);
+            let starts = text.matches(&format!("// recipe: {name}\n")).count();
+            assert_eq!(starts, 1, "{name} in {program}");
+        }
+    }
+    assert!(recipes > 5, "{recipes} recipes");
+}

@@ -1,5 +1,6 @@
 //! Count-min sketches on a real server: behavior that the recordings do not cover.
 
+mod limit;
 mod stored;
 
 use crate::families::dump;

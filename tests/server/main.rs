@@ -19,6 +19,7 @@ mod encoding_versions;
 mod expiry;
 mod golden_dumps;
 mod golden_transcripts;
+mod huge_pages;
 mod info;
 mod integration;
 mod key_limit;

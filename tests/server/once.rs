@@ -1,4 +1,5 @@
 //! Tests whose result depends on neither the server nor the platform. They run on one server.
 
 mod formats;
+mod huge_pages;
 mod worst_cases;

@@ -1,4 +1,4 @@
-//! Bloom filters of valkey-bloom's type, and the settings `bf-new-keys` and `bf-replies` (spec: valkey-bloom.md).
+//! Bloom filters of valkey-bloom's type, and the settings `bf-new-keys` and `bf-replies` (docs/configuration.md).
 
 mod aof;
 mod dialects;

@@ -1,8 +1,11 @@
-//! Sketches with a sliding window (spec: window.md).
+//! Sketches with a sliding window (docs/sliding-windows.md).
 //!
 //! Most of these tests set the server's clock, which only the module that is built with the tests supports.
 
+mod addnx;
+mod age;
 mod ahead;
+mod attacks;
 mod bloom;
 mod bounds;
 mod creation;
@@ -12,8 +15,12 @@ mod filter;
 mod freed;
 mod limits;
 mod merges;
+mod permissions;
+mod rate_limits;
 mod replicas;
+mod seeds;
 mod sketch_commands;
+mod within;
 
 use crate::families::dump;
 use crate::support::resp::{Connection, Reply};
@@ -134,8 +141,18 @@ fn dumps(connection: &mut Connection, keys: &[String]) -> Vec<Reply> {
     keys.iter().map(|key| dump(connection, key)).collect()
 }
 
+/// [`logged_commands`] without the random seeds of filters.
+fn logged_without_seeds(server: &Server) -> Vec<String> {
+    let mut commands = logged_commands(server);
+    for command in &mut commands {
+        let end = command.find(" SEED ").unwrap_or(command.len());
+        command.truncate(end);
+    }
+    commands
+}
+
 /// The commands of the append-only file, except for SELECT. Arguments must not contain line breaks.
-fn logged_commands(server: &Server) -> Vec<String> {
+pub fn logged_commands(server: &Server) -> Vec<String> {
     let directory = server.dir().join("appendonlydir");
     let files = std::fs::read_dir(directory).expect("a directory");
     let mut logs = files.map(|file| file.expect("a file").path());

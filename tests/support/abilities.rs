@@ -1,23 +1,29 @@
 //! Records which type supports which feature of the server ("ability"). Tests append records to the file in the
-//! environment variable `ROUGHLY_ABILITIES`, if set. scripts/test-matrix.sh sets it, and scripts/abilities.sh generates
-//! docs/abilities.md from the records.
+//! environment variable `ROUGHLY_ABILITIES`, if set. docs/abilities.md lists the abilities; tests/documents/abilities.rs
+//! checks that the records are complete.
 
 use std::fs::File;
 use std::io::Write;
 
-/// One line per ability: name, tab, description.
-pub const ABILITIES: &str = include_str!("abilities.tsv");
+const PAGE: &str = include_str!("../../docs/abilities.md");
 
-/// The abilities that the defragmentation tests record; these tests run on a separate server.
-pub const OF_DEFRAGMENTATION: &str = include_str!("abilities-defrag.tsv");
+/// The abilities in the table below a heading of docs/abilities.md.
+pub fn listed(heading: &str) -> impl Iterator<Item = &'static str> {
+    let lines = PAGE.lines().skip_while(move |line| *line != heading);
+    let rows = lines.skip_while(|line| !line.starts_with('|'));
+    let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    rows.filter_map(|row| row.split(" | ").next()?.strip_prefix("| "))
+}
+
+/// The headings of both tables: all servers, and the server of the defragmentation tests.
+pub const HEADINGS: [&str; 2] = ["## On every server", "## Active defragmentation"];
 
 /// Records that a type has an ability on the server under test. Call it after all checks of the ability.
 ///
 /// # Panics
-/// If the tables do not list the ability.
+/// If the page does not list the ability.
 pub fn record(ability: &str, type_name: &str) {
-    let lines = ABILITIES.lines().chain(OF_DEFRAGMENTATION.lines());
-    let mut names = lines.filter_map(|line| line.split('\t').next());
+    let mut names = HEADINGS.into_iter().flat_map(listed);
     assert!(
         names.any(|name| name == ability),
         "unknown ability: {ability}"

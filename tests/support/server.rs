@@ -640,7 +640,7 @@ impl Version {
     }
 }
 
-/// Whether the servers run under a memory checker (scripts/valgrind.sh sets `ROUGHLY_SHUTDOWN`).
+/// Whether the servers run under a memory checker (scripts/memory.sh valgrind sets `ROUGHLY_SHUTDOWN`).
 fn has_memory_checker() -> bool {
     std::env::var_os("ROUGHLY_SHUTDOWN").is_some()
 }

@@ -20,7 +20,7 @@ pub enum FormatError {
     /// A value is outside the range of its format, or contradicts another one. The text describes it.
     #[error("{0}")]
     Invalid(&'static str),
-    /// The encoding version is newer than those that can be read.
+    /// The encoding version is not one of those that can be read.
     #[error("unknown encoding version {0}")]
     UnknownVersion(u16),
     /// The data are valid, but memory for them was refused.

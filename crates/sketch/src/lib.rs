@@ -17,8 +17,7 @@
 //! | [`t_digest`] | [`t_digest::TDigestWindow`]: quantiles of a window | `td-window` |
 //!
 //! Each structure has its formats beside it. Each format has one decoder, which checks everything before it is used.
-//! docs/formats.md in the repository specifies the formats. Citations such as `spec: bloom.md` refer to a specification of the
-//! commands that is not published; see docs/architecture.md in the repository.
+//! docs/formats.md in the repository specifies the formats.
 //!
 //! # Features of all structures
 //!

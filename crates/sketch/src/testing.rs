@@ -1,6 +1,9 @@
-//! Golden payloads and work counters for the tests of all sketches.
+//! Golden payloads, work counters and checks of validation rules for the tests of all sketches.
 
-use roughly_dump::{Values, type_id};
+use crate::format::FormatError;
+use crate::memory::Budget;
+use crate::stored::Stored;
+use roughly_dump::{Value, Values, type_id};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -54,4 +57,69 @@ pub fn golden_values(version: &str, name: &str, type_name: &[u8; 9], encoding: u
     let (id, values) = Values::from_dump(&payload).expect("a payload");
     assert_eq!(id, type_id(type_name, encoding), "{version} {name}");
     values
+}
+
+/// The values of a payload with one of them replaced.
+pub fn with(values: &Values, position: usize, value: Value) -> Values {
+    let mut values = values.clone();
+    values.values[position] = value;
+    values
+}
+
+/// A change that breaks a rule of a format: the position of a value, its new value, and the text of the error.
+pub type Rule = (usize, Value, &'static str);
+
+/// Checks that a valid payload loads, that each of these changes is refused with its error, and that fewer values and
+/// values of other types are refused.
+pub fn check_rules<T>(
+    values: &Values,
+    load: impl Fn(&mut Values) -> Result<T, FormatError>,
+    rules: &[Rule],
+) {
+    let load = |mut values: Values| load(&mut values).map(drop);
+    assert_eq!(load(values.clone()), Ok(()));
+    let wrong = rules.iter().enumerate().filter_map(|(number, rule)| {
+        let (position, value, error) = rule;
+        let result = load(with(values, *position, value.clone()));
+        (result != Err(FormatError::Invalid(error))).then_some((number, rule, result))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    for position in 0..values.values.len() {
+        let mut fewer = values.clone();
+        fewer.values.truncate(position);
+        assert_eq!(load(fewer), Err(FormatError::Truncated), "{position}");
+        let other = match values.values[position] {
+            Value::Bytes(_) => Value::Integer(1),
+            _ => Value::Bytes(vec![1; 8]),
+        };
+        let refused = load(with(values, position, other));
+        assert_eq!(refused, Err(FormatError::Truncated), "{position}");
+    }
+}
+
+/// A change of a header that breaks a rule: the offset of a field, its new bytes, and the text of the error.
+pub type HeaderRule<'a> = (usize, &'a [u8], &'static str);
+
+/// Checks that a valid header loads, that each of these changes is refused with its error before memory is requested, and
+/// that shorter and longer headers are refused.
+pub fn check_header_rules<T: Stored>(header: &[u8], rules: &[HeaderRule<'_>]) {
+    let load = |header: &[u8]| {
+        let no_request = |bytes| panic!("{bytes} bytes were requested");
+        T::from_header(header, Budget::new(&no_request)).map(drop)
+    };
+    assert!(T::from_header(header, Budget::UNLIMITED).is_ok());
+    for (offset, bytes, rule) in rules {
+        let mut changed = header.to_vec();
+        changed[*offset..][..bytes.len()].copy_from_slice(bytes);
+        assert_eq!(
+            load(&changed),
+            Err(FormatError::Invalid(rule)),
+            "{offset} {bytes:?}"
+        );
+    }
+    for len in 0..header.len() {
+        assert!(load(&header[..len]).is_err(), "{len}");
+    }
+    assert!(load(&[header, &[0]].concat()).is_err());
 }

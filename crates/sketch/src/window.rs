@@ -1,4 +1,4 @@
-//! Sliding windows: the panes of a sketch that forgets what is older than its window (spec: window.md).
+//! Sliding windows: the panes of a sketch that forgets what is older than its window (docs/sliding-windows.md).
 //!
 //! Time is divided into panes of equal length, which are aligned to the Unix epoch. A sketch with a window of `n` panes
 //! keeps the counts of each pane apart. At any time, its live panes are the current one and the `n` full panes before
@@ -6,7 +6,7 @@
 //! ago does not.
 //!
 //! The crate has no clock. [`Timed::advance`] moves a sketch to a later pane, and each read takes the [`Panes`] that
-//! count, which [`Timeline::panes_at`] computes.
+//! count, which [`Timeline::panes_at`] and [`Timeline::panes_within`] compute.
 
 use crate::blocks::{BlockChanges, BlockVisitor, Blocks};
 use crate::format::{Fields, FormatError, Sink, Source};
@@ -125,11 +125,23 @@ impl Window {
 pub struct Panes {
     /// Negative if the window begins before pane 0.
     oldest: i64,
+    /// Not 0 for a part of the window. An integer, because Rust would store the tag of a `Result` in a `bool`.
+    part: u64,
 }
 
 impl Panes {
     /// All panes.
-    pub const ALL: Self = Self { oldest: i64::MIN };
+    pub const ALL: Self = Self {
+        oldest: i64::MIN,
+        part: 0,
+    };
+
+    /// Whether the reader asked for less than the window, see [`Timeline::panes_within`].
+    #[must_use]
+    #[inline]
+    pub fn is_part(self) -> bool {
+        self.part != 0
+    }
 
     /// The oldest pane that counts.
     #[must_use]
@@ -198,6 +210,24 @@ impl Timeline {
         let current = i64::try_from(current.max(self.newest)).unwrap_or(i64::MAX);
         Panes {
             oldest: current - self.window.panes.cast_signed(),
+            part: 0,
+        }
+    }
+
+    /// Those panes that are live at this time, in milliseconds since the Unix epoch, and belong to the `ms` milliseconds before
+    /// it. What was added at most `ms` ago counts, and what was added more than `ms` and one pane ago does not. From the
+    /// length of the window on, as [`Timeline::panes_at`].
+    #[must_use]
+    pub fn panes_within(&self, unix_ms: u64, ms: u64) -> Panes {
+        let live = self.panes_at(unix_ms);
+        if ms >= self.window.ms {
+            return live;
+        }
+        let oldest = self.window.pane_at(unix_ms.saturating_sub(ms));
+        Panes {
+            // The number of a pane has 63 bits.
+            oldest: oldest.cast_signed().max(live.oldest),
+            part: 1,
         }
     }
 
@@ -221,6 +251,16 @@ impl Timeline {
     #[must_use]
     pub fn counted(&self, panes: Panes) -> RangeInclusive<u64> {
         panes.oldest().max(self.oldest())..=self.newest
+    }
+
+    /// The milliseconds that a read at this time covers: the full panes, and what has passed of the current one. It is the
+    /// newest pane if the time is before it.
+    #[must_use]
+    pub fn covered_ms(&self, unix_ms: u64) -> u64 {
+        let current = self.window.pane_at(unix_ms).max(self.newest);
+        let passed = unix_ms.saturating_sub(self.window.start_of(current));
+        let pane_ms = self.window.pane_ms();
+        self.window.panes() * pane_ms + passed.min(pane_ms)
     }
 
     /// The slot of a pane in the ring. Different live panes have different slots.

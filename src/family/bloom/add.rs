@@ -13,7 +13,7 @@ use crate::server::log;
 use crate::server::log_text::quoted;
 use crate::server::outcome::Outcome;
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window_filter::Addition;
+use roughly_sketch::window_filter::{Addition, IfPresent};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
@@ -65,7 +65,8 @@ pub fn add(call: &mut Call<'_>) -> Result<(), Error> {
 /// BF.MADD key item [item …]
 pub fn madd(call: &mut Call<'_>) -> Result<(), Error> {
     let entry = create::find_or_create(call, &Request::default())?;
-    add_all(call, entry, 2, Outcome::new(ADD_ITEMS, 2), c"bf.madd");
+    let outcome = Outcome::new(ADD_ITEMS, 2);
+    add_all(call, entry, 2, IfPresent::Refresh, outcome, c"bf.madd");
     Ok(())
 }
 
@@ -85,7 +86,14 @@ pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     // The options have different syntaxes for keys of different types, and a new key has been replicated with all
     // parameters.
     let outcome = Outcome::new(ADD_ITEMS, first_item).without_options();
-    add_all(call, entry, first_item, outcome, c"bf.insert");
+    add_all(
+        call,
+        entry,
+        first_item,
+        IfPresent::Refresh,
+        outcome,
+        c"bf.insert",
+    );
     Ok(())
 }
 
@@ -111,13 +119,14 @@ fn warn_of_many_sub_filters(call: &Call<'_>, sub_filters: usize) {
 }
 
 /// The command that is replicated for items. Its syntax is the same for keys of all types.
-const ADD_ITEMS: &CStr = c"BF.MADD";
+pub const ADD_ITEMS: &CStr = c"BF.MADD";
 
 /// Adds the items from argument `first` on, and replies with an array of the results.
-fn add_all<'a>(
+pub fn add_all<'a>(
     call: &mut Call<'a>,
     mut entry: Entry,
     first: usize,
+    if_present: IfPresent,
     outcome: Outcome<'a>,
     event: &'static CStr,
 ) {
@@ -139,7 +148,7 @@ fn add_all<'a>(
     let budget = call.memory().budget(Purpose::Grow);
     let arguments = call.args_from(first).map(Argument::bytes);
     let mut item = first;
-    filter.add_each(arguments, max_size, budget, |added| {
+    filter.add_each(arguments, if_present, max_size, budget, |added| {
         reply_item(call, dialect, added);
         match added {
             Ok(Addition::New | Addition::Refreshed) => outcome.add(call, item..item + 1),

@@ -1,8 +1,8 @@
-//! The commands `BF.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `BF.*` as the server describes them (docs/commands).
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Filter;
-use super::{add, create, info, load, merge, query};
+use super::{add, addnx, create, info, load, merge, query};
 use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -39,7 +39,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::integer(c"capacity"),
             EXPANSION,
             NONSCALING,
-            Arg::WINDOW,
+            Arg::WINDOW_WITH_SEED,
         ],
         ..Command::CREATE
     },
@@ -58,6 +58,16 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         summary: c"Adds one or more items to a Bloom filter. Creates the filter if it does not exist",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        args: &[Arg::KEY, Arg::ITEMS],
+        ..Command::WRITE
+    },
+    Command {
+        name: c"bf.addnx",
+        handler: handler(addnx::addnx),
+        arity: -3,
+        summary: c"Adds the items that a Bloom filter does not contain, without a refresh of the others",
+        complexity: c"O(k * n), k the number of hash functions, n the number of items",
+        since: Some(Since::Roughly(c"1.0.0")),
         args: &[Arg::KEY, Arg::ITEMS],
         ..Command::WRITE
     },
@@ -90,6 +100,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests whether an item was added to a Bloom filter. False positives are possible, false negatives are not",
         complexity: c"O(k), k the number of hash functions of all sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEM],
+        within: true,
         ..READ
     },
     Command {
@@ -99,6 +110,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests for each item whether it was added to a Bloom filter",
         complexity: c"O(k * n), k the number of hash functions, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..READ
     },
     Command {
@@ -107,6 +119,7 @@ pub const COMMANDS: &[Command] = &[
         acl: c"read fast",
         summary: c"Returns the number of items that were added to a Bloom filter",
         since: Some(Since::RedisBloom(c"2.4.4")),
+        within: true,
         ..READ
     },
     Command {

@@ -1,4 +1,4 @@
-//! The settings `bf-*`: parameters of auto-created filters (spec: server.md, "Configuration").
+//! The settings `bf-*`: parameters of auto-created filters (docs/configuration.md).
 
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, store_integer};

@@ -6,17 +6,17 @@ use super::syntax;
 use super::texts::{NO_MEMORY, VALKEY_CREATION_EVENT, valkey_error};
 use super::types::{Filter, is_valkey};
 use super::valkey_config::max_size_for;
-use crate::family::window::{WindowArguments, check_allowed};
+use crate::family::window::check_allowed;
+use crate::family::window_seed::{FilterWindow, FilterWindowArguments};
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use roughly_sketch::bloom::{self, Chain, Parameters};
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
-use roughly_sketch::window::Window;
 use roughly_sketch::window_filter::{self, SetParameters, WindowSet};
 use std::ffi::CStr;
 
-/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n]]
+/// BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     let request = syntax::reserve(call)?;
     let found = call.write(1).find(call, Filter::TYPES.iter().copied())?;
@@ -66,8 +66,10 @@ fn create(call: &mut Call<'_>, key: WriteKey, request: &Request) -> Result<Entry
     if let Some(window) = request.window {
         let parameters = request.parameters(call)?;
         check_allowed(call)?;
-        let mut entry = key.create(call, new_set(call, &parameters, window)?)?;
-        replicate_reserve(call, &parameters, Some(window));
+        let set = new_set(call, &parameters, window)?;
+        let arguments = FilterWindowArguments::of(window.window, set.seed());
+        let mut entry = key.create(call, set)?;
+        replicate_reserve(call, &parameters, Some(&arguments));
         entry.advance(call);
         return Ok(entry);
     }
@@ -104,8 +106,13 @@ fn new_filter(call: &Call<'_>, parameters: &Parameters) -> Result<Chain, Error> 
     })
 }
 
-fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<WindowSet, Error> {
+fn new_set(
+    call: &Call<'_>,
+    parameters: &Parameters,
+    window: FilterWindow,
+) -> Result<WindowSet, Error> {
     let parameters = SetParameters {
+        seed: window.seed(call),
         capacity: parameters.capacity,
         error_rate: parameters.error_rate,
         expansion: match parameters.scaling {
@@ -113,7 +120,8 @@ fn new_set(call: &Call<'_>, parameters: &Parameters, window: Window) -> Result<W
             false => 0,
         },
     };
-    let set = WindowSet::new(window, &parameters, call.memory().budget(Purpose::Create));
+    let budget = call.memory().budget(Purpose::Create);
+    let set = WindowSet::new(window.window, &parameters, budget);
     set.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => NO_MEMORY.into(),
         window_filter::Error::Shape | window_filter::Error::Full => NOT_CREATED.into(),
@@ -133,11 +141,14 @@ fn new_valkey_filter(
 }
 
 /// Replicates a creation as BF.RESERVE.
-fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Option<Window>) {
+fn replicate_reserve(
+    call: &mut Call<'_>,
+    parameters: &Parameters,
+    window: Option<&FilterWindowArguments>,
+) {
     let error_rate = format!("{:e}", parameters.error_rate);
     let capacity = parameters.capacity.to_string();
     let expansion = parameters.expansion.to_string();
-    let window = window.map(WindowArguments::of);
     let key = call.arg(1).bytes();
     let mut arguments = vec![key, error_rate.as_bytes(), capacity.as_bytes()];
     if parameters.scaling {
@@ -145,7 +156,7 @@ fn replicate_reserve(call: &mut Call<'_>, parameters: &Parameters, window: Optio
     } else {
         arguments.push(b"NONSCALING");
     }
-    if let Some(window) = &window {
+    if let Some(window) = window {
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"BF.RESERVE", &arguments);

@@ -1,5 +1,5 @@
 //! The settings `bf-replies` and `bf-new-keys`: whether BF.* commands behave as those of RedisBloom or of valkey-bloom
-//! (spec: valkey-bloom.md, "Commands" and "Coexistence with valkey-bloom").
+//! (docs/configuration.md, "Replies and types of Bloom filters").
 
 use crate::server::call::{Call, Error};
 use crate::server::config::{Setting, store_choice};
@@ -55,11 +55,11 @@ impl Dialect {
     /// What a look-up finds. RedisBloom treats a key of another type like a missing key, valkey-bloom replies with an error.
     ///
     /// # Errors
-    /// [`Error::WrongType`] in valkey-bloom's dialect.
+    /// [`Error::WrongType`] in valkey-bloom's dialect, and if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient<V>(self, slot: Slot<V>) -> Result<Option<V>, Error> {
+    pub fn lenient<V>(self, call: &Call<'_>, slot: Slot<V>) -> Result<Option<V>, Error> {
         match self {
-            Self::RedisBloom => Ok(slot.found()),
+            Self::RedisBloom => slot.lenient(call),
             Self::Valkey => slot.optional(),
         }
     }

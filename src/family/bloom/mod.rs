@@ -2,6 +2,7 @@
 //! bloom.md, window.md, valkey-bloom.md.
 
 mod add;
+mod addnx;
 mod commands;
 mod config;
 mod create;

@@ -9,7 +9,7 @@ use crate::server::call::{Call, Error};
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = call.read(1);
-    let found = match dialect.lenient(key.get::<Filter<'_>>())? {
+    let found = match dialect.lenient(call, key.get::<Filter<'_>>())? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
     };
@@ -23,7 +23,7 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     let dialect = Dialect::current();
     let key = call.read(1);
     let items = call.args_from(2);
-    match dialect.lenient(key.get::<Filter<'_>>())? {
+    match dialect.lenient(call, key.get::<Filter<'_>>())? {
         Some(filter) => {
             let panes = filter.panes(call)?;
             call.reply_array(items.len());

@@ -4,10 +4,10 @@ use super::config::{self, CAPACITIES, DEFAULT_EXPANSION, EXPANSIONS};
 use super::dialect;
 use super::texts::{BAD_CAPACITY, BAD_EXPANSION};
 use super::valkey_config;
+use crate::family::window_seed::FilterWindow;
 use crate::server::call::{Call, Error};
 use roughly_sketch::bloom::Parameters;
 use roughly_sketch::valkey_bloom;
-use roughly_sketch::window::Window;
 use std::ops::RangeInclusive;
 
 /// The parameters of a new filter that a command specifies. The settings supply the others.
@@ -22,10 +22,10 @@ pub struct Request {
     /// Whether the filter does not grow.
     pub nonscaling: bool,
     /// The window, if the filter has one.
-    pub window: Option<Window>,
+    pub window: Option<FilterWindow>,
     /// The ratio of a sub-filter's error rate to that of the previous sub-filter. Only valkey-bloom has it.
     pub tightening: Option<f64>,
-    /// The seed of the hashes. Only valkey-bloom has it.
+    /// The seed of the hashes of a filter of valkey-bloom's type.
     pub seed: Option<[u8; 32]>,
     /// Whether another option requires valkey-bloom's type.
     pub is_valkey: bool,

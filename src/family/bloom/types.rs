@@ -11,7 +11,7 @@ use roughly_sketch::format::{FormatError, Source};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::valkey_bloom::{self, ValkeyChain};
 use roughly_sketch::window::Panes;
-use roughly_sketch::window_filter::{self, Addition, WindowSet};
+use roughly_sketch::window_filter::{self, Addition, IfPresent, WindowSet};
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -444,11 +444,12 @@ impl FilterMut<'_> {
         }
     }
 
-    /// Adds items in order, until `on_result` ends it.
+    /// Adds items in order, until `on_result` ends it. Only an addition to a filter with a window can refresh an item.
     #[inline(always)]
     pub fn add_each<'b>(
         &mut self,
         items: impl Iterator<Item = &'b [u8]>,
+        if_present: IfPresent,
         max_size: u64,
         budget: Budget<'_>,
         on_result: impl FnMut(Added) -> ControlFlow<()>,
@@ -459,7 +460,7 @@ impl FilterMut<'_> {
                 each(|| additions.add_next(budget).map(addition), on_result);
             }
             Self::Windowed(set) => {
-                let mut additions = window_filter::Additions::new(items, set);
+                let mut additions = window_filter::Additions::new(items, if_present, set);
                 each(
                     || Some(additions.add_next(budget)?.map_err(AddError::from)),
                     on_result,

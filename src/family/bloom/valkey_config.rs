@@ -1,4 +1,4 @@
-//! valkey-bloom's settings `bf.bloom-*`, which apply to keys of its type (spec: valkey-bloom.md, "Configuration").
+//! valkey-bloom's settings `bf.bloom-*`, which apply to keys of its type (docs/configuration.md, "valkey-bloom's type").
 //!
 //! The names and the error texts are those of valkey-bloom, so that a configuration file is valid for both modules.
 

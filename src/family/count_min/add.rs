@@ -1,4 +1,4 @@
-//! CMS.INCRBY.
+//! CMS.INCRBY, and the increments of CMS.INCRBYLIMIT.
 
 use super::texts::{NO_PANE_MEMORY, NOT_FOUND};
 use super::types::{Counts, CountsMut};
@@ -7,9 +7,10 @@ use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::key::{Entry, OneOf};
 use crate::server::outcome::Outcome;
-use roughly_sketch::count_min::CountMinError;
+use roughly_sketch::count_min::{CountMinError, Limit, NoLimit};
 use roughly_sketch::memory::{Budget, Purpose};
 use std::ffi::CStr;
+use std::ops::Range;
 
 const FIRST_ITEM: usize = 2;
 
@@ -17,7 +18,7 @@ const FIRST_ITEM: usize = 2;
 /// of all would need memory that can be refused.
 const STORED_INCREMENTS: usize = 64;
 
-const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
+pub const NOT_INTEGER: &CStr = c"CMS: Cannot parse number";
 const OVERFLOW: &CStr = c"CMS: INCRBY overflow";
 const UNDERFLOW: &CStr = c"CMS: INCRBY underflow";
 const NO_DECREMENTS: &CStr = c"CMS: a sketch with a window cannot be decremented";
@@ -31,67 +32,97 @@ pub fn incrby<'a>(call: &mut Call<'a>) -> Result<(), Error> {
     let mut entry = found.or_missing(NOT_FOUND)?;
     // RedisBloom up to 8.10 increments some rows for an item that it refuses, so refused items are not replicated.
     let mut outcome = Outcome::new(c"CMS.INCRBY", FIRST_ITEM);
-    let mut item = FIRST_ITEM;
-    let mut record = |call: &mut Call<'a>, by: i64, result: Result<u64, CountMinError>| {
-        match result {
+    increment(
+        call,
+        &mut entry,
+        FIRST_ITEM,
+        check_sign,
+        NoLimit,
+        |call, pair, by, result| match result {
             Ok(estimate) => {
                 match by {
                     0 => outcome.add_unchanged(),
-                    _ => outcome.add(call, item..item + 2),
+                    _ => outcome.add(call, pair),
                 }
                 call.reply_count(estimate);
             }
             Err(error) => {
-                outcome.refuse(call, item);
-                match error {
-                    CountMinError::Underflow => call.reply_error(UNDERFLOW),
-                    CountMinError::OutOfMemory(_) => call.reply_memory_error(NO_PANE_MEMORY),
-                    _ => call.reply_error(OVERFLOW),
-                }
+                outcome.refuse(call, pair.start);
+                reply_refusal(call, error);
             }
-        }
-        item += 2;
+        },
+    )?;
+    outcome.finish(call, entry, c"cms.incrby");
+    Ok(())
+}
+
+/// The error of an increment, as an element of the reply.
+pub fn reply_refusal(call: &mut Call<'_>, error: CountMinError) {
+    match error {
+        CountMinError::Underflow => call.reply_error(UNDERFLOW),
+        CountMinError::OutOfMemory(_) => call.reply_memory_error(NO_PANE_MEMORY),
+        _ => call.reply_error(OVERFLOW),
+    }
+}
+
+/// Increments the items of the pairs from argument `first` on, and begins a reply of one element per item. Calls `answer`
+/// with the arguments of each pair, the increment and the result; it writes the element.
+///
+/// All increments are checked before the first item is counted: `check` is called with the smallest of them, or with 0 if
+/// none is negative.
+// Inlined: the callers differ in few instructions, and a command with one item takes few.
+#[inline(always)]
+pub fn increment<'a>(
+    call: &mut Call<'a>,
+    entry: &mut Entry,
+    first: usize,
+    check: fn(&Entry, i64) -> Result<(), Error>,
+    limit: impl Limit,
+    mut answer: impl FnMut(&mut Call<'a>, Range<usize>, i64, Result<u64, CountMinError>),
+) -> Result<(), Error> {
+    let mut pair = first;
+    let mut answer = |call: &mut Call<'a>, by, result| {
+        answer(call, pair..pair + 2, by, result);
+        pair += 2;
     };
-    if call.len() == 4 {
+    if call.len() == first + 2 {
         // The increment is parsed once.
-        let by = call.arg(3).integer().ok_or(NOT_INTEGER)?;
-        check_sign(&entry, by)?;
-        let ready = Ready::new(call, &mut entry)?;
+        let by = call.arg(first + 1).integer().ok_or(NOT_INTEGER)?;
+        check(entry, by)?;
+        let ready = Ready::new(call, entry, first)?;
         call.reply_array(1);
         let allows = |_| ready.has_memory;
-        let item = call.arg(2).bytes();
+        let item = call.arg(first).bytes();
         let sketch = entry.get::<CountsMut<'_>>();
-        let result = sketch.increment(item, by, Budget::new(&allows));
-        record(call, by, result);
-        ready.recount(&mut entry);
+        let result = sketch.increment(item, by, limit, Budget::new(&allows));
+        answer(call, by, result);
+        ready.recount(entry);
     } else {
-        // All increments are checked before the first item is counted.
         let mut stored = [0; STORED_INCREMENTS];
         let mut min = 0;
-        for (n, by) in call.args_from(3).step_by(2).enumerate() {
+        for (n, by) in call.args_from(first + 1).step_by(2).enumerate() {
             let by = by.integer().ok_or(NOT_INTEGER)?;
             min = by.min(min);
             if let Some(place) = stored.get_mut(n) {
                 *place = by;
             }
         }
-        check_sign(&entry, min)?;
-        let ready = Ready::new(call, &mut entry)?;
-        let items = call.args_from(2).step_by(2).map(Argument::bytes);
+        check(entry, min)?;
+        let ready = Ready::new(call, entry, first)?;
+        let items = call.args_from(first).step_by(2).map(Argument::bytes);
         call.reply_array(items.len());
         let further = call
-            .args_from(3 + 2 * STORED_INCREMENTS)
+            .args_from(first + 1 + 2 * STORED_INCREMENTS)
             .step_by(2)
             .map(|by| by.integer().unwrap_or_default());
         let pairs = items.zip(stored.into_iter().chain(further));
         let allows = |_| ready.has_memory;
         let sketch = entry.get::<CountsMut<'_>>();
-        sketch.increment_all(pairs, Budget::new(&allows), |by, result| {
-            record(call, by, result);
+        sketch.increment_all(pairs, limit, Budget::new(&allows), |by, result| {
+            answer(call, by, result);
         });
-        ready.recount(&mut entry);
+        ready.recount(entry);
     }
-    outcome.finish(call, entry, c"cms.incrby");
     Ok(())
 }
 
@@ -111,10 +142,11 @@ struct Ready {
 }
 
 impl Ready {
-    /// Checks the work, advances the sketch to the current pane, and requests the memory of a new pane.
+    /// Checks the work of the items from argument `first` on, advances the sketch to the current pane, and requests the
+    /// memory of a new pane.
     #[inline(always)]
-    fn new(call: &mut Call<'_>, entry: &mut Entry) -> Result<Self, Error> {
-        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), 2)?;
+    fn new(call: &mut Call<'_>, entry: &mut Entry, first: usize) -> Result<Self, Error> {
+        work::check(call, entry.get::<CountsMut<'_>>().as_ref(), first, 2)?;
         entry.advance(call);
         let sketch = entry.get::<CountsMut<'_>>();
         Ok(Self {

@@ -1,8 +1,8 @@
-//! The commands `CMS.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `CMS.*` as the server describes them (docs/commands).
 
 use super::texts::NOT_FOUND;
 use super::types::Counts;
-use super::{add, create, info, merge, query};
+use super::{add, create, info, limit, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use crate::server::key::OneOf;
@@ -67,6 +67,23 @@ pub const COMMANDS: &[Command] = &[
         ..CREATE
     },
     Command {
+        name: c"cms.incrbylimit",
+        handler: handler(limit::incrbylimit),
+        arity: -5,
+        acl: c"write",
+        keys: &[KeySpec::ACCESS_UPDATE],
+        summary:
+            c"Increments the counts of one or more items whose new counts are within a limit",
+        complexity: c"O(d * n), d the depth of the sketch, n the number of items",
+        since: Some(Since::Roughly(c"1.0.0")),
+        args: &[
+            Arg::KEY,
+            Arg::integer(c"limit"),
+            Arg::block(c"items", &[Arg::ITEM, Arg::integer(c"increment")]).multiple(),
+        ],
+        ..CREATE
+    },
+    Command {
         name: c"cms.query",
         handler: handler(query::query),
         arity: -3,
@@ -74,6 +91,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Returns the counts of one or more items. A count can be too high, but not too low",
         complexity: c"O(d * n), d the depth of the sketch, n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..Command::READ
     },
     Command {

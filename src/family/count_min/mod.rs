@@ -1,10 +1,10 @@
-//! Count-min sketches: `CMS.*` and the types `CMSk-TYPE` and, with a window, `cmswindow` (spec: count-min-sketch.md,
-//! window.md).
+//! Count-min sketches: `CMS.*` and the types `CMSk-TYPE` and, with a window, `cmswindow` (docs/families/count-min-sketch.md).
 
 mod add;
 mod commands;
 mod create;
 mod info;
+mod limit;
 mod merge;
 mod query;
 mod texts;
@@ -14,6 +14,7 @@ mod work;
 use crate::server::command::Since;
 use crate::server::key::OneOf;
 use crate::server::module::Family;
+use crate::server::stats::ExtraCounter;
 use types::Counts;
 
 /// The family, for the module's list.
@@ -23,5 +24,5 @@ pub const FAMILY: Family = Family {
     data_types: Counts::TYPES,
     commands: commands::COMMANDS,
     settings: &[],
-    counters: &[],
+    counters: &[ExtraCounter::LimitRefusals],
 };

@@ -10,8 +10,8 @@ use crate::server::call::{Call, Error};
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let sketch = key.get::<Counts<'_>>().or_missing(NOT_FOUND)?;
-    work::check(call, sketch, 1)?;
     let panes = sketch.panes(call)?;
+    work::check(call, sketch, 2, 1)?;
     let items = call.args_from(2).map(Argument::bytes);
     call.reply_array(items.len());
     sketch.query_all(items, panes, |estimate| call.reply_count(estimate));

@@ -4,7 +4,7 @@ use crate::server::call::{Call, Error};
 use crate::server::callbacks;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::key::{AnyMut, AnyRef, OneOf, OneOfMut};
-use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Shape};
+use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, Limit, Shape};
 use roughly_sketch::memory::Budget;
 use roughly_sketch::window::Panes;
 use std::ffi::CStr;
@@ -151,15 +151,22 @@ impl CountsMut<'_> {
         }
     }
 
-    /// Adds to the count of an item, and returns the new estimate. Only a sketch with a window requests memory.
+    /// Adds to the count of an item if the new estimate is within the limit, and returns it. Only a sketch with a window
+    /// requests memory.
     ///
     /// # Errors
-    /// Those of [`CountMin::increment`] and [`CountMinWindow::increment`].
+    /// Those of [`CountMin::increment_limited`] and [`CountMinWindow::increment_limited`].
     #[inline(always)]
-    pub fn increment(self, item: &[u8], by: i64, budget: Budget<'_>) -> Result<u64, CountMinError> {
+    pub fn increment(
+        self,
+        item: &[u8],
+        by: i64,
+        limit: impl Limit,
+        budget: Budget<'_>,
+    ) -> Result<u64, CountMinError> {
         match self {
-            Self::Classic(sketch) => sketch.increment(item, by),
-            Self::Windowed(sketch) => sketch.increment(item, by, budget),
+            Self::Classic(sketch) => sketch.increment_limited(item, by, limit),
+            Self::Windowed(sketch) => sketch.increment_limited(item, by, limit, budget),
         }
     }
 
@@ -168,12 +175,13 @@ impl CountsMut<'_> {
     pub fn increment_all<'b>(
         self,
         items: impl Iterator<Item = (&'b [u8], i64)>,
+        limit: impl Limit,
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
         match self {
-            Self::Classic(sketch) => sketch.increment_all(items, answer),
-            Self::Windowed(sketch) => sketch.increment_all(items, budget, answer),
+            Self::Classic(sketch) => sketch.increment_all_limited(items, limit, answer),
+            Self::Windowed(sketch) => sketch.increment_all_limited(items, limit, budget, answer),
         }
     }
 }

@@ -67,12 +67,12 @@ fn add_one(call: &mut Call<'_>, if_exists: IfExists, event: &CStr) -> Result<(),
     Ok(())
 }
 
-/// CF.INSERT key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+/// CF.INSERT key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insert(call: &mut Call<'_>) -> Result<(), Error> {
     insert_all(call, IfExists::Add, c"cf.insert")
 }
 
-/// CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item [item …]
+/// CF.INSERTNX key [CAPACITY n] [NOCREATE] [WINDOW ms [PANES n]] ITEMS item [item …]
 pub fn insertnx(call: &mut Call<'_>) -> Result<(), Error> {
     insert_all(call, IfExists::Skip, c"cf.insertnx")
 }

@@ -1,4 +1,4 @@
-//! The commands `CF.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `CF.*` as the server describes them (docs/commands).
 
 use super::{add, chunks, create, info, query};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
@@ -32,6 +32,7 @@ const WRITE_SEVERAL: Command = Command {
         )
         .optional(),
         Arg::flag(c"nocreate", c"NOCREATE"),
+        Arg::WINDOW,
         Arg::ITEMS_KEYWORD,
         Arg::ITEMS,
     ],
@@ -51,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::option(c"bucketsize", c"BUCKETSIZE", &[Arg::integer(c"bucketsize")]),
             Arg::option(c"maxiterations", c"MAXITERATIONS", &[Arg::integer(c"maxiterations")]),
             Arg::option(c"expansion", c"EXPANSION", &[Arg::integer(c"expansion")]),
-            Arg::WINDOW,
+            Arg::WINDOW_WITH_SEED,
         ],
         ..Command::CREATE
     },
@@ -83,6 +84,7 @@ pub const COMMANDS: &[Command] = &[
         name: c"cf.exists",
         handler: handler(query::exists),
         summary: c"Tests whether an item is in a cuckoo filter. False positives are possible, false negatives are not",
+        within: true,
         ..READ
     },
     Command {
@@ -92,12 +94,14 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests for each item whether it is in a cuckoo filter",
         complexity: c"O(n * f), n the number of items, f the number of sub-filters of the key",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..READ
     },
     Command {
         name: c"cf.count",
         handler: handler(query::count),
         summary: c"Returns how many times an item is in a cuckoo filter. The count can be too high, but not too low",
+        within: true,
         ..READ
     },
     Command {

@@ -1,5 +1,4 @@
-//! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (spec: server.md,
-//! "Configuration").
+//! The settings `cf-*`: options of auto-created filters, and the limit of sub-filters (docs/configuration.md).
 
 use super::request::ReserveOptions;
 use crate::server::config::{Setting, integer_in, store_integer};
@@ -85,6 +84,7 @@ pub fn defaults() -> ReserveOptions {
     ReserveOptions {
         capacity: CAPACITY.load(Ordering::Relaxed).unsigned_abs(),
         parameters: parameters(),
+        window: None,
     }
 }
 

@@ -4,15 +4,16 @@ use super::config::{self, BUCKET_SIZES, EXPANSIONS, ITERATIONS, MAX_CAPACITY};
 use super::request::{InsertOptions, ReserveOptions};
 use super::texts::EXISTS;
 use super::types::{Cuckoo, CuckooMut};
-use crate::family::window::{WindowArguments, WindowOption, check_allowed, check_others};
+use crate::family::window::{WindowOption, check_allowed, check_others};
+use crate::family::window_seed::{FilterWindow, FilterWindowArguments, FilterWindowOption};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{Entry, Found, OneOf};
+use crate::server::key::{Entry, Found, OneOf, WriteKey};
 use crate::server::options::Options;
 use roughly_sketch::cuckoo::{CuckooError, CuckooFilter};
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::window::{Panes, Window};
+use roughly_sketch::window::Panes;
 use roughly_sketch::window_filter::{self, MultisetParameters, WindowMultiset};
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
@@ -50,39 +51,30 @@ impl Range {
     }
 }
 
-/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n]]
+/// CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [WINDOW ms [PANES n] [SEED hex]]
 pub fn reserve(call: &mut Call<'_>) -> Result<(), Error> {
     if call.len() < 3 || call.len().is_multiple_of(2) {
         return Err(Error::WrongArity);
     }
-    let (options, window) = reserve_options(call)?;
+    let options = reserve_options(call)?;
     let found = call.write(1).find(call, Cuckoo::TYPES.iter().copied())?;
     let Found::Missing(key) = found else {
         return Err(EXISTS.into());
     };
-    let mut entry = match window {
-        None => key.create(call, new_filter(call, &options)?)?,
-        Some(window) => {
-            check_allowed(call)?;
-            key.create(call, new_window(call, &options, window)?)?
-        }
-    };
-    replicate(call, &mut entry, options.capacity, window);
-    entry.advance(call);
-    entry.store();
+    create(call, key, &options)?.store();
     call.signal_changed(1, c"cf.reserve");
     call.reply_ok();
     Ok(())
 }
 
-fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), Error> {
+fn reserve_options(call: &Call<'_>) -> Result<ReserveOptions, Error> {
     let mut options = Options::new(call, 3);
     let mut value = |keyword| options.value(keyword).map_err(|_| Error::WrongArity);
     // All options are looked up before any is parsed, so that a missing value is reported before an invalid one.
     let max_iterations = value("MAXITERATIONS")?;
     let bucket_size = value("BUCKETSIZE")?;
     let expansion = value("EXPANSION")?;
-    let window = WindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
+    let window = FilterWindowOption::in_options(&mut options).map_err(|_| Error::WrongArity)?;
     let capacity = call.arg(2).integer().ok_or(c"Bad capacity")?;
     let mut parameters = config::parameters();
     if let Some(value) = max_iterations {
@@ -98,15 +90,15 @@ fn reserve_options(call: &Call<'_>) -> Result<(ReserveOptions, Option<Window>), 
     if !(smallest..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
-    check_others(&options, window)?;
+    check_others(&options, window.is_some())?;
     let window = window
-        .map(WindowOption::window::<WindowMultiset>)
+        .map(FilterWindowOption::parse::<WindowMultiset>)
         .transpose()?;
-    let options = ReserveOptions {
+    Ok(ReserveOptions {
         capacity: capacity.unsigned_abs(),
         parameters,
-    };
-    Ok((options, window))
+        window,
+    })
 }
 
 const INVALID: &CStr = c"ERR could not create filter";
@@ -126,15 +118,17 @@ fn new_filter(call: &Call<'_>, options: &ReserveOptions) -> Result<CuckooFilter,
 fn new_window(
     call: &Call<'_>,
     options: &ReserveOptions,
-    window: Window,
+    window: FilterWindow,
 ) -> Result<WindowMultiset, Error> {
     let parameters = MultisetParameters {
+        seed: window.seed(call),
         capacity: options.capacity,
         bucket_size: options.parameters.bucket_size,
         max_iterations: options.parameters.max_iterations,
         expansion: options.parameters.expansion.into(),
     };
-    let filter = WindowMultiset::new(window, &parameters, call.memory().budget(Purpose::Create));
+    let budget = call.memory().budget(Purpose::Create);
+    let filter = WindowMultiset::new(window.window, &parameters, budget);
     filter.map_err(|error| match error {
         window_filter::Error::OutOfMemory(_) => no_memory::<WindowMultiset>(),
         window_filter::Error::Shape | window_filter::Error::Full => INVALID.into(),
@@ -147,7 +141,7 @@ fn no_memory<T: DataType>() -> Error {
     c"ERR Insufficient memory to create filter".into()
 }
 
-/// The filter at the key, advanced to the current pane. A missing one is created without a window, and its creation is
+/// The filter at the key, advanced to the current pane if it has a window. A missing one is created, and its creation
 /// replicated.
 ///
 /// # Errors
@@ -173,16 +167,34 @@ pub fn entry_of(
             entry.advance(call);
             Ok(entry)
         }
-        Found::Missing(key) => {
-            let mut entry = key.create(call, new_filter(call, options)?)?;
-            replicate(call, &mut entry, options.capacity, None);
-            Ok(entry)
-        }
+        Found::Missing(key) => create(call, key, options),
     }
 }
 
+/// Creates the filter of a missing key, and replicates the creation.
+#[cold]
+fn create(call: &mut Call<'_>, key: WriteKey, options: &ReserveOptions) -> Result<Entry, Error> {
+    let Some(window) = options.window else {
+        let mut entry = key.create(call, new_filter(call, options)?)?;
+        replicate(call, &mut entry, options.capacity, None);
+        return Ok(entry);
+    };
+    check_allowed(call)?;
+    let filter = new_window(call, options, window)?;
+    let arguments = FilterWindowArguments::of(window.window, filter.seed());
+    let mut entry = key.create(call, filter)?;
+    replicate(call, &mut entry, options.capacity, Some(&arguments));
+    entry.advance(call);
+    Ok(entry)
+}
+
 /// Replicates the creation with all parameters, because the settings of replicas may differ.
-fn replicate(call: &mut Call<'_>, entry: &mut Entry, capacity: u64, window: Option<Window>) {
+fn replicate(
+    call: &mut Call<'_>,
+    entry: &mut Entry,
+    capacity: u64,
+    window: Option<&FilterWindowArguments>,
+) {
     let filter = entry.get::<CuckooMut<'_>>();
     let filter = filter.as_ref().describe(Panes::ALL);
     let key = call.arg(1).bytes();
@@ -203,14 +215,13 @@ fn replicate(call: &mut Call<'_>, entry: &mut Entry, capacity: u64, window: Opti
         b"EXPANSION",
         expansion.as_bytes(),
     ];
-    let window = window.map(WindowArguments::of);
-    if let Some(window) = &window {
+    if let Some(window) = window {
         arguments.extend(window.as_bytes());
     }
     call.replicate(c"CF.RESERVE", &arguments);
 }
 
-/// Parses the options. Their first letters are enough, as in RedisBloom.
+/// Parses the options. Their first letters are enough, as in RedisBloom, but not those of `WINDOW`.
 pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut reserve = config::defaults();
     let mut create = true;
@@ -251,7 +262,15 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
                 index += 1;
             }
             Some(b'n') => create = false,
-            _ => return Err(c"Unknown argument received".into()),
+            _ => {
+                let option = WindowOption::at(call, index - 1)?;
+                let option = option.ok_or(c"Unknown argument received")?;
+                index += option.num_arguments() - 1;
+                let option = FilterWindowOption::without_seed(option);
+                reserve.window = Some(option.parse::<WindowMultiset>()?);
+                // RedisBloom has no windows.
+                accepted_everywhere = false;
+            }
         }
     }
     Err(Error::WrongArity)

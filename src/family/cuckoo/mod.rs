@@ -1,4 +1,4 @@
-//! Cuckoo filters: `CF.*` and the types `MBbloomCF` and, with a window, `cf-window` (spec: cuckoo.md, window.md).
+//! Cuckoo filters: `CF.*` and the types `MBbloomCF` and, with a window, `cf-window` (docs/families/cuckoo.md).
 
 mod add;
 mod chunks;

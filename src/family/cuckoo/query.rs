@@ -8,7 +8,7 @@ use crate::server::call::{Call, Error};
 pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     // A key of another type is like a missing key, also for the other commands here.
-    let found = match key.get::<Cuckoo<'_>>().found() {
+    let found = match key.get::<Cuckoo<'_>>().lenient(call)? {
         None => false,
         Some(filter) => filter.contains(call.arg(2).bytes(), filter.panes(call)?),
     };
@@ -21,7 +21,7 @@ pub fn exists(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let items = call.args_from(2);
-    match key.get::<Cuckoo<'_>>().found() {
+    match key.get::<Cuckoo<'_>>().lenient(call)? {
         Some(filter) => {
             let panes = filter.panes(call)?;
             call.reply_array(items.len());
@@ -39,7 +39,7 @@ pub fn mexists(call: &mut Call<'_>) -> Result<(), Error> {
 /// CF.COUNT key item
 pub fn count(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
-    let count = match key.get::<Cuckoo<'_>>().found() {
+    let count = match key.get::<Cuckoo<'_>>().lenient(call)? {
         None => 0,
         Some(filter) => filter.count(call.arg(2).bytes(), filter.panes(call)?),
     };

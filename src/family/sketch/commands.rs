@@ -1,16 +1,42 @@
-//! The commands `SKETCH.*` as the server describes them (spec: window.md).
+//! The commands `SKETCH.*` as the server describes them (docs/sliding-windows.md).
 
-use super::window;
-use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, handler};
+use super::{age, window, within};
+use crate::server::command::{Arg, ArgKind, Command, DONT_CACHE, KeySpec, handler};
 
 /// The family's commands.
 pub const COMMANDS: &[Command] = &[
+    Command {
+        name: c"sketch.within",
+        handler: handler(within::within),
+        arity: -4,
+        keys: &[KeySpec::READ_THIRD],
+        tips: DONT_CACHE,
+        summary: c"Runs a command that reads a sketch on the last milliseconds of its window",
+        complexity: c"O(c) for BF, CF and TDIGEST, O(c * n) for CMS and TOPK, c that of the command, n the number of panes in this part of the window",
+        args: &[
+            Arg::integer(c"milliseconds"),
+            Arg::new(c"command", ArgKind::String),
+            Arg::KEY,
+            Arg::new(c"argument", ArgKind::String).multiple().optional(),
+        ],
+        ..Command::READ
+    },
+    Command {
+        name: c"sketch.age",
+        handler: handler(age::age),
+        arity: -3,
+        tips: DONT_CACHE,
+        summary: c"Returns for each item of a Bloom or cuckoo filter with a window how long ago it was last added, in milliseconds",
+        complexity: c"O(f * n), f the number of sub-filters, n the number of items",
+        args: &[Arg::KEY, Arg::ITEMS],
+        ..Command::READ
+    },
     Command {
         name: c"sketch.window",
         handler: handler(window::window),
         acl: c"read fast",
         tips: DONT_CACHE,
-        summary: c"Returns the window of a sketch: its length, its panes, and the number of items per pane",
+        summary: c"Returns the window of a sketch: its length, its panes, the time that reads cover, and the number of items per pane",
         complexity: c"O(n), n the number of panes",
         ..Command::READ
     },

@@ -1,7 +1,9 @@
-//! Commands for the sketches of all families: `SKETCH.*` (spec: window.md).
+//! Commands for the sketches of all families: `SKETCH.*` (docs/sliding-windows.md).
 
+mod age;
 mod commands;
 mod window;
+mod within;
 
 use crate::server::command::Since;
 use crate::server::module::Family;

@@ -16,16 +16,18 @@ pub fn window(call: &mut Call<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let window = timeline.window();
+    let unix_ms = call.unix_ms();
     let totals = with_capacity(window.live_panes());
     let mut totals = totals.map_err(|_| c"ERR Insufficient memory")?;
-    let live = timeline.counted(timeline.panes_at(call.unix_ms()));
+    let live = timeline.counted(timeline.panes_at(unix_ms));
     totals.extend(live.map(|pane| value.pane_total(pane)));
-    call.reply_map(5);
+    call.reply_map(6);
     for (name, value) in [
         (c"window", window.ms()),
         (c"panes", window.panes()),
         (c"pane length", window.pane_ms()),
         (c"newest pane", window.start_of(timeline.newest())),
+        (c"covered", timeline.covered_ms(unix_ms)),
     ] {
         call.reply_simple(name);
         call.reply_count(value);

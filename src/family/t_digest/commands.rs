@@ -1,4 +1,4 @@
-//! The commands `TDIGEST.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Digest;
@@ -87,12 +87,14 @@ pub const COMMANDS: &[Command] = &[
         name: c"tdigest.min",
         handler: handler(query::min),
         summary: c"Returns the smallest sample of a t-digest",
+        within: true,
         ..READ
     },
     Command {
         name: c"tdigest.max",
         handler: handler(query::max),
         summary: c"Returns the largest sample of a t-digest",
+        within: true,
         ..READ
     },
     Command {
@@ -103,24 +105,28 @@ pub const COMMANDS: &[Command] = &[
             Arg::KEY,
             Arg::double(c"quantile").multiple(),
         ],
+        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.cdf",
         handler: handler(query::cdf),
         summary: c"For each value, returns the estimated fraction of the samples that are smaller, plus half of the samples that are equal",
+        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.rank",
         handler: handler(query::rank),
         summary: c"For each value, returns the estimated number of samples that are smaller, plus half of the samples that are equal",
+        within: true,
         ..LOOK_UP
     },
     Command {
         name: c"tdigest.revrank",
         handler: handler(query::revrank),
         summary: c"For each value, returns the estimated number of samples that are larger, plus half of the samples that are equal",
+        within: true,
         ..LOOK_UP
     },
     Command {
@@ -128,6 +134,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(query::byrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the smallest sample",
         args: &[Arg::KEY, Arg::double(c"rank").multiple()],
+        within: true,
         ..LOOK_UP
     },
     Command {
@@ -135,6 +142,7 @@ pub const COMMANDS: &[Command] = &[
         handler: handler(query::byrevrank),
         summary: c"Returns estimates of the values at the specified ranks, counted from the largest sample",
         args: &[Arg::KEY, Arg::double(c"reverse_rank").multiple()],
+        within: true,
         ..LOOK_UP
     },
     Command {
@@ -149,6 +157,7 @@ pub const COMMANDS: &[Command] = &[
             Arg::double(c"high_cut_quantile"),
         ],
         tips: DONT_CACHE,
+        within: true,
         ..Command::READ
     },
     Command {

@@ -1,4 +1,4 @@
-//! t-digests: `TDIGEST.*` and the types `TDIS-TYPE` and, with a window, `td-window` (spec: t-digest.md, window.md).
+//! t-digests: `TDIGEST.*` and the types `TDIS-TYPE` and, with a window, `td-window` (docs/families/t-digest.md).
 
 mod add;
 mod commands;

@@ -85,6 +85,7 @@ pub fn byrevrank(call: &mut Call<'_>) -> Result<(), Error> {
 pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let panes = digest.panes(call)?;
     let low = double(
         call.arg(2),
         c"ERR T-Digest: error parsing low_cut_percentile",
@@ -101,7 +102,6 @@ pub fn trimmed_mean(call: &mut Call<'_>) -> Result<(), Error> {
         let text = c"ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile";
         return Err(text.into());
     }
-    let panes = digest.panes(call)?;
     let mean = digest.answers(panes, |digest| digest.trimmed_mean(low, high));
     call.reply_double(mean.map_err(|_| NO_MEMORY)?);
     Ok(())
@@ -133,9 +133,9 @@ fn reply_each<N: Copy + Default>(
 ) -> Result<(), Error> {
     let key = call.read(1);
     let digest = key.get::<Digest<'_>>().or_missing(NOT_FOUND)?;
+    let panes = digest.panes(call)?;
     let mut numbers = Numbers::new();
     parse_all(call, 2, &mut numbers, parse)?;
-    let panes = digest.panes(call)?;
     let replied = digest.answers(panes, |digest| {
         call.reply_array(numbers.len());
         for &number in numbers.iter() {

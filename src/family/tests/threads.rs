@@ -12,7 +12,9 @@ use roughly_sketch::t_digest::{TDigest, TDigestWindow};
 use roughly_sketch::top_k::{TopK, TopKWindow};
 use roughly_sketch::valkey_bloom::{self, FIXED_SEED, ValkeyChain};
 use roughly_sketch::window::{Panes, Timed, Window};
-use roughly_sketch::window_filter::{MultisetParameters, SetParameters, WindowMultiset, WindowSet};
+use roughly_sketch::window_filter::{
+    MultisetParameters, Seed, SetParameters, WindowMultiset, WindowSet,
+};
 use std::ffi::CStr;
 use std::hint::black_box;
 use std::thread;
@@ -88,6 +90,7 @@ fn every_type_can_be_saved_while_it_is_read() {
         capacity: 100,
         error_rate: 0.01,
         expansion: 2,
+        seed: Seed([1; 16]),
     };
     let set = WindowSet::new(window, &set, ANY).expect("a filter");
     let set = filled(set, |set, n| {
@@ -107,6 +110,7 @@ fn every_type_can_be_saved_while_it_is_read() {
         bucket_size: 2,
         max_iterations: 20,
         expansion: 1,
+        seed: Seed([1; 16]),
     };
     let multiset = WindowMultiset::new(window, &multiset, ANY).expect("a filter");
     let multiset = filled(multiset, |filter, n| {

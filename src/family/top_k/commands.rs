@@ -1,4 +1,4 @@
-//! The commands `TOPK.*` as the server describes them (spec: server.md, "Commands").
+//! The commands `TOPK.*` as the server describes them (docs/commands).
 
 use super::texts::{NO_MEMORY, NOT_FOUND};
 use super::types::Top;
@@ -75,6 +75,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Tests for each item whether it is one of the k most frequent items",
         complexity: c"O(n), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..Command::READ
     },
     Command {
@@ -85,6 +86,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Returns the estimated counts of one or more items",
         complexity: c"O(n * depth), n the number of items",
         args: &[Arg::KEY, Arg::ITEMS],
+        within: true,
         ..Command::READ
     },
     Command {
@@ -95,6 +97,7 @@ pub const COMMANDS: &[Command] = &[
         summary: c"Returns the k most frequent items, ordered by descending count",
         complexity: c"O(k log k)",
         args: &[Arg::KEY, Arg::flag(c"withcount", c"WITHCOUNT")],
+        within: true,
         ..Command::READ
     },
     Command {

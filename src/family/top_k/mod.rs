@@ -1,4 +1,4 @@
-//! Top-k: `TOPK.*` and the types `TopK-TYPE` and, with a window, `tk-window` (spec: top-k.md, window.md).
+//! Top-k: `TOPK.*` and the types `TopK-TYPE` and, with a window, `tk-window` (docs/families/top-k.md).
 
 mod add;
 mod commands;

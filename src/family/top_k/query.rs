@@ -6,6 +6,9 @@ use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::top_k::{BLOCK_ITEMS, ItemHash};
+use std::ffi::CStr;
+
+const KEYWORD_EXPECTED: &CStr = c"WITHCOUNT keyword expected";
 
 /// TOPK.QUERY key item [item …]
 pub fn query(call: &mut Call<'_>) -> Result<(), Error> {
@@ -49,12 +52,23 @@ pub fn list(call: &mut Call<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity);
     }
     let with_count = call.len() == 3;
-    if with_count && !is_prefix(call.arg(2).bytes(), b"WITHCOUNT") {
-        return Err(c"WITHCOUNT keyword expected".into());
+    let is_valid = !with_count || is_prefix(call.arg(2).bytes(), b"WITHCOUNT");
+    // SKETCH.WITHIN checks the key before it.
+    if !is_valid && !call.is_within() {
+        return Err(KEYWORD_EXPECTED.into());
     }
     let key = call.read(1);
-    let sketch = key.get::<Top<'_>>().or_missing(NOT_FOUND)?;
-    let listed = sketch.list(sketch.panes(call)?, |items| {
+    let missing = if is_valid {
+        NOT_FOUND
+    } else {
+        KEYWORD_EXPECTED
+    };
+    let sketch = key.get::<Top<'_>>().or_missing(missing)?;
+    let panes = sketch.panes(call)?;
+    if !is_valid {
+        return Err(KEYWORD_EXPECTED.into());
+    }
+    let listed = sketch.list(panes, |items| {
         call.reply_array(items.len() * if with_count { 2 } else { 1 });
         for (item, count) in items {
             call.reply_bulk(item);

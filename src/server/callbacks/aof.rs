@@ -1,4 +1,4 @@
-//! AOF rewrite: the commands that recreate a key (spec: server.md, "Replication and AOF").
+//! AOF rewrite: the commands that recreate a key (docs/persistence.md, "Contents of an append-only file").
 
 use crate::server::data_type::DataType;
 use crate::server::fault;

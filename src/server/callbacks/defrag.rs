@@ -2,6 +2,7 @@
 
 use crate::server::allocator::NATURAL_ALIGNMENT;
 use crate::server::data_type::DataType;
+use crate::server::huge_pages;
 use crate::server::value::Value;
 use redis_module::raw;
 use roughly_sketch::blocks::BlockMover;
@@ -15,15 +16,21 @@ struct Defragmenter {
 }
 
 impl Defragmenter {
-    /// Moves a block of the server's allocator. Returns `None` if the block stays.
+    /// Moves a block of the server's allocator with this size. Returns `None` if the block stays.
     ///
     /// # Safety
     /// `block` must be a live block of the global allocator with an alignment of at most [`NATURAL_ALIGNMENT`]. If
     /// another block is returned, it has the same size and contents, and `block` is freed.
-    unsafe fn moved(&mut self, block: NonNull<u8>) -> Option<NonNull<u8>> {
-        // SAFETY: the context is the running callback's; the block is live by the function's contract.
-        let moved = unsafe { api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast()) };
-        NonNull::new(moved.cast())
+    unsafe fn moved(&mut self, block: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the context is the running callback's; the block is live by the function's contract, and so is the
+        // block that takes its place.
+        unsafe {
+            huge_pages::retract(block.as_ptr(), bytes);
+            let moved = api!(RedisModule_DefragAlloc)(self.ctx, block.as_ptr().cast());
+            let moved = NonNull::new(moved.cast());
+            huge_pages::advise(moved.unwrap_or(block).as_ptr(), bytes);
+            moved
+        }
     }
 }
 
@@ -39,7 +46,8 @@ impl BlockMover for Defragmenter {
         // alignment. Whether it moves or stays, the block has the vector's layout and contents, and no other
         // owner, because the old vector is not dropped.
         unsafe {
-            let moved = NonNull::new(start.cast()).and_then(|block| self.moved(block));
+            let moved = NonNull::new(start.cast())
+                .and_then(|block| self.moved(block, capacity * size_of::<T>()));
             let start = moved.map_or(start, |block| block.cast().as_ptr());
             *vec = Vec::from_raw_parts(start, len, capacity);
         }
@@ -64,8 +72,8 @@ pub(super) unsafe fn defragment<T: DataType>(
         }
         // The value's own block is moved first, and only once.
         if cursor == 0
-            && let Some(moved) =
-                NonNull::new((*value).cast()).and_then(|own| defragmenter.moved(own))
+            && let Some(own) = NonNull::new((*value).cast())
+            && let Some(moved) = defragmenter.moved(own, size_of::<Value<T>>())
         {
             *value = moved.as_ptr().cast();
         }

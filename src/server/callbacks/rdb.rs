@@ -2,6 +2,7 @@
 
 use crate::server::argument::Argument;
 use crate::server::fault;
+use crate::server::huge_pages;
 use crate::server::log::line_of_input;
 use crate::server::log_text::quoted;
 use redis_module::raw;
@@ -114,8 +115,11 @@ impl Source for RdbReader {
             return self.checked(Buffer::default());
         }
         // SAFETY: the block is from the server's allocator, which is the global allocator, and holds `len`
-        // initialized bytes; the allocator uses no more of the layout than its alignment.
-        let bytes = unsafe { Vec::from_raw_parts(block.cast(), len, len) };
+        // initialized bytes; the allocator needs only the layout's alignment, and the size for the advice.
+        let bytes = unsafe {
+            huge_pages::advise_filled(block.cast(), len);
+            Vec::from_raw_parts(block.cast(), len, len)
+        };
         self.checked(bytes.into())
     }
 }

@@ -1,6 +1,6 @@
 //! What a key holds.
 
-use crate::server::call::Error;
+use crate::server::call::{Call, Error};
 
 /// What a key holds.
 #[derive(Debug)]
@@ -35,6 +35,19 @@ impl<V> Slot<V> {
             Self::Missing => Ok(None),
             Self::WrongType => Err(Error::WrongType),
             Self::Found(value) => Ok(Some(value)),
+        }
+    }
+
+    /// The value, or `None` if the key is missing or holds another type.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] for another type if the command reads a part of a window.
+    #[inline(always)]
+    pub fn lenient(self, call: &Call<'_>) -> Result<Option<V>, Error> {
+        match self {
+            Self::Found(value) => Ok(Some(value)),
+            Self::WrongType if call.is_within() => Err(Error::WrongType),
+            _ => Ok(None),
         }
     }
 

@@ -4,6 +4,9 @@
 //! container runtime sets the limit on a group that may look like the root from inside the container. So the limits of
 //! the process's own group and of all its visible ancestors are read. `/proc/self/cgroup` names the group in each
 //! hierarchy, and `/proc/self/mountinfo` lists where the hierarchies are mounted (cgroups(7), proc_pid_mountinfo(5)).
+//!
+//! Custom code, because no crate reads this: `procfs-core` 0.18 does not decode escaped paths of `mountinfo`, `cgroups-rs` 0.5 depends
+//! on D-Bus, and `sysinfo` 0.40 requires Rust 1.95 and reports no limit if a group has a file that it cannot read.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -25,6 +25,8 @@ pub struct Memory<'a> {
     ctx: Context,
     /// The arguments of the command, for the log.
     args: &'a [Argument<'a>],
+    /// How many arguments are before the name of the command (SKETCH.WITHIN).
+    first: Cell<usize>,
     /// Bytes that were allowed, in total.
     taken: Cell<u64>,
     /// The part of `taken` that was allowed for [`Purpose::Grow`].
@@ -61,6 +63,7 @@ impl<'a> Memory<'a> {
         Self {
             ctx,
             args,
+            first: Cell::new(0),
             taken: Cell::new(0),
             grown: Cell::new(0),
             limit: OnceCell::new(),
@@ -68,6 +71,11 @@ impl<'a> Memory<'a> {
             refused_key_bytes: Cell::new(None),
             is_refusal_reported: Cell::new(false),
         }
+    }
+
+    /// The name of the command is the argument at `first`.
+    pub(super) fn set_first(&self, first: usize) {
+        self.first.set(first);
     }
 
     /// Requests bytes before they are allocated. Returns whether the command may take them.
@@ -160,8 +168,9 @@ impl<'a> Memory<'a> {
         if !self.is_refusal_reported.replace(true) {
             stats::count_memory_refusal(refusal);
             log::warning_of_refusal(|| {
-                let command = self.args[0].bytes().to_ascii_uppercase();
-                let key = self.args.get(1).map_or(&[][..], |key| key.bytes());
+                let args = &self.args[self.first.get()..];
+                let command = args[0].bytes().to_ascii_uppercase();
+                let key = args.get(1).map_or(&[][..], |key| key.bytes());
                 let key = quoted(key);
                 let reason = reason(&format!("key {key}"));
                 format!("{} refused: {reason}", command.escape_ascii())

@@ -70,9 +70,12 @@ export async function bloom(s) {
   same(await s.bf.add('bf:load', 'a'), true);
   same(await s.bf.exists('bf:load', 'a'), true);
   same((await s.bf.info('bf:load')).Capacity, 5);
-  // A command that RedisBloom and the clients lack.
+  // Commands that RedisBloom and the clients lack.
   same(await s.raw('BF.MERGE', 'bf:union', 1, 'bf'), 'OK');
   same(await s.bf.mExists('bf:union', ['a', 'item 2999']), [true, true]);
+  const added = await s.raw('BF.ADDNX', 'bf:union', 'a', 'new');
+  same(added.map(Boolean), [false, true]);
+  await refused(s.raw('BF.ADDNX', 'bf:none', 'a'), 'ERR not found');
 }
 
 export async function cuckoo(s) {
@@ -134,6 +137,7 @@ export async function countMin(s) {
   same(await s.cms.incrBy('cms', increments), [5, 2]);
   same(await s.cms.incrBy('cms', { item: 'a', incrementBy: 1 }), [6]);
   same(await s.cms.query('cms', ['a', 'b', 'z']), [6, 2, 0]);
+  same(await s.raw('CMS.INCRBYLIMIT', 'cms', 3, 'y', 2, 'y', 2, 'y', 0), [[1, 2], [0, 2], [1, 2]]);
   same(await s.cms.initByDim('cms:sum', 1000, 5), 'OK');
   same(await s.cms.merge('cms:sum', ['cms']), 'OK');
   const weighted = [{ name: 'cms', weight: 10 }, { name: 'cms:sum', weight: 1 }];

@@ -1,6 +1,7 @@
 // Calls the typed methods of each family on a sketch with a window, and every SKETCH.* command. The sketches are created
 // with raw commands, since the client does not have the option WINDOW.
 
+import assert from 'node:assert/strict';
 import { refused, same } from './session.mjs';
 
 // Ten years: no pane expires.
@@ -20,7 +21,8 @@ async function window(s, key, total) {
     const names = info.filter((_, index) => index % 2 === 0);
     info = Object.fromEntries(names.map((name, index) => [name, info[2 * index + 1]]));
   }
-  const { 'newest pane': newest, ...rest } = info;
+  const { 'newest pane': newest, covered, ...rest } = info;
+  assert.ok(covered >= 4 * PANE_MS && covered <= 5 * PANE_MS);
   same(rest, {
     window: WINDOW[1],
     panes: 4,
@@ -28,9 +30,19 @@ async function window(s, key, total) {
     'items per pane': [0, 0, 0, 0, total],
   });
   same(newest % PANE_MS, 0);
+  await recent(s, key);
   same(await s.raw('SKETCH.ADVANCE', key, newest / PANE_MS), 0);
   const future = s.raw('SKETCH.ADVANCE', key, newest / PANE_MS + 1);
   await refused(future, 'ERR pane is in the future');
+}
+
+// Checks the replies of SKETCH.WITHIN and SKETCH.AGE.
+async function recent(s, key) {
+  const commands = { cms: ['CMS.QUERY', 'a'], topk: ['TOPK.COUNT', 'a'], td: ['TDIGEST.RANK', 1.5] };
+  const [command, argument] = commands[key.split(':')[0]];
+  const expected = await s.raw(command, key, argument);
+  same(await s.raw('SKETCH.WITHIN', 60000, command, key, argument), expected);
+  same(await s.raw('SKETCH.AGE', 'none', 'a', 'b'), [null, null]);
 }
 
 async function countMin(s) {

@@ -57,6 +57,8 @@ async def walk(s):
     same(await s.bf.add("bf:load", "a"), s.flag(1))
     same(await s.bf.exists("bf:load", "a"), s.flag(1))
     same(field(await s.bf.info("bf:load"), "capacity", "Capacity"), 5)
-    # A command that RedisBloom and the clients lack.
+    # Commands that RedisBloom and the clients lack.
     same(await s.raw("BF.MERGE", "bf:union", 1, "bf"), s.text("OK"))
     same(await s.bf.mexists("bf:union", "a", 2999), s.flag(1, 1))
+    same(await s.raw("BF.ADDNX", "bf:union", "a", "new"), s.flag(0, 1))
+    await s.refused(s.raw("BF.ADDNX", "bf:none", "a"), "not found")

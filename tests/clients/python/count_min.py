@@ -13,6 +13,8 @@ async def walk(s):
     same(await s.cms.query("cms", "a", "b", "z"), [6, 2, 0])
     info = await s.cms.info("cms")
     same([field(info, name, name) for name in ("width", "depth", "count")], [1000, 5, 8])
+    limited = await s.raw("CMS.INCRBYLIMIT", "cms", 3, "y", 2, "y", 2, "y", 0)
+    same(limited, [[1, 2], [0, 2], [1, 2]])
 
     same(await s.cms.initbydim("cms:sum", 1000, 5), True)
     same(await s.cms.merge("cms:sum", 1, ["cms"]), True)

@@ -21,12 +21,30 @@ async def window(s, key, total):
     info = await s.raw("SKETCH.WINDOW", key)
     if not isinstance(info, dict):
         info = dict(zip(info[::2], info[1::2]))
-    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "items per pane")])
-    length, panes, pane_ms, newest, totals = info.values()
+    same(list(info), [s.text(name) for name in ("window", "panes", "pane length", "newest pane", "covered", "items per pane")])
+    length, panes, pane_ms, newest, covered, totals = info.values()
+    assert 4 * PANE_MS <= covered <= 5 * PANE_MS, covered
     same([length, panes, pane_ms, totals], [WINDOW[1], 4, PANE_MS, [0, 0, 0, 0, total]])
     same(newest % PANE_MS, 0)
+    await recent(s, key, total)
     same(await s.raw("SKETCH.ADVANCE", key, newest // PANE_MS), 0)
     await s.refused(s.raw("SKETCH.ADVANCE", key, newest // PANE_MS + 1), "pane is in the future")
+
+
+async def recent(s, key, total):
+    """Checks the replies of SKETCH.WITHIN and SKETCH.AGE for this sketch."""
+    family = key.split(":")[0]
+    command, arguments = {
+        "cms": ("CMS.QUERY", ("a",)),
+        "topk": ("TOPK.COUNT", ("a",)),
+        "td": ("TDIGEST.RANK", (1.5,)),
+    }[family]
+    same(await s.raw("SKETCH.WITHIN", 60000, command, key, *arguments), await s.raw(command, key, *arguments))
+    same(await s.raw("BF.RESERVE", "bf:age", 0.01, 100, *WINDOW), True)
+    same(await s.raw("BF.ADD", "bf:age", "a"), s.flag(1)[0])
+    age, absent = await s.raw("SKETCH.AGE", "bf:age", "a", "b")
+    assert 0 <= age <= 2 * PANE_MS and absent is None, (age, absent)
+    await s.raw("DEL", "bf:age")
 
 
 async def count_min(s):

@@ -55,7 +55,11 @@ fn every_command_is_routed_by_its_keys() {
     let mut merges = 0;
     for (name, arity) in &commands {
         let call = |first: &str, source: &str| {
-            let mut call = vec![name.clone(), format!("{{{first}}}k")];
+            let mut call = vec![name.clone()];
+            if name == "SKETCH.WITHIN" {
+                call.extend(["1".to_owned(), "BF.CARD".to_owned()]);
+            }
+            call.push(format!("{{{first}}}k"));
             if name.ends_with(".MERGE") {
                 call.extend(["1".to_owned(), format!("{{{source}}}s")]);
             }

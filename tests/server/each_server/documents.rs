@@ -4,9 +4,8 @@
 //! uses RESP3; `redis redis-8` runs only on Redis 8 and above), and their output is compared. `sh` and `python`
 //! blocks run, must succeed, and must print the comments that follow two spaces. `make` blocks name targets of the
 //! Makefile. `conf` blocks start a server. `text` blocks do not run. `console` blocks change the reader's machine and
-//! do not run, but their lines with `make` must name targets of the Makefile. `javascript`, `go`, `java` and `rust`
-//! blocks must be part of a file in examples/, which scripts/test-clients.sh runs. The blocks of a page share one
-//! server and run in order.
+//! do not run, but their lines with `make` must name targets of the Makefile. The blocks of a page share one server and
+//! run in order.
 //!
 //! tests/documents has the tests of documents that need no server.
 
@@ -82,12 +81,7 @@ fn a_wrong_example_is_found() {
             "```conf\nloadmodule /path/to/libroughly.so no-such 1\n```",
             true,
         ),
-        (
-            "```rust\nuse redis::{Connection, RedisResult, cmd, pipe};\n```",
-            false,
-        ),
         ("```rust\nuse redis::Nothing;\n```", true),
-        ("```java\nstatic final int DAYS = 7;\n```", false),
         ("```\n> BF.ADD a x\n(integer) 1\n```", true),
     ] {
         let found = faults(&Page::parse("example.md".into(), text));

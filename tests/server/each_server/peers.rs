@@ -174,7 +174,7 @@ fn servers() -> &'static [(PathBuf, Version)] {
     })
 }
 
-/// The servers that scripts/fetch-servers.sh fetched.
+/// The servers that scripts/fetch.sh server fetched.
 fn fetched() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/servers");
     let entries = fs::read_dir(directory).into_iter().flatten();

@@ -7,6 +7,7 @@ use crate::support::server::{Options, Server};
 /// All settings: those of the families and those of the module.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
     const OWN: &[Setting] = &[
+        setting("sketch-huge-pages", "yes", "no", "maybe"),
         setting("sketch-max-key-bytes", "0", "1000000", "-1"),
         setting("sketch-windows", "yes", "no", "maybe"),
     ];

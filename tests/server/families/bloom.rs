@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, Defrag, Family, Fill, INSERT, Memory, MemoryCase, Merge, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, seeded, setting, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -24,14 +24,15 @@ pub const FAMILY: Family = Family {
         write("reserve", INSERT, "hsetnx", "0.01 100"),
         write("add", INSERT, "sadd", "NEW"),
         write("madd", INSERT, "sadd", "NEW a"),
+        write("addnx", INSERT, "sadd", "NEW a"),
         write("insert", INSERT, "sadd", "ITEMS NEW a"),
         write("loadchunk", UPDATE, "setrange", "1 x"),
         write("merge", ACCESS_UPDATE, "pfmerge", "1 SOURCE"),
         write("load", INSERT, "hsetnx", "payload"),
     ],
     since: "1.0.0",
-    since_exceptions: &[("card", "2.4.4")],
-    added_commands: &["merge", "load"],
+    since_exceptions: &[("card", "2.4.4"), ("addnx", "1.1.0")],
+    added_commands: &["addnx", "merge", "load"],
     settings: &[
         setting("bf-error-rate", "0.01", "0.002", "1"),
         setting("bf-initial-size", "100", "77", "0"),
@@ -67,6 +68,7 @@ pub const FAMILY: Family = Family {
     idle: &[
         "BF.ADD KEY a",
         "BF.MADD KEY a b c",
+        "BF.ADDNX KEY a b c",
         "BF.INSERT KEY ITEMS a b",
         "BF.MERGE KEY 1 KEY",
     ],
@@ -88,6 +90,7 @@ pub const FAMILY: Family = Family {
     growths: &[
         growth(FIXED, "BF.ADD KEY ITEMS", 1, Refusal::Command),
         growth(FIXED, "BF.MADD KEY ITEMS", 150, Refusal::Element),
+        growth(FIXED, "BF.ADDNX KEY ITEMS", 150, Refusal::Element),
         growth(FIXED, "BF.INSERT KEY ITEMS ITEMS", 150, Refusal::Element),
         // Creates the key and makes it grow.
         growth(&[], "BF.MADD KEY ITEMS", 20_000, Refusal::Element),
@@ -130,6 +133,7 @@ pub const FAMILY: Family = Family {
     soak: &[
         "BF.ADD K I",
         "BF.MADD K I I I I I I I I",
+        "BF.ADDNX K I I",
         "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
         "BF.INSERT K NOCREATE ITEMS I",
         "BF.MERGE K 2 K L",
@@ -146,6 +150,7 @@ pub const FAMILY: Family = Family {
     uses: &[
         "BF.ADD K w1",
         "BF.MADD K a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2 3 4 5 6 7 8 9",
+        "BF.ADDNX K a b",
         "BF.INSERT K ITEMS x y",
         "BF.MERGE K 1 K",
         "BF.EXISTS K a",
@@ -187,11 +192,11 @@ pub const WINDOW: Family = Family {
     name: "bf-window",
     has_window: true,
     type_name: "bf-window",
-    encoding_version: 1,
+    encoding_version: 2,
     info_prefix: "bf_bloom_window_",
 
     build: &[
-        window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
+        seeded_window!("BF.RESERVE KEY 0.001 4 EXPANSION 3"),
         "BF.MADD KEY a b c d e f g h i j k l m n o p q r s t u v w x y z",
     ],
     reads: &[
@@ -206,16 +211,17 @@ pub const WINDOW: Family = Family {
     idle: &[
         "BF.ADD KEY a",
         "BF.MADD KEY a b c",
+        "BF.ADDNX KEY a b c",
         "BF.INSERT KEY ITEMS a b",
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        window!("BF.RESERVE KEY 0.001 3000000"),
+        seeded_window!("BF.RESERVE KEY 0.001 3000000"),
         // An evicted key is not created again without a window.
         "BF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("BF.RESERVE KEY 0.001 65000000"), 8)),
-    reserve_large: window!("BF.RESERVE KEY 0.001 16000000"),
+    reserve_large: seeded_window!("BF.RESERVE KEY 0.001 16000000"),
     fill: Fill::Numbers("BF.MADD KEY"),
 
     creations: &[
@@ -227,6 +233,7 @@ pub const WINDOW: Family = Family {
     growths: &[
         growth(FIXED_WINDOW, "BF.ADD KEY ITEMS", 1, Refusal::Command),
         growth(FIXED_WINDOW, "BF.MADD KEY ITEMS", 150, Refusal::Element),
+        growth(FIXED_WINDOW, "BF.ADDNX KEY ITEMS", 150, Refusal::Element),
         growth(
             FIXED_WINDOW,
             "BF.INSERT KEY ITEMS ITEMS",
@@ -250,8 +257,9 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| windowed((FAMILY.random.create)(random, key)),
-        write: |random, key, _| match random.below(8) {
+        create: |random, key| seeded((FAMILY.random.create)(random, key)),
+        write: |random, key, _| match random.below(9) {
+            8 => with_items(&format!("BF.ADDNX {key}"), random, |_| None),
             0..3 => with_item(&format!("BF.ADD {key}"), random),
             3..6 => with_items(&format!("BF.MADD {key}"), random, |_| None),
             6 => {
@@ -273,6 +281,7 @@ pub const WINDOW: Family = Family {
         "BF.ADD K I",
         "BF.MADD K I I I I I I I I",
         "BF.MADD K I I I I I I I I",
+        "BF.ADDNX K I I I",
         "BF.EXISTS K I",
         "BF.MEXISTS K I I I I",
         "BF.CARD K",
@@ -283,7 +292,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K X",
     ],
     numbers: Some(NumberSet {
-        create: &[window!("BF.RESERVE KEY 1e-9 1000")],
+        create: &[seeded_window!("BF.RESERVE KEY 1e-9 1000")],
         ..NUMBERS
     }),
     sizes: &[
@@ -294,6 +303,7 @@ pub const WINDOW: Family = Family {
         "BF.RESERVE K 0.01 100 EXPANSION * WINDOW 1000",
         "BF.RESERVE K 0.01 100 WINDOW *",
         "BF.RESERVE K 0.01 100 WINDOW 315360000000 PANES *",
+        "BF.RESERVE K 0.01 100 WINDOW 1000 SEED *",
         "BF.INSERT K WINDOW 1000 CAPACITY * ITEMS a",
         "BF.INSERT K WINDOW 1000 ERROR * ITEMS a",
         "BF.INSERT K WINDOW * ITEMS a",

@@ -23,11 +23,12 @@ pub const FAMILY: Family = Family {
         write("initbyprob", INSERT, "hsetnx", "0.1 0.1"),
         write("loadchunk", UPDATE, "setrange", "1 x"),
         write("incrby", ACCESS_UPDATE, "hincrby", "NEW 0"),
+        write("incrbylimit", ACCESS_UPDATE, "hincrby", "1000 NEW 0"),
         write("merge", ACCESS_UPDATE, "pfmerge", "1 SOURCE"),
     ],
     since: "2.0.0",
     since_exceptions: &[],
-    added_commands: &["scandump", "loadchunk"],
+    added_commands: &["incrbylimit", "scandump", "loadchunk"],
     settings: &[],
 
     build: &[
@@ -46,6 +47,7 @@ pub const FAMILY: Family = Family {
     idle: &[
         "CMS.INCRBY KEY a 0 b 0",
         "CMS.INCRBY KEY e 65535 nothing -1",
+        "CMS.INCRBYLIMIT KEY 3 d 1 NEW 4 b 0 a 0",
         "CMS.MERGE KEY 1 KEY",
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
     ],
@@ -86,6 +88,9 @@ pub const FAMILY: Family = Family {
         write: |random, key, other| match random.below(8) {
             0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
             1 => words(&format!("CMS.MERGE {key} 1 {other}")),
+            2..4 => with_items(&format!("CMS.INCRBYLIMIT {key} 500"), random, |random| {
+                Some(random.below(100).to_string())
+            }),
             _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
                 Some((random.below(1000) as i64 - 100).to_string())
             }),
@@ -97,6 +102,7 @@ pub const FAMILY: Family = Family {
         "CMS.INITBYPROB K 0.01 0.01",
         "CMS.INCRBY K I N I N I N",
         "CMS.INCRBY K I N I N I N",
+        "CMS.INCRBYLIMIT K X I N I N I N",
         "CMS.QUERY K I I I",
         "CMS.MERGE K 2 K L WEIGHTS 1 2",
         "CMS.INFO K",
@@ -110,6 +116,7 @@ pub const FAMILY: Family = Family {
     uses: &[
         "CMS.INCRBY K w1 5 a 4294967295 a 9223372036854775807",
         "CMS.INCRBY K a -1 nothing -9223372036854775808",
+        "CMS.INCRBYLIMIT K 9223372036854775807 w1 5 a 9223372036854775807 nothing 0",
         "CMS.QUERY K a w1 nothing",
         "CMS.MERGE K 1 K",
         "CMS.MERGE K 2 K K WEIGHTS 2 -1",
@@ -126,6 +133,8 @@ pub const FAMILY: Family = Family {
         "CMS.INITBYPROB K 1e-300 0.01",
         "CMS.INITBYPROB K 0.01 5e-324",
         "CMS.INCRBY K a *",
+        "CMS.INCRBYLIMIT K * a 1",
+        "CMS.INCRBYLIMIT K 5 a *",
         "CMS.MERGE K * K",
         "CMS.MERGE K 1 K WEIGHTS *",
         "CMS.SCANDUMP K *",
@@ -145,6 +154,8 @@ pub const FAMILY: Family = Family {
 
 /// The creation of the key in the growth tests: its first increment takes more than their limit.
 const CREATE_WINDOW: &[&str] = &[window!("CMS.INITBYDIM KEY 1300 1")];
+
+const LIMITED_GROWTH: &str = "CMS.INCRBYLIMIT KEY 1000000 PAIRS";
 
 pub const WINDOW: Family = Family {
     name: "cms-window",
@@ -169,6 +180,7 @@ pub const WINDOW: Family = Family {
     idle: &[
         "CMS.INCRBY KEY a 0 b 0",
         "CMS.INCRBY KEY e 65535",
+        "CMS.INCRBYLIMIT KEY 3 d 1 NEW 4 b 0 a 0",
         "CMS.MERGE KEY 1 KEY",
         "CMS.MERGE KEY 2 KEY KEY WEIGHTS 5 -4",
         "SKETCH.ADVANCE KEY 1",
@@ -186,6 +198,8 @@ pub const WINDOW: Family = Family {
     growths: &[
         growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 1, Refusal::Element),
         growth(CREATE_WINDOW, "CMS.INCRBY KEY PAIRS", 100, Refusal::Element),
+        growth(CREATE_WINDOW, LIMITED_GROWTH, 1, Refusal::Element),
+        growth(CREATE_WINDOW, LIMITED_GROWTH, 100, Refusal::Element),
     ],
     merge: Some(Merge {
         create: window!("CMS.INITBYDIM KEY 10 2"),
@@ -204,6 +218,9 @@ pub const WINDOW: Family = Family {
         write: |random, key, other| match random.below(8) {
             0 => words(&format!("CMS.MERGE {key} 2 {key} {other} WEIGHTS 1 2")),
             1 => words(&format!("CMS.MERGE {key} 1 {other}")),
+            2..4 => with_items(&format!("CMS.INCRBYLIMIT {key} 500"), random, |random| {
+                Some(random.below(100).to_string())
+            }),
             _ => with_items(&format!("CMS.INCRBY {key}"), random, |random| {
                 Some(random.below(1000).to_string())
             }),
@@ -216,6 +233,7 @@ pub const WINDOW: Family = Family {
         "CMS.INITBYDIM K 500 4 WINDOW 400 PANES 20",
         "CMS.INCRBY K I N I N I N",
         "CMS.INCRBY K I N I N I N",
+        "CMS.INCRBYLIMIT K X I N I N I N",
         "CMS.QUERY K I I I",
         "CMS.MERGE K 2 K L WEIGHTS 1 2",
         "CMS.INFO K",
@@ -239,6 +257,8 @@ pub const WINDOW: Family = Family {
         "CMS.INITBYPROB K 0.01 * WINDOW 1000",
         "CMS.INITBYPROB K 1e-300 0.01 WINDOW 1000",
         "CMS.INCRBY K a *",
+        "CMS.INCRBYLIMIT K * a 1",
+        "CMS.INCRBYLIMIT K 5 a *",
         "CMS.MERGE K * K",
         "CMS.MERGE K 1 K WEIGHTS *",
         "CMS.SCANDUMP K *",

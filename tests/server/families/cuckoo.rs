@@ -2,7 +2,7 @@
 
 use super::{
     ACCESS_UPDATE, Comparison, DELETE, Defrag, Family, Fill, INSERT, Memory, MemoryCase, NumberSet,
-    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, setting, windowed, write,
+    RandomCommands, Refusal, UPDATE, Usage, equal, growth, numbers, seeded, setting, write,
 };
 use crate::workload::{with_item, with_items, words};
 
@@ -186,11 +186,11 @@ pub const WINDOW: Family = Family {
     name: "cf-window",
     has_window: true,
     type_name: "cf-window",
-    encoding_version: 1,
+    encoding_version: 2,
     info_prefix: "bf_cuckoo_window_",
 
     build: &[
-        window!("CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2"),
+        seeded_window!("CF.RESERVE KEY 16 BUCKETSIZE 3 MAXITERATIONS 5 EXPANSION 2"),
         "CF.INSERT KEY ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z a a",
         "CF.DEL KEY e",
         "CF.COMPACT KEY",
@@ -214,16 +214,18 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE KEY 1",
     ],
     build_large: &[
-        window!("CF.RESERVE KEY 2500000"),
+        seeded_window!("CF.RESERVE KEY 2500000"),
         // An evicted key is not created again without a window.
         "CF.INSERT KEY NOCREATE ITEMS a",
     ],
     reserve_huge: Some((window!("CF.RESERVE KEY 67108864"), 8)),
-    reserve_large: window!("CF.RESERVE KEY 20000000"),
+    reserve_large: seeded_window!("CF.RESERVE KEY 20000000"),
 
     creations: &[
         window!("CF.RESERVE KEY 5000"),
         window!("CF.RESERVE KEY 5000 BUCKETSIZE 1 EXPANSION 0"),
+        "CF.INSERT KEY WINDOW 315360000000 PANES 4 CAPACITY 5000 ITEMS a b",
+        "CF.INSERTNX KEY CAPACITY 5000 WINDOW 315360000000 ITEMS a a",
     ],
     growths: &[
         growth(CREATE_WINDOW, "CF.ADD KEY ITEMS", 1, Refusal::Command),
@@ -252,7 +254,7 @@ pub const WINDOW: Family = Family {
     },
 
     random: RandomCommands {
-        create: |random, key| windowed((FAMILY.random.create)(random, key)),
+        create: |random, key| seeded((FAMILY.random.create)(random, key)),
         ..FAMILY.random
     },
     // Panes of a fifth of a second, which begin and expire during the test.
@@ -262,7 +264,7 @@ pub const WINDOW: Family = Family {
         "CF.RESERVE K 64 EXPANSION 1 WINDOW 400 PANES 20",
         "CF.RESERVE K 64 EXPANSION 0 WINDOW 400 PANES 20",
         "CF.INSERT K NOCREATE ITEMS I I I I I I",
-        "CF.INSERT K NOCREATE ITEMS I I I I I I",
+        "CF.INSERT K WINDOW 1000 PANES 5 ITEMS I I I I I I",
         "CF.INSERTNX K NOCREATE ITEMS I I I",
         "CF.INSERTNX K NOCREATE ITEMS I",
         "CF.DEL K I",
@@ -277,7 +279,7 @@ pub const WINDOW: Family = Family {
         "SKETCH.ADVANCE K X",
     ],
     numbers: Some(NumberSet {
-        create: &[window!("CF.RESERVE KEY 1000 EXPANSION 2")],
+        create: &[seeded_window!("CF.RESERVE KEY 1000 EXPANSION 2")],
         add: "CF.ADD KEY N",
         test: "CF.EXISTS KEY N",
         count: ("CF.INFO KEY", "Number of items inserted"),
@@ -290,6 +292,9 @@ pub const WINDOW: Family = Family {
         "CF.RESERVE K * BUCKETSIZE 255 EXPANSION 32768 WINDOW 1000",
         "CF.RESERVE K 100 WINDOW *",
         "CF.RESERVE K 100 WINDOW 315360000000 PANES *",
+        "CF.RESERVE K 100 WINDOW 1000 SEED *",
+        "CF.INSERT K WINDOW * ITEMS a",
+        "CF.INSERT K WINDOW 1000 PANES * ITEMS a",
         "CF.INSERT K CAPACITY * ITEMS a",
         "CF.INSERTNX K CAPACITY * ITEMS a",
         "CF.SCANDUMP K *",

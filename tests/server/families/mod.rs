@@ -14,6 +14,13 @@ macro_rules! window {
     };
 }
 
+/// As [`window!`], for a filter that is equal to others that the same commands create: with a fixed seed.
+macro_rules! seeded_window {
+    ($command:literal) => {
+        concat!(window!($command), " SEED 00112233445566778899aAbBcCdDeEfF")
+    };
+}
+
 mod bloom;
 mod count_min;
 mod cuckoo;
@@ -53,12 +60,36 @@ pub fn one_per_family() -> impl Iterator<Item = &'static Family> + Clone {
 pub const SKETCH_CATEGORY: &str = "sketch";
 
 /// The commands for sketches of any family, with the flags of their keys.
-pub const SKETCH_COMMANDS: [(&str, &str); 2] =
-    [("sketch.window", READ), ("sketch.advance", UPDATE)];
+pub const SKETCH_COMMANDS: [(&str, &str); 4] = [
+    ("sketch.within", READ),
+    ("sketch.age", READ),
+    ("sketch.window", READ),
+    ("sketch.advance", UPDATE),
+];
 
 /// The commands for sketches of any family with a key K, which may have any value.
 pub const SKETCH_USES: &[&str] = &[
     "SKETCH.WINDOW K",
+    "SKETCH.AGE K a b",
+    "SKETCH.WITHIN 1000 BF.EXISTS K a",
+    "SKETCH.WITHIN 60000 BF.MEXISTS K a b",
+    "SKETCH.WITHIN 60000 BF.CARD K",
+    "SKETCH.WITHIN 1000 CF.EXISTS K a",
+    "SKETCH.WITHIN 60000 CF.MEXISTS K a b",
+    "SKETCH.WITHIN 60000 CF.COUNT K a",
+    "SKETCH.WITHIN 60000 CMS.QUERY K a b",
+    "SKETCH.WITHIN 60000 TOPK.LIST K WITHCOUNT",
+    "SKETCH.WITHIN 60000 TOPK.QUERY K a b",
+    "SKETCH.WITHIN 60000 TOPK.COUNT K a b",
+    "SKETCH.WITHIN 60000 TDIGEST.MIN K",
+    "SKETCH.WITHIN 60000 TDIGEST.MAX K",
+    "SKETCH.WITHIN 60000 TDIGEST.QUANTILE K 0.5",
+    "SKETCH.WITHIN 60000 TDIGEST.CDF K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.RANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.REVRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.BYRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.BYREVRANK K 1",
+    "SKETCH.WITHIN 60000 TDIGEST.TRIMMED_MEAN K 0.1 0.9",
     "SKETCH.ADVANCE K 1",
     "SKETCH.ADVANCE K 9223372036854775807",
 ];
@@ -431,6 +462,12 @@ fn windowed(mut command: Command) -> Command {
     command
 }
 
+/// As [`windowed`], with the seed of [`seeded_window!`].
+fn seeded(mut command: Command) -> Command {
+    command.extend(words(seeded_window!("").trim_start()));
+    command
+}
+
 /// The DUMP of a key without its last ten bytes, which depend on the server.
 pub fn dump(connection: &mut Connection, key: &str) -> Reply {
     match connection.send(&["DUMP", key]) {
@@ -499,9 +536,27 @@ impl Family {
         run_on(connection, key, self.build);
     }
 
+    /// The replies of the reads, without the field of SKETCH.WINDOW that changes with time.
+    pub fn read(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
+        let mut replies = run_on(connection, key, self.reads);
+        let name = Reply::Simple(b"covered".to_vec());
+        for reply in &mut replies {
+            match reply {
+                Reply::Array(items) => {
+                    if let Some(index) = items.iter().position(|item| *item == name) {
+                        items.drain(index..index + 2);
+                    }
+                }
+                Reply::Map(fields) => fields.retain(|(field, _)| *field != name),
+                _ => {}
+            }
+        }
+        replies
+    }
+
     /// The visible state of the value: replies of its reads, its DUMP without the footer, its digest.
     pub fn view(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
-        let mut view = run_on(connection, key, self.reads);
+        let mut view = self.read(connection, key);
         view.push(dump(connection, key));
         view.push(connection.send(&["DEBUG", "DIGEST-VALUE", key]));
         view

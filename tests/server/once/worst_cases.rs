@@ -77,7 +77,7 @@ struct Results {
 
 impl Results {
     fn add(&mut self, call: &Call, row: Row) {
-        let slowest = self.rows.entry(call.name()).or_insert_with(|| row.clone());
+        let slowest = self.rows.entry(call.title()).or_insert_with(|| row.clone());
         if slowest.ns < row.ns {
             *slowest = row;
         }
@@ -164,7 +164,7 @@ impl Keys<'_> {
             }
             let (ns, reply) = self.thread.measured(|| self.connection.send(&command));
             if !is_accepted(self.of_type, call, &reply) {
-                let command = format!("{} {}", call.name(), call.text);
+                let command = format!("{} {}", call.title(), call.text);
                 let refused = format!("{command} on {}: {reply}", self.describe(state, origin));
                 results.failures.push(refused);
             }
@@ -175,7 +175,7 @@ impl Keys<'_> {
             let bound = bound_ns(&Work {
                 items: call.items,
                 rows: self.sizes.get("depth").map_or(0, |&depth| depth),
-                sub_filters: self.sub_filters(&String::from_utf8_lossy(&command[1])),
+                sub_filters: self.sub_filters(&String::from_utf8_lossy(&command[call.key_index()])),
                 whole_keys,
                 ns_per_gib: ns_per_gib(&call.name(), is_large),
             });
@@ -200,7 +200,7 @@ impl Keys<'_> {
             arguments: call.text.clone(),
         };
         if ns > bound {
-            let failure = format!("{} {}", call.name(), row.describe());
+            let failure = format!("{} {}", call.title(), row.describe());
             println!("{} {failure}", self.of_type.name);
             results.failures.push(failure);
         }

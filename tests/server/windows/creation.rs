@@ -1,6 +1,6 @@
 //! The option WINDOW of the commands that create a key, and the setting `sketch-windows`.
 
-use super::{SKETCHES, dumps, logged_commands};
+use super::{SKETCHES, dumps, logged_without_seeds};
 use crate::support::resp::Reply;
 use crate::support::server::{Options, Server};
 
@@ -174,7 +174,7 @@ fn a_creation_is_replicated_with_the_panes_that_fill_the_window() {
         );
         connection.call("DEL same");
     }
-    let commands = logged_commands(&server);
+    let commands = logged_without_seeds(&server);
     for (key, window) in &expected {
         let is_creation = |command: &&String| command.contains(key) && command.ends_with(window);
         let found = commands.iter().filter(is_creation).count();

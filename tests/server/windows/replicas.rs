@@ -1,6 +1,6 @@
 //! Replicas, the AOF and RDB files have the state of the primary, whatever the clock of the server that loads it.
 
-use super::{SKETCHES, Sketch, dumps, logged_commands, set_ms, start, totals};
+use super::{SKETCHES, Sketch, dumps, logged_without_seeds, set_ms, start, totals};
 use crate::families::Family;
 use crate::support::resp::{Connection, Reply};
 use crate::support::server::Server;
@@ -175,7 +175,7 @@ fn an_advance_is_replicated_before_its_write() {
             set_ms(&server, at);
             sketch.add(&mut connection, "k", item);
         }
-        let commands = logged_commands(&server);
+        let commands = logged_without_seeds(&server);
         let is_add = |command: &String, item: u64| {
             command
                 == &sketch

@@ -23,8 +23,8 @@ fn sketch_window_describes_the_live_panes() {
             let fields = |connection: &mut crate::support::resp::Connection| {
                 let reply = connection.call("SKETCH.WINDOW k");
                 match (&reply, protocol) {
-                    (Reply::Array(items), Protocol::Resp2) => assert_eq!(items.len(), 10),
-                    (Reply::Map(pairs), Protocol::Resp3) => assert_eq!(pairs.len(), 5),
+                    (Reply::Array(items), Protocol::Resp2) => assert_eq!(items.len(), 12),
+                    (Reply::Map(pairs), Protocol::Resp3) => assert_eq!(pairs.len(), 6),
                     _ => panic!("{reply}"),
                 }
                 let number = |name| {
@@ -55,6 +55,46 @@ fn sketch_window_describes_the_live_panes() {
             set_ms(&server, 2_000_000);
             assert_eq!(totals(&mut connection, "k"), [0; 0]);
         }
+    }
+}
+
+/// A read covers the full panes and what has passed of the current one, which is the newest if the clock is behind it.
+#[test]
+fn covered_is_the_time_that_a_read_covers() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for sketch in SKETCHES {
+        set_ms(&server, 1_000_000);
+        server.call("FLUSHALL");
+        // Three panes of 20 ms, which are longer than the window.
+        sketch.create(&mut connection, "k", "WINDOW 59 PANES 3");
+        sketch.add(&mut connection, "k", 1);
+        for (at, covered) in [
+            (1_000_000, 60),
+            (1_000_001, 61),
+            (1_000_019, 79),
+            (1_000_020, 60),
+            (2_000_013, 73),
+            (999_999, 60),
+            (1, 60),
+        ] {
+            set_ms(&server, at);
+            let reply = connection.call("SKETCH.WINDOW k");
+            let found = reply.field("covered").and_then(Reply::integer);
+            assert_eq!(found, Some(covered), "{} {at}", sketch.type_name);
+        }
+        let reply = connection.call("SKETCH.WINDOW k");
+        let names = reply.items().expect("an array").chunks(2);
+        let names: Vec<_> = names.filter_map(|field| field[0].text()).collect();
+        let expected = [
+            "window",
+            "panes",
+            "pane length",
+            "newest pane",
+            "covered",
+            "items per pane",
+        ];
+        assert_eq!(names, expected.map(str::as_bytes));
     }
 }
 

@@ -4,6 +4,7 @@
 //! if the sketch is large. Then they are read and written item by item, in order.
 
 use super::cell::{Cell, with_cell};
+use super::limit::{Limit, NoLimit};
 use super::{CountMin, CountMinError, MAX_TOTAL};
 use crate::prefetch::{prefetch, with_wide_vectors};
 use crate::rows::{LANES, MAX_PASS_GROUPS, RowGroups, Rows};
@@ -50,7 +51,21 @@ impl CountMin {
     /// # Errors
     /// [`CountMinError::Overflow`], [`CountMinError::Underflow`].
     pub fn increment(&mut self, item: &[u8], by: i64) -> Result<u64, CountMinError> {
-        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by))
+        self.increment_limited(item, by, NoLimit)
+    }
+
+    /// [`CountMin::increment`], if the new estimate is within the limit. Cost: as [`CountMin::increment`]; twice that if it
+    /// is above the limit and the sketch has more than 64 rows.
+    ///
+    /// # Errors
+    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    pub fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: impl Limit,
+    ) -> Result<u64, CountMinError> {
+        with_cell!(self.shape.cell_size(), C => increment_one::<C>(self, item, by, limit))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -60,7 +75,17 @@ impl CountMin {
         items: impl Iterator<Item = (&'a [u8], i64)>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, answer));
+        self.increment_all_limited(items, NoLimit, answer);
+    }
+
+    /// [`CountMin::increment_all`] with the results of [`CountMin::increment_limited`].
+    pub fn increment_all_limited<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        with_cell!(self.shape.cell_size(), C => increment_items::<C>(self, items, limit, answer));
     }
 
     /// [`CountMin::query_all`] with a function that returns the count of a cell.
@@ -101,6 +126,27 @@ impl CountMin {
         });
     }
 
+    /// Adds `by` to the cells at these places and to the total. If `check` refuses the sums, the places are visited again to
+    /// undo the additions.
+    #[inline]
+    fn increment_checked<C: Cell>(
+        &mut self,
+        places: impl Places,
+        by: i64,
+        check: impl FnOnce(Sums) -> Result<u64, CountMinError>,
+    ) -> Result<u64, CountMinError> {
+        let total = total_after(self.total, by)?;
+        let cells = C::all_mut(&mut self.cells);
+        let mut sums = Sums::NONE;
+        places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
+        let estimate = check(sums);
+        match estimate {
+            Ok(_) => self.total = total,
+            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
+        }
+        estimate
+    }
+
     /// The size of a cell if the sketch is prefetched.
     #[inline]
     fn prefetched_cell_bytes(&self) -> Option<usize> {
@@ -126,6 +172,9 @@ pub(super) trait Table {
     /// Prefetches what an increment of the cell at this byte reads.
     fn prefetch(&self, byte: usize);
 
+    /// The estimate of the item with the cells at these places.
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64;
+
     /// Adds `by` to the cells at these places and to the total, and returns the new estimate. After an error nothing has
     /// changed.
     ///
@@ -136,6 +185,41 @@ pub(super) trait Table {
         places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError>;
+
+    /// [`Table::increment_cells`], if the new estimate is at most `max`. The estimate is computed first, so that an
+    /// increment above the limit writes no memory.
+    ///
+    /// # Errors
+    /// [`CountMinError::AboveLimit`] also for an overflow.
+    #[inline(always)]
+    fn increment_up_to<C: Cell>(
+        &mut self,
+        places: impl Places,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        let estimate = self.estimate::<C>(&places);
+        if estimate.saturating_add_signed(by) > max {
+            return Err(CountMinError::AboveLimit(estimate));
+        }
+        if by == 0 {
+            return Ok(estimate);
+        }
+        match self.increment_cells::<C>(places, by) {
+            Err(CountMinError::Overflow) => Err(CountMinError::AboveLimit(estimate)),
+            result => result,
+        }
+    }
+
+    /// [`Table::increment_up_to`] for an item that is hashed for each visit.
+    fn increment_hashed_up_to<C: Cell>(
+        &mut self,
+        places: Hashed<'_>,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        self.increment_up_to::<C>(places, by, max)
+    }
 }
 
 impl Table for CountMin {
@@ -149,50 +233,97 @@ impl Table for CountMin {
         prefetch(&self.cells, byte);
     }
 
-    /// If a cell is out of range, the places are visited again to undo the additions.
+    #[inline]
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
+        let cells = C::all(&self.cells);
+        let mut estimate = u64::MAX;
+        places.for_each_group(|places| {
+            estimate = estimate.min(min_count(places, |place| C::count(cells[place])));
+        });
+        estimate
+    }
+
     #[inline]
     fn increment_cells<C: Cell>(
         &mut self,
         places: impl Places,
         by: i64,
     ) -> Result<u64, CountMinError> {
-        let total = total_after(self.total, by)?;
-        let cells = C::all_mut(&mut self.cells);
-        let mut sums = Sums::NONE;
-        places.for_each_group(|places| sums = sums.and(add::<C>(cells, places, by)));
-        let estimate = sums.estimate::<C>(by);
-        match estimate {
-            Ok(_) => self.total = total,
-            Err(_) => places.for_each_group(|places| undo::<C>(cells, places, by)),
+        self.increment_checked::<C>(places, by, |sums| sums.estimate::<C>(by))
+    }
+
+    /// Adds first: an accepted increment then hashes the item once, and a refused one twice.
+    fn increment_hashed_up_to<C: Cell>(
+        &mut self,
+        places: Hashed<'_>,
+        by: i64,
+        max: u64,
+    ) -> Result<u64, CountMinError> {
+        if by < 0 || total_after(self.total, by).is_err() {
+            return self.increment_up_to::<C>(places, by, max);
         }
-        estimate
+        self.increment_checked::<C>(places, by, |sums| match sums.estimate::<C>(by) {
+            Ok(estimate) if estimate <= max => Ok(estimate),
+            _ => Err(CountMinError::AboveLimit(sums.min - by.cast_unsigned())),
+        })
     }
 }
 
-/// [`CountMin::increment`] in any table.
+/// [`CountMin::increment_limited`] in any table.
 pub(super) fn increment_one<C: Cell>(
     table: &mut impl Table,
     item: &[u8],
     by: i64,
+    limit: impl Limit,
 ) -> Result<u64, CountMinError> {
     let rows = table.sketch().rows();
-    table.increment_cells::<C>(Hashed { rows, item }, by)
+    let hashed = Hashed { rows, item };
+    let Some(max) = limit.max_estimate() else {
+        return table.increment_cells::<C>(hashed, by);
+    };
+    let mut answer = None;
+    if rows.depth <= MAX_PASS_ROWS {
+        // One group: the item is hashed once for both visits.
+        for_each_group(rows, item, |places| {
+            answer = Some(table.increment_up_to::<C>(Located(places), by, max));
+        });
+    }
+    answer.unwrap_or_else(|| table.increment_hashed_up_to::<C>(hashed, by, max))
 }
 
-/// [`CountMin::increment_all`] in any table.
+/// [`Table::increment_cells`], if the new estimate is within the limit. The cells of the item are located.
+#[inline(always)]
+fn increment_limited<C: Cell>(
+    table: &mut impl Table,
+    places: Located<'_>,
+    by: i64,
+    limit: impl Limit,
+) -> Result<u64, CountMinError> {
+    match limit.max_estimate() {
+        None => table.increment_cells::<C>(places, by),
+        Some(max) => table.increment_up_to::<C>(places, by, max),
+    }
+}
+
+/// [`CountMin::increment_all_limited`] in any table.
 pub(super) fn increment_items<'a, C: Cell>(
     table: &mut impl Table,
     items: impl Iterator<Item = (&'a [u8], i64)>,
+    limit: impl Limit,
     mut answer: impl FnMut(i64, Result<u64, CountMinError>),
 ) {
     let rows = table.sketch().rows();
     match rows.depth {
-        depth if depth <= HALF => increment_batches::<_, C, HALF, 1>(table, rows, items, answer),
-        depth if depth <= LANES => increment_batches::<_, C, LANES, 1>(table, rows, items, answer),
-        depth if depth <= MAX_BATCH_ROWS => {
-            increment_batches::<_, C, LANES, 2>(table, rows, items, answer);
+        depth if depth <= HALF => {
+            increment_batches::<_, C, HALF, 1>(table, rows, items, limit, answer);
         }
-        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by))),
+        depth if depth <= LANES => {
+            increment_batches::<_, C, LANES, 1>(table, rows, items, limit, answer);
+        }
+        depth if depth <= MAX_BATCH_ROWS => {
+            increment_batches::<_, C, LANES, 2>(table, rows, items, limit, answer);
+        }
+        _ => items.for_each(|(item, by)| answer(by, increment_one::<C>(table, item, by, limit))),
     }
 }
 
@@ -200,6 +331,7 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
     table: &mut T,
     rows: Rows,
     items: impl Iterator<Item = (&'a [u8], i64)>,
+    limit: impl Limit,
     mut answer: impl FnMut(i64, Result<u64, CountMinError>),
 ) {
     let pipeline = Pipeline {
@@ -209,7 +341,10 @@ fn increment_batches<'a, T: Table, C: Cell, const L: usize, const G: usize>(
         prefetch: T::prefetch,
     };
     pipeline.run(table, items, |table, places, by| {
-        answer(by, table.increment_cells::<C>(Located(places), by));
+        answer(
+            by,
+            increment_limited::<C>(table, Located(places), by, limit),
+        );
     });
 }
 
@@ -230,7 +365,7 @@ impl Places for Located<'_> {
 }
 
 /// The cell numbers of one item, which is hashed for each visit.
-struct Hashed<'a> {
+pub(super) struct Hashed<'a> {
     rows: Rows,
     item: &'a [u8],
 }

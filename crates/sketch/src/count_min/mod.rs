@@ -4,12 +4,13 @@
 //! item's cell in every row, and the estimate is the smallest of these counts. If nothing is subtracted that was not
 //! added before, the estimate is never below the true count; it is above the true count if other items share the item's
 //! cell in every row. G. Cormode and S. Muthukrishnan, "An improved data stream summary: the count-min sketch and its
-//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom (spec:
-//! count-min-sketch.md).
+//! applications", Journal of Algorithms 55 (2005). The layout, the hashes and the limits are those of RedisBloom
+//! (docs/formats.md).
 //!
 //! - [`shape`]: dimensions, and the dimensions for a given error
 //! - [`cell`]: the counters
 //! - [`count`]: increments and queries
+//! - [`limit`]: limits of the estimates
 //! - [`merge`]: weighted sums of sketches
 //! - `stored`: the stored forms
 //! - [`window`]: sketches with a sliding window
@@ -28,6 +29,7 @@
 
 pub mod cell;
 pub mod count;
+pub mod limit;
 pub mod merge;
 pub mod shape;
 mod stored;
@@ -37,6 +39,7 @@ pub mod window;
 mod tests;
 
 pub use cell::CellSize;
+pub use limit::{Limit, NoLimit};
 pub use merge::MergeSource;
 pub use shape::{Shape, dimensions_for};
 pub use window::CountMinWindow;
@@ -74,6 +77,10 @@ pub enum CountMinError {
     /// An increment would make a cell or the total negative.
     #[error("the increment would make a count negative")]
     Underflow,
+    /// An increment would take the estimate above its limit, or a cell or the total above its maximum. Contains the
+    /// estimate.
+    #[error("the increment would take a count above its limit")]
+    AboveLimit(u64),
     /// A source of a merge has another width or depth.
     #[error("a source has another width or depth")]
     DimensionMismatch,

@@ -59,8 +59,8 @@ impl Shape {
 ///
 /// The width is ⌈2 / `error`⌉. The depth is ⌈log10(`probability`) / log10(1/2)⌉, where the probability, both logarithms
 /// and the quotient are rounded to single precision. The rounding is part of the format, since the depth decides which
-/// cells an item has (spec: count-min-sketch.md, CMS.INITBYPROB). Cormode & Muthukrishnan, "An improved data stream
-/// summary" (2005), section 3, use e where this function uses 2.
+/// cells an item has (docs/formats.md). Cormode & Muthukrishnan, "An improved data stream summary" (2005), section 3, use e
+/// where this function uses 2.
 ///
 /// # Errors
 /// [`CountMinError::InvalidDimensions`] if the width or depth is 0, not finite or above 2^63 - 1: for a probability

@@ -4,7 +4,7 @@
 //! buckets of any sub-filter (Fan et al., "Cuckoo Filter: Practically Better Than Bloom", CoNEXT 2014). If both are full
 //! in all sub-filters and evictions in the newest find no empty slot, the filter adds a sub-filter. After many deletions
 //! it compacts itself: fingerprints move to older sub-filters, and the newest are freed when they are empty. The slot of
-//! each fingerprint is part of the data format (spec: cuckoo.md): equal commands produce equal bytes.
+//! each fingerprint is part of the data format (docs/formats.md): equal commands produce equal bytes.
 //!
 //! There are no false negatives, unless an item was deleted that was not in the filter: that may delete another item. The
 //! false-positive rate is at most `2 * bucket_size / 255` per sub-filter. All operations cost two cache misses per
@@ -172,8 +172,8 @@ impl CuckooFilter {
         self.shape.parameters
     }
 
-    /// The size that CF.INFO reports: 40 bytes, 16 per sub-filter, and the slots (spec: cuckoo.md). The memory usage is
-    /// different; see [`Blocks`].
+    /// The size that CF.INFO reports: 40 bytes, 16 per sub-filter, and the slots. The memory usage is different;
+    /// see [`Blocks`].
     #[must_use]
     pub fn nominal_bytes(&self) -> u64 {
         40 + 16 * self.sub_filters.len() as u64 + self.slot_bytes()

@@ -57,8 +57,8 @@ impl Shape {
         })
     }
 
-    /// Validates the numbers. The number of buckets is `capacity / bucket_size`, rounded down, then up to a power of two
-    /// (spec: cuckoo.md).
+    /// Validates the numbers. The number of buckets is `capacity / bucket_size`, rounded down, then up to a power
+    /// of two.
     pub fn for_capacity(capacity: u64, parameters: Parameters) -> Result<Self, &'static str> {
         let num_buckets = capacity
             .checked_div(u64::from(parameters.bucket_size))

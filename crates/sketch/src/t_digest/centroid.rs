@@ -46,8 +46,8 @@ impl From<f64> for Centroid {
     }
 }
 
-/// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; spec: t-digest.md,
-/// "Compress"). `total` is the sum of the weights. Calls `emit` with each resulting centroid and the sum of the weights
+/// Merges neighbors among sorted nodes as far as the scale function allows (Dunning & Ertl, k2; docs/formats.md,
+/// "t-digests"). `total` is the sum of the weights. Calls `emit` with each resulting centroid and the sum of the weights
 /// before it.
 ///
 /// Let q be the fraction of the weight before a position. A centroid may grow as long as its weight times

@@ -3,7 +3,7 @@
 use super::centroid::{
     compress_to_vec, in_order, merge_lightest_if_full, round_weights, stored_weight,
 };
-use super::{Centroid, Compressed, DigestCache, DigestError, Layout, TDigest, Unmerged};
+use super::{Centroid, Compressed, DigestCache, DigestError, Nodes, TDigest, Unmerged};
 use crate::cache::with_taken;
 use crate::memory::{Budget, OutOfMemory, try_push, with_capacity};
 use crate::merge::{Distinct, check_work};
@@ -34,8 +34,8 @@ impl TDigest {
     /// several times. The compressed form is that of its cache, if there is one.
     ///
     /// For each operand, the nodes merged so far are compressed if any of them is new. Then the centroids of the
-    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged (spec: t-digest.md,
-    /// "Merge"). `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
+    /// operand's compressed form are appended like samples. Those of the last operand stay unmerged.
+    /// `max_bytes` limits the bytes of the nodes that are read, see [`check_work`], and an eighth of it those that
     /// are read more often than twice: of operands that occur several times, and of the result, which each operand
     /// compresses again. Cost: one pass over the nodes of each operand, and at least one compression per operand.
     ///
@@ -179,7 +179,7 @@ impl Merger {
         let mut result = self.result;
         let mut centroids = with_capacity(result.centroids.len() + self.run.len())?;
         centroids.extend(in_order(&result.centroids, &self.run));
-        result.set_nodes(Layout::of(&centroids, 0, result.capacity())?);
+        result.set_nodes(Nodes::of(&centroids, 0, result.capacity())?);
         result.unmerged = Unmerged {
             nodes: self.run.len(),
             weight: self.run_weight,

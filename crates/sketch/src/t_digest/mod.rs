@@ -1,7 +1,7 @@
 //! t-digest: quantiles of a stream, from a few hundred weighted means.
 //!
-//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"; spec:
-//! t-digest.md). New samples are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
+//! This is a merging t-digest (Dunning & Ertl, "Computing Extremely Accurate Quantiles Using t-Digests"). New samples
+//! are buffered (samples.rs). When the buffer is full, a compression merges neighboring nodes
 //! as far as the scale function allows (centroid.rs): few samples per centroid at the ends of the distribution, many in
 //! the middle.
 //!
@@ -274,10 +274,10 @@ impl TDigest {
             samples.clear();
         }
         let present = merged.as_deref().unwrap_or(&self.centroids);
-        let mut layout = Layout::of(present, samples.len(), capacity)?;
-        layout.samples.append(samples.values());
-        self.request_growth(layout.block_bytes(), budget)?;
-        self.set_nodes(layout);
+        let mut nodes = Nodes::of(present, samples.len(), capacity)?;
+        nodes.samples.append(samples.values());
+        self.request_growth(nodes.block_bytes(), budget)?;
+        self.set_nodes(nodes);
         self.compressions = compressions;
         self.unmerged = Unmerged {
             nodes: samples.len(),
@@ -287,10 +287,10 @@ impl TDigest {
     }
 
     /// Replaces all nodes. The new ones count as merged.
-    fn set_nodes(&mut self, layout: Layout) {
-        self.weight = layout.centroids.iter().map(|node| node.weight).sum();
-        self.centroids = layout.centroids;
-        self.samples = layout.samples;
+    fn set_nodes(&mut self, nodes: Nodes) {
+        self.weight = nodes.centroids.iter().map(|node| node.weight).sum();
+        self.centroids = nodes.centroids;
+        self.samples = nodes.samples;
         self.stamp.change();
         self.unmerged = Unmerged::default();
     }
@@ -450,13 +450,13 @@ impl TDigest {
 
 /// The nodes in the form in which a digest stores them. The nodes alone determine which are centroids and which
 /// are samples.
-struct Layout {
+struct Nodes {
     centroids: Vec<Centroid>,
     samples: Samples,
 }
 
-impl Layout {
-    /// The layout of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
+impl Nodes {
+    /// The form of nodes in stable order, with capacity for `more` samples, in a digest of this capacity. A node of
     /// one sample becomes a sample, unless a heavier node with an equal mean follows: samples follow the centroids of
     /// equal mean. Cost: two passes over the nodes.
     fn of(nodes: &[Centroid], more: usize, capacity: usize) -> Result<Self, OutOfMemory> {

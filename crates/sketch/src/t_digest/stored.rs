@@ -6,7 +6,7 @@
 //! doubles by each compression.
 
 use super::{
-    Centroid, DigestCache, Extent, Layout, MAX_COMPRESSION, TDigest, Unmerged, capacity,
+    Centroid, DigestCache, Extent, MAX_COMPRESSION, Nodes, TDigest, Unmerged, capacity,
     centroid::{in_order, stored_weight},
 };
 use crate::cache::Stamp;
@@ -257,7 +257,7 @@ impl Checked {
         let mut digest = TDigest::empty(self.compression);
         (digest.min, digest.max) = (self.extent.min, self.extent.max);
         digest.compressions = self.compressions;
-        digest.set_nodes(Layout::of(&self.centroids, 0, digest.capacity())?);
+        digest.set_nodes(Nodes::of(&self.centroids, 0, digest.capacity())?);
         Ok(digest)
     }
 }

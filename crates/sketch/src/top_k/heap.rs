@@ -3,7 +3,7 @@
 //! The heap array holds counts and slot numbers only, so that sifting moves eight bytes and follows no pointer. Items
 //! stay in their slots. An [`Index`] maps a tag to the slot, and the slot holds the position in the heap.
 //!
-//! The order of equal counts is part of the format (spec: top-k.md), so the sifting must not be replaced by another
+//! The order of equal counts is part of the format, so the sifting must not be replaced by another
 //! algorithm. It only sifts down, as RedisBloom does: an element whose count dropped stays below parents with larger
 //! counts, and the root need not be the smallest element.
 

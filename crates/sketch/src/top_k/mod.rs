@@ -1,7 +1,7 @@
 //! Top-k: the k most frequent items of a stream, in memory that does not depend on the length of the stream.
 //!
 //! This is HeavyKeeper (Gong et al., "HeavyKeeper: An Accurate Algorithm for Finding Top-k Elephant Flows", USENIX ATC
-//! 2018; spec: top-k.md). A table of `depth` rows of `width` buckets counts items by fingerprint. An item increments a
+//! 2018). A table of `depth` rows of `width` buckets counts items by fingerprint. An item increments a
 //! bucket that holds its own fingerprint. A bucket that holds another fingerprint decays: its count drops with a
 //! probability that falls exponentially with the count. Frequent items therefore keep their buckets and rare items lose
 //! them. A min-heap keeps the k items with the largest counts seen.
@@ -19,7 +19,7 @@ mod heap;
 mod index;
 mod item_hash;
 mod pairs;
-mod random;
+pub(crate) mod random;
 mod records;
 mod shape;
 mod sift;

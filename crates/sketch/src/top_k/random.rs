@@ -14,7 +14,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A generator with 2^48 states in one cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Random {
+pub(crate) struct Random {
     counter: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Scalable Bloom filters with the format of valkey-bloom, the Bloom module of Valkey: server type `bloomfltr`.
 //!
-//! A [chain] with another layout than [`bloom`](crate::bloom) and other hashes (SipHash with a seed per chain). The error rate of the first filter is the one that was specified; each further filter multiplies it by
-//! the tightening ratio. Layout, hashing and growth determine the stored bits (spec: valkey-bloom.md).
+//! A [chain] with another layout than [`bloom`](crate::bloom) and other hashes (SipHash with a seed per chain). The error
+//! rate of the first filter is the one that was specified; each further filter multiplies it by the tightening ratio. Layout, hashing and growth determine the stored bits (docs/formats.md).
 //!
 //! The memory limit of valkey-bloom is not measured but computed ([`ValkeyChain::size`]), so that chains grow and are
 //! refused at the same sizes.

@@ -169,7 +169,7 @@ impl ValkeyChain {
     /// applied to each filter. The bytes of a filter are those of the formula or those that are present, if there are
     /// more. Memory: in proportion to the bytes read.
     ///
-    /// Format: docs/formats.md, "Bloom filters of valkey-bloom". Limit: spec: valkey-bloom.md, "Memory".
+    /// Format: docs/formats.md, "Bloom filters of valkey-bloom". Limit: docs/families/bloom.md, "valkey-bloom's type".
     ///
     /// # Errors
     /// [`FormatError::UnknownVersion`] for every version but 1; [`FormatError::Invalid`] for values that contradict the format

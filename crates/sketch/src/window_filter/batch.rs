@@ -2,7 +2,7 @@
 
 use super::sub_filter::{Place, SubFilter};
 use super::ticks::LiveTicks;
-use super::{Addition, Error, Kind, WindowFilter, WindowMultiset, WindowSet, hash};
+use super::{Addition, Error, IfPresent, Kind, Seed, WindowFilter, WindowMultiset, WindowSet};
 use crate::memory::Budget;
 use crate::window::Panes;
 
@@ -22,7 +22,7 @@ impl<K: Kind> WindowFilter<K> {
     #[inline]
     #[must_use]
     pub fn contains(&self, item: &[u8], panes: Panes) -> bool {
-        self.contains_hashed(hash(item), self.ticks_in(panes))
+        self.contains_hashed(self.hash(item), self.ticks_in(panes))
     }
 
     #[inline]
@@ -41,7 +41,7 @@ impl<K: Kind> WindowFilter<K> {
         mut on_result: impl FnMut(bool),
     ) {
         let live = self.ticks_in(panes);
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             let mut found = [false; BLOCK_ITEMS];
             for sub_filter in self.sub_filters.iter().rev() {
                 let view = sub_filter.view(live);
@@ -67,14 +67,16 @@ impl<K: Kind> WindowFilter<K> {
 }
 
 impl WindowSet {
-    /// [`WindowSet::add`] for each item, in order. Calls `on_result` once per item; an error does not stop the rest.
+    /// [`WindowSet::add`] for each item, in order, or [`IfPresent::Skip`]. Calls `on_result` once per item; an error does not
+    /// stop the rest.
     pub fn add_each<'a>(
         &mut self,
         items: impl IntoIterator<Item = &'a [u8]>,
+        if_present: IfPresent,
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<Addition, Error>),
     ) {
-        let mut additions = Additions::new(items.into_iter(), self);
+        let mut additions = Additions::new(items.into_iter(), if_present, self);
         while let Some(result) = additions.add_next(budget) {
             on_result(result);
         }
@@ -86,6 +88,7 @@ impl WindowSet {
 pub struct Additions<'s, I> {
     set: &'s mut WindowSet,
     items: I,
+    if_present: IfPresent,
     block: Block,
     /// The position of the next item in the block.
     position: usize,
@@ -93,25 +96,26 @@ pub struct Additions<'s, I> {
 
 impl<'a, 's, I: Iterator<Item = &'a [u8]>> Additions<'s, I> {
     /// Prepares the addition of `items` to `set`.
-    pub fn new(items: I, set: &'s mut WindowSet) -> Self {
+    pub fn new(items: I, if_present: IfPresent, set: &'s mut WindowSet) -> Self {
         Self {
             set,
             items,
+            if_present,
             block: Block::default(),
             position: 0,
         }
     }
 
-    /// Adds the next item and returns the result of [`WindowSet::add`]. `None` after the last item.
+    /// Adds the next item and returns the result of [`WindowSet::add`] or [`IfPresent::Skip`]. `None` after the last item.
     pub fn add_next(&mut self, budget: Budget<'_>) -> Option<Result<Addition, Error>> {
         if self.position == self.block.len {
-            self.block = Block::of(&mut self.items);
+            self.block = Block::of(self.set.seed(), &mut self.items);
             self.position = 0;
             self.set.prefetch_largest(self.block.hashes());
         }
         let hash = *self.block.hashes().get(self.position)?;
         self.position += 1;
-        Some(self.set.add_hashed(hash, budget))
+        Some(self.set.add_hashed(hash, self.if_present, budget))
     }
 }
 
@@ -124,7 +128,7 @@ impl WindowMultiset {
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<(), Error>),
     ) {
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
                 on_result(self.insert(hash, self.live_for_write(), budget));
@@ -140,7 +144,7 @@ impl WindowMultiset {
         budget: Budget<'_>,
         mut on_result: impl FnMut(Result<bool, Error>),
     ) {
-        for_each_block(items, |hashes| {
+        for_each_block(self.seed(), items, |hashes| {
             self.prefetch_largest(hashes);
             for &hash in hashes {
                 on_result(self.insert_unique_hashed(hash, budget));
@@ -172,10 +176,10 @@ struct Block {
 
 impl Block {
     /// Takes the next items and hashes them.
-    fn of<'a>(items: &mut impl Iterator<Item = &'a [u8]>) -> Self {
+    fn of<'a>(seed: Seed, items: &mut impl Iterator<Item = &'a [u8]>) -> Self {
         let mut block = Self::default();
         for (place, item) in block.hashes.iter_mut().zip(items) {
-            *place = hash(item);
+            *place = seed.hash(item);
             block.len += 1;
         }
         block
@@ -187,10 +191,14 @@ impl Block {
 }
 
 /// Hashes all items and passes the hashes to `work` in order, [`BLOCK_ITEMS`] at a time.
-fn for_each_block<'a>(items: impl IntoIterator<Item = &'a [u8]>, mut work: impl FnMut(&[u64])) {
+fn for_each_block<'a>(
+    seed: Seed,
+    items: impl IntoIterator<Item = &'a [u8]>,
+    mut work: impl FnMut(&[u64]),
+) {
     let mut items = items.into_iter();
     loop {
-        let block = Block::of(&mut items);
+        let block = Block::of(seed, &mut items);
         if block.len > 0 {
             work(block.hashes());
         }

@@ -13,12 +13,16 @@
 //! live entries is removed. Insertions prefer the largest sub-filter, so after an overload of a window the filter
 //! consists of few sub-filters of a suitable size.
 //!
-//! The state is a function of the operations: there is no randomness.
+//! A secret seed keys the hash of items (`seed.rs`), so that who cannot read the filter cannot choose items that collide.
+//!
+//! The state is a function of the seed and the operations: there is no other randomness.
 
+mod age;
 mod batch;
 mod evict;
 mod multiset;
 mod ring;
+mod seed;
 mod set;
 mod shape;
 mod slot;
@@ -29,10 +33,10 @@ mod ticks;
 
 pub use batch::{Additions, BLOCK_ITEMS};
 pub use multiset::{Multiset, MultisetParameters, WindowMultiset};
-pub use set::{Addition, SetParameters, WindowSet};
+pub use seed::Seed;
+pub use set::{Addition, IfPresent, SetParameters, WindowSet};
 
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor, Blocks};
-use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory, reserve_for, shrink};
 use crate::retired::Retired;
 use crate::window::{Panes, Timed, Timeline, Window};
@@ -42,8 +46,6 @@ use std::marker::PhantomData;
 use sub_filter::SubFilter;
 use ticks::{LiveTicks, Ticks};
 
-/// Seed of the hash of items: 0, as in cuckoo filters without a window.
-const SEED: u64 = 0;
 /// The largest number of sub-filters.
 const MAX_SUB_FILTERS: usize = 2048;
 /// The largest expansion.
@@ -71,6 +73,8 @@ pub enum Error {
 /// The parameters of both types, as they are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Parameters {
+    /// Keys the hash of items.
+    seed: Seed,
     /// Items per window.
     capacity: u64,
     /// The error rate of the whole filter.
@@ -171,6 +175,18 @@ impl<K: Kind> WindowFilter<K> {
     #[must_use]
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// The seed, which is secret.
+    #[must_use]
+    pub fn seed(&self) -> Seed {
+        self.parameters.seed
+    }
+
+    /// The hash of an item.
+    #[inline]
+    fn hash(&self, item: &[u8]) -> u64 {
+        self.parameters.seed.hash(item)
     }
 
     /// The number of items per window that the filter was created for.
@@ -414,12 +430,6 @@ impl Parameters {
             && self.expansion <= MAX_EXPANSION
             && K::allows(self.error_rate, self.bucket_size, self.max_iterations)
     }
-}
-
-/// The hash of an item. Cost: one pass over its bytes.
-#[inline]
-fn hash(item: &[u8]) -> u64 {
-    murmur64a(item, SEED)
 }
 
 impl<K: Kind> Timed for WindowFilter<K> {

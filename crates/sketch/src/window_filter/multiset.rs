@@ -1,6 +1,6 @@
 //! [`WindowMultiset`]: the occurrences of items in the window.
 
-use super::{Error, Kind, Parameters, WindowFilter, hash};
+use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
 use crate::window::{Panes, Window};
 use std::ffi::CStr;
@@ -30,6 +30,8 @@ pub struct Multiset;
 /// Parameters of a new [`WindowMultiset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MultisetParameters {
+    /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
+    pub seed: Seed,
     /// Occurrences per window, at least 1.
     pub capacity: u64,
     /// Slots per bucket: 1 to 255.
@@ -44,7 +46,7 @@ pub struct MultisetParameters {
 impl Kind for Multiset {
     const TYPE_NAME: &'static CStr = c"cf-window";
     /// The header of a cuckoo filter has 38 bytes, a header with this mark has more.
-    const HEADER_MARK: &'static [u8] = b"cf-win1\xff";
+    const HEADER_MARK: &'static [u8] = b"cf-win2\xff";
     const GUARANTEES_CAPACITY: bool = false;
 
     fn allows(error_rate: f64, bucket_size: u8, _: u16) -> bool {
@@ -73,6 +75,7 @@ impl WindowMultiset {
         budget: Budget<'_>,
     ) -> Result<Self, Error> {
         let parameters = Parameters {
+            seed: parameters.seed,
             capacity: parameters.capacity,
             error_rate: error_rate_of(parameters.bucket_size),
             bucket_size: parameters.bucket_size,
@@ -106,7 +109,7 @@ impl WindowMultiset {
     /// [`Error::Full`] if the filter has reached its capacity, or no slot can be made free, and the filter does not grow; [`Error::Shape`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn insert_item(&mut self, item: &[u8], budget: Budget<'_>) -> Result<(), Error> {
-        self.insert(hash(item), self.live_for_write(), budget)
+        self.insert(self.hash(item), self.live_for_write(), budget)
     }
 
     /// Stores an occurrence unless the filter contains the item. Returns whether it did. An item that is already in the
@@ -115,7 +118,7 @@ impl WindowMultiset {
     /// # Errors
     /// As [`WindowMultiset::insert_item`].
     pub fn insert_unique(&mut self, item: &[u8], budget: Budget<'_>) -> Result<bool, Error> {
-        self.insert_unique_hashed(hash(item), budget)
+        self.insert_unique_hashed(self.hash(item), budget)
     }
 
     pub(super) fn insert_unique_hashed(
@@ -134,7 +137,7 @@ impl WindowMultiset {
     /// An upper bound for the occurrences of an item in these panes (unless an item was deleted that was not in the filter).
     #[must_use]
     pub fn count(&self, item: &[u8], panes: Panes) -> u64 {
-        let (hash, live) = (hash(item), self.ticks_in(panes));
+        let (hash, live) = (self.hash(item), self.ticks_in(panes));
         let counts = self.sub_filters.iter().map(|each| {
             let (view, place) = (each.view(live), each.place(hash));
             each.count(&view, &place)
@@ -145,7 +148,7 @@ impl WindowMultiset {
     /// Deletes the oldest occurrence of an item. Returns false if the filter does not contain the item. Removes a
     /// sub-filter that becomes empty.
     pub fn delete(&mut self, item: &[u8]) -> bool {
-        let (hash, live) = (hash(item), self.ticks.live());
+        let (hash, live) = (self.hash(item), self.ticks.live());
         let entries = self
             .sub_filters
             .iter()

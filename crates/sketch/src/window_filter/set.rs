@@ -2,7 +2,7 @@
 
 use super::sub_filter::Entry;
 use super::ticks::LiveTicks;
-use super::{Error, Kind, Parameters, WindowFilter, hash};
+use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
 use crate::window::Window;
 use std::ffi::CStr;
@@ -28,6 +28,8 @@ pub struct Set;
 /// Parameters of a new [`WindowSet`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SetParameters {
+    /// Keys the hash of items. Secret and random, so that nobody can choose items that collide.
+    pub seed: Seed,
     /// Distinct items per window, at least 1.
     pub capacity: u64,
     /// Upper bound for the false-positive rate, in (0, 1).
@@ -44,14 +46,23 @@ pub enum Addition {
     New,
     /// The item was in the set. Its entry has moved to the newest pane.
     Refreshed,
-    /// The item was already in the newest pane. Nothing has changed.
+    /// The item was already in the newest pane, or in the set and [`IfPresent::Skip`] was specified. Nothing has changed.
     Unchanged,
+}
+
+/// What an addition does with an item that is in the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfPresent {
+    /// Moves its entry to the newest pane.
+    Refresh,
+    /// Nothing: [`Addition::Unchanged`].
+    Skip,
 }
 
 impl Kind for Set {
     const TYPE_NAME: &'static CStr = c"bf-window";
     /// As the first number of the header of a Bloom filter, the number of items, it is out of range.
-    const HEADER_MARK: &'static [u8] = b"bf-win1\xff";
+    const HEADER_MARK: &'static [u8] = b"bf-win2\xff";
     const GUARANTEES_CAPACITY: bool = true;
 
     fn allows(_: f64, bucket_size: u8, max_iterations: u16) -> bool {
@@ -80,6 +91,7 @@ impl WindowSet {
         budget: Budget<'_>,
     ) -> Result<Self, Error> {
         let parameters = Parameters {
+            seed: parameters.seed,
             capacity: parameters.capacity,
             error_rate: parameters.error_rate,
             bucket_size: BUCKET_SIZE,
@@ -101,16 +113,24 @@ impl WindowSet {
     /// [`Error::Full`] if the set has reached its capacity and does not grow; [`Error::Shape`] or
     /// [`Error::OutOfMemory`] if a further sub-filter cannot be created. Nothing has changed then.
     pub fn add(&mut self, item: &[u8], budget: Budget<'_>) -> Result<Addition, Error> {
-        self.add_hashed(hash(item), budget)
+        self.add_hashed(self.hash(item), IfPresent::Refresh, budget)
     }
 
-    pub(super) fn add_hashed(&mut self, hash: u64, budget: Budget<'_>) -> Result<Addition, Error> {
+    pub(super) fn add_hashed(
+        &mut self,
+        hash: u64,
+        if_present: IfPresent,
+        budget: Budget<'_>,
+    ) -> Result<Addition, Error> {
         let live = self.live_for_write();
         for index in (0..self.sub_filters.len()).rev() {
             let sub_filter = &self.sub_filters[index];
             let place = sub_filter.place(hash);
             if let Some(entry) = sub_filter.first_match(&sub_filter.view(live), &place) {
-                return Ok(self.refresh(index, entry, place.fingerprint, live));
+                return Ok(match if_present {
+                    IfPresent::Refresh => self.refresh(index, entry, place.fingerprint, live),
+                    IfPresent::Skip => Addition::Unchanged,
+                });
             }
         }
         self.insert(hash, live, budget)?;

@@ -10,7 +10,7 @@ use crate::modulus::Modulus;
 
 /// The layout of the slots of a sub-filter. Its shape and the number of panes determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct SlotLayout {
     bits: u32,
     mask: u64,
     /// Tags, the one of empty slots included.
@@ -40,7 +40,7 @@ pub struct View {
     tags: LiveTags,
 }
 
-impl Layout {
+impl SlotLayout {
     /// The layout of the slots of a sub-filter.
     pub fn new(shape: &Shape, panes: u64) -> Self {
         let (bits, tags) = (shape.slot_bits(panes), shape.tags(panes));
@@ -176,7 +176,7 @@ mod tests {
             fingerprints in 1u64..1 << 40, panes in 1u64..=1000, values: Vec<u64>,
         ) {
             let shape = Shape { limit: 1, buckets: 2, fingerprints, generation_ticks: 1 };
-            let layout = Layout::new(&shape, panes);
+            let layout = SlotLayout::new(&shape, panes);
             let mut slots = vec![0; values.len() * layout.bits as usize / 8 + 9];
             for (index, value) in values.iter().enumerate() {
                 layout.set(&mut slots, index as u64, value & layout.mask);
@@ -195,7 +195,7 @@ mod tests {
             written in 1u64..1 << 40, behind in 0u64..60, ahead in 0u64..2000, dead in 0u64..61,
         ) {
             let shape = Shape { limit: 1, buckets: 2, fingerprints: 1000, generation_ticks };
-            let layout = Layout::new(&shape, panes);
+            let layout = SlotLayout::new(&shape, panes);
             // The region was swept at the tick `written`; the entry is at most `panes` ticks older or in the same
             // generation.
             let generation = written / generation_ticks;

@@ -1,7 +1,7 @@
 //! The stored forms: RDB values, and the header and chunks of SCANDUMP.
 //!
-//! The values are: window in milliseconds, panes, newest pane; capacity, error rate (double), bucket size, maximum of
-//! iterations, expansion, deletions; oldest and newest live tick, ring of panes (bytes); number of sub-filters. Then for
+//! The values are: window in milliseconds, panes, newest pane; seed (16 bytes); capacity, error rate (double), bucket size,
+//! maximum of iterations, expansion, deletions; oldest and newest live tick, ring of panes (bytes); number of sub-filters. Then for
 //! each sub-filter: limit, buckets, fingerprints, ticks per generation, ring of counts, slots, generations (all bytes).
 //!
 //! A header has the mark of the type and the same without slots and generations, all little-endian: integers and doubles
@@ -12,7 +12,7 @@ use super::ring::Ring;
 use super::shape::Shape;
 use super::sub_filter::SubFilter;
 use super::ticks::{LiveTicks, Ticks};
-use super::{Kind, MAX_SUB_FILTERS, Parameters, WindowFilter};
+use super::{Kind, MAX_SUB_FILTERS, Parameters, Seed, WindowFilter};
 use crate::buffer::Buffer;
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for, with_capacity};
@@ -23,7 +23,7 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 
 /// Bytes of a header without rings and sub-filters.
-const HEADER_FIXED_BYTES: usize = 8 + Timeline::BYTES + 2 * 8 + 1 + 2 + 4 + 3 * 8 + 4;
+const HEADER_FIXED_BYTES: usize = 8 + Timeline::BYTES + Seed::BYTES + 2 * 8 + 1 + 2 + 4 + 3 * 8 + 4;
 /// Bytes of the shape of a sub-filter in a header.
 const HEADER_SHAPE_BYTES: usize = 4 * 8;
 
@@ -31,6 +31,7 @@ const HEADER_SHAPE_BYTES: usize = 4 * 8;
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     timeline: Timeline,
+    seed: Seed,
     capacity: u64,
     error_rate: f64,
     bucket_size: u64,
@@ -45,6 +46,7 @@ impl Parts {
     fn validate<K: Kind>(self, panes: Buffer) -> Result<WindowFilter<K>, FormatError> {
         let invalid = FormatError::Invalid;
         let parameters = Parameters {
+            seed: self.seed,
             capacity: self.capacity,
             error_rate: self.error_rate,
             bucket_size: (self.bucket_size.try_into())
@@ -123,6 +125,7 @@ impl<K: Kind> WindowFilter<K> {
         let live = self.ticks.live();
         feed(K::HEADER_MARK);
         feed(&self.timeline.to_bytes());
+        feed(&parameters.seed.0);
         feed(&parameters.capacity.to_le_bytes());
         feed(&parameters.error_rate.to_le_bytes());
         feed(&parameters.bucket_size.to_le_bytes());
@@ -148,6 +151,14 @@ impl<K: Kind> WindowFilter<K> {
     }
 }
 
+/// The seed in the next value.
+fn load_seed(source: &mut dyn Source) -> Result<Seed, FormatError> {
+    let bytes = source.read_bytes()?;
+    let seed =
+        (bytes[..].try_into()).map_err(|_| FormatError::Invalid("the seed has a wrong length"))?;
+    Ok(Seed(seed))
+}
+
 /// A copy of the next `len` bytes.
 fn buffer(fields: &mut Fields<'_>, len: usize) -> Result<Buffer, FormatError> {
     let bytes = fields.rest().get(..len).ok_or(FormatError::Truncated)?;
@@ -168,7 +179,7 @@ fn shape(fields: &mut Fields<'_>) -> Result<Shape, FormatError> {
 
 impl<K: Kind> Stored for WindowFilter<K> {
     const TYPE_NAME: &'static CStr = K::TYPE_NAME;
-    const ENCODING_VERSION: u16 = 1;
+    const ENCODING_VERSION: u16 = 2;
     const HEADER_MARK: &'static [u8] = K::HEADER_MARK;
     type Cache = ();
     type Defaults = ();
@@ -183,6 +194,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         }
         let parts = Parts {
             timeline: Timeline::load::<Self>(source)?,
+            seed: load_seed(source)?,
             capacity: source.read_unsigned()?,
             error_rate: source.read_double()?,
             bucket_size: source.read_unsigned()?,
@@ -216,6 +228,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         let parameters = &self.parameters;
         let live = self.ticks.live();
         self.timeline.save(sink);
+        sink.write_bytes(&parameters.seed.0);
         sink.write_unsigned(parameters.capacity);
         sink.write_double(parameters.error_rate);
         sink.write_unsigned(parameters.bucket_size.into());
@@ -239,9 +252,9 @@ impl<K: Kind> Stored for WindowFilter<K> {
     }
 
     fn payload_bytes(&self) -> u64 {
-        // The type, the end, the footer and thirteen values; per sub-filter seven values, each an opcode and at most
+        // The type, the end, the footer and fourteen values; per sub-filter seven values, each an opcode and at most
         // nine bytes, and the arrays.
-        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 13 * 10;
+        const FIXED_BYTES: u64 = 1 + 9 + 1 + 10 + 14 * 10 + Seed::BYTES as u64;
         const SUB_FILTER_BYTES: u64 = 7 * 10;
         let rings = (self.sub_filters.len() + 1) * self.ring_bytes();
         let arrays = self.arrays().map(|array| array.len() as u64);
@@ -265,6 +278,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         }
         let parts = Parts {
             timeline: Timeline::from_fields::<Self>(&mut fields)?,
+            seed: Seed(fields.array()?),
             capacity: fields.u64()?,
             error_rate: fields.f64()?,
             bucket_size: fields.u8()?.into(),

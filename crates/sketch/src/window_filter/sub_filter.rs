@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use super::shape::{Shape, log2_region_buckets};
-use super::slot::{Layout, LiveTags, View};
+use super::slot::{LiveTags, SlotLayout, View};
 use super::ticks::LiveTicks;
 use crate::buffer::Buffer;
 use crate::memory::OutOfMemory;
@@ -31,7 +31,7 @@ pub struct Entry {
 #[derive(Debug, PartialEq, Eq)]
 pub struct SubFilter {
     shape: Shape,
-    layout: Layout,
+    layout: SlotLayout,
     bucket_size: u8,
     log2_region_buckets: u32,
     slots: Buffer,
@@ -52,7 +52,7 @@ impl SubFilter {
         let slots = Buffer::zeroed(shape.slot_bytes(bucket_size, panes))?;
         Ok(Self {
             shape,
-            layout: Layout::new(&shape, panes),
+            layout: SlotLayout::new(&shape, panes),
             bucket_size,
             log2_region_buckets: log2_region_buckets(bucket_size),
             slots,
@@ -81,7 +81,7 @@ impl SubFilter {
             && sum <= shape.slots(bucket_size);
         valid.then(|| Self {
             shape,
-            layout: Layout::new(&shape, panes),
+            layout: SlotLayout::new(&shape, panes),
             bucket_size,
             log2_region_buckets: log2_region_buckets(bucket_size),
             slots,
@@ -118,7 +118,7 @@ impl SubFilter {
     }
 
     /// The layout of the slots.
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &SlotLayout {
         &self.layout
     }
 
@@ -348,6 +348,16 @@ impl SubFilter {
             false
         });
         oldest
+    }
+
+    /// The tick of the item's newest live entry.
+    pub fn newest_tick(&self, view: &View, place: &Place) -> Option<u64> {
+        let mut newest = None;
+        self.for_each_match(view, place, |entry| {
+            newest = newest.max(Some(entry.tick));
+            false
+        });
+        newest
     }
 
     /// The number of live entries of the item.

@@ -1,4 +1,4 @@
-//! valkey-bloom's syntax of BF.RESERVE and BF.INSERT (spec: valkey-bloom.md, "Commands").
+//! valkey-bloom's syntax of BF.RESERVE and BF.INSERT (docs/commands/bf.insert.md).
 
 use crate::family::bloom::dialect::Dialect;
 use crate::family::bloom::request::{InsertOptions, Request};

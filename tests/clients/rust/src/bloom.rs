@@ -121,8 +121,10 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
         connection.bf_info_type("bf:load", BloomFilterInfoType::Tightening)?,
         0.5
     );
-    // A command that RedisBloom and the clients lack.
+    // Commands that RedisBloom and the clients lack.
     cmd("BF.MERGE bf:union 1 bf").exec(connection)?;
+    let added: Vec<bool> = cmd("BF.ADDNX bf:union a new").query(connection)?;
+    assert_eq!(added, [false, true]);
     assert_eq!(
         connection.bf_mexists("bf:union", &["a", "2999"])?,
         [true, true]

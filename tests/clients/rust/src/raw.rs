@@ -66,12 +66,14 @@ pub fn count_min(connection: &mut Connection) -> RedisResult<()> {
     cmd("CMS.INITBYPROB cms:p 0.001 0.01").exec(c)?;
     let counts: Vec<u64> = cmd("CMS.INCRBY cms a 5 b 2").query(c)?;
     assert_eq!(counts, [5, 2]);
+    let limited: Vec<Vec<u64>> = cmd("CMS.INCRBYLIMIT cms 3 y 2 y 2").query(c)?;
+    assert_eq!(limited, [[1, 2], [0, 2]]);
     cmd("CMS.INITBYDIM cms:sum 1000 5").exec(c)?;
     cmd("CMS.MERGE cms:sum 1 cms WEIGHTS 10").exec(c)?;
     let counts: Vec<u64> = cmd("CMS.QUERY cms:sum a b z").query(c)?;
     assert_eq!(counts, [50, 20, 0]);
     let info: HashMap<String, u64> = cmd("CMS.INFO cms:sum").query(c)?;
-    assert_eq!((info["width"], info["depth"], info["count"]), (1000, 5, 70));
+    assert_eq!((info["width"], info["depth"], info["count"]), (1000, 5, 90));
     copy(c, "CMS", "cms", "cms:copy")?;
     let counts: Vec<u64> = cmd("CMS.QUERY cms:copy a b").query(c)?;
     assert_eq!(counts, [5, 2]);

@@ -44,14 +44,25 @@ pub fn walk(connection: &mut Connection) -> RedisResult<()> {
 /// Checks the replies of SKETCH.WINDOW and SKETCH.ADVANCE for a sketch with one live pane that has items.
 fn window(connection: &mut Connection, key: &str, total: u64) -> RedisResult<()> {
     let info: HashMap<String, Value> = cmd(&format!("SKETCH.WINDOW {key}")).query(connection)?;
-    assert_eq!(info.len(), 5);
+    assert_eq!(info.len(), 6);
     let number = |name: &str| from_redis_value::<u64>(info[name].clone()).expect("a number");
     assert_eq!(
         ["window", "panes", "pane length"].map(number),
         [4 * PANE_MS, 4, PANE_MS]
     );
+    assert!((4 * PANE_MS..=5 * PANE_MS).contains(&number("covered")));
     let totals: Vec<u64> = from_redis_value(info["items per pane"].clone())?;
     assert_eq!(totals, [0, 0, 0, 0, total]);
+    let command = match key.split(':').next() {
+        Some("cms") => format!("CMS.QUERY {key} a"),
+        Some("topk") => format!("TOPK.COUNT {key} a"),
+        _ => format!("TDIGEST.RANK {key} 1.5"),
+    };
+    let expected: Vec<i64> = cmd(&command).query(connection)?;
+    let recent: Vec<i64> = cmd(&format!("SKETCH.WITHIN 60000 {command}")).query(connection)?;
+    assert_eq!(recent, expected);
+    let ages: Vec<Option<i64>> = cmd("SKETCH.AGE none a b").query(connection)?;
+    assert_eq!(ages, [None, None]);
     let advance = |pane: u64| cmd(&format!("SKETCH.ADVANCE {key} {pane}"));
     let newest = number("newest pane") / PANE_MS;
     assert_eq!(advance(newest).query::<u64>(connection)?, 0);

@@ -74,8 +74,6 @@ impl Environment {
                 targets_exist(lines.filter(|line| line.starts_with("make ")))
             }
             "conf" => starts_with(&text),
-            "javascript" => is_in_example("node", &block.lines),
-            "go" | "java" | "rust" => is_in_example(&block.language, &block.lines),
             "text" => Ok(()),
             other => Err(format!("a block of an unknown kind: {other:?}")),
         }
@@ -166,27 +164,6 @@ fn pipe(mut command: Command, input: &str) -> Result<String, String> {
     } else {
         Err(format!("{}\n{shown}{errors}", output.status))
     }
-}
-
-/// Checks that a file in examples/LANGUAGE contains these lines, unchanged or with the indentation of a class.
-fn is_in_example(language: &str, lines: &[String]) -> Result<(), String> {
-    let directory = format!("examples/{language}");
-    let indented = |line: &String| match line.as_str() {
-        "" => String::new(),
-        line => format!("    {line}"),
-    };
-    let inside = lines.iter().map(indented).collect::<Vec<_>>();
-    let wanted = [lines.join("\n"), inside.join("\n")].map(|text| format!("\n{text}\n"));
-    let mut files = fs::read_dir(&directory).expect("the examples");
-    // Ignores directories and compiled programs.
-    let found = files.any(|entry| {
-        fs::read_to_string(entry.expect("a file").path())
-            .is_ok_and(|text| wanted.iter().any(|wanted| text.contains(wanted)))
-    });
-    if found {
-        return Ok(());
-    }
-    Err(format!("no file of {directory} contains this block"))
 }
 
 /// Checks that every argument of make is a target of the Makefile or sets a variable.

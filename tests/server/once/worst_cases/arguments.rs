@@ -1,7 +1,7 @@
 //! The arguments that make a command do the most work.
 
-use super::keys::{Sizes, current_pane, item};
-use super::types::Type;
+use super::keys::{PANE_MS, Sizes, current_pane, item};
+use super::types::{Type, WITHIN};
 use crate::families::Family;
 use crate::families::valkey_bloom::load_payload;
 use crate::support::resp::{Connection, Reply};
@@ -36,9 +36,35 @@ pub struct Call {
 }
 
 impl Call {
-    /// The name of the command.
+    /// The position of the command's name: after SKETCH.WITHIN and its argument, if it is run by it.
+    fn first(&self) -> usize {
+        match self.is_within() {
+            true => 2,
+            false => 0,
+        }
+    }
+
+    /// Whether SKETCH.WITHIN runs the command.
+    fn is_within(&self) -> bool {
+        self.command[0] == b"SKETCH.WITHIN"
+    }
+
+    /// The name of the command, without SKETCH.WITHIN.
     pub fn name(&self) -> String {
-        String::from_utf8_lossy(&self.command[0]).into_owned()
+        String::from_utf8_lossy(&self.command[self.first()]).into_owned()
+    }
+
+    /// The name in the table.
+    pub fn title(&self) -> String {
+        match self.is_within() {
+            true => format!("SKETCH.WITHIN {}", self.name()),
+            false => self.name(),
+        }
+    }
+
+    /// The position of the first key.
+    pub fn key_index(&self) -> usize {
+        self.first() + 1
     }
 }
 
@@ -56,15 +82,17 @@ pub fn calls(
         .split(' ')
         .filter(|word| ["KEY", "SOURCE"].contains(word))
         .count();
+    let of_command = template.strip_prefix(WITHIN).unwrap_or(template);
     let (head, last) = template.rsplit_once(' ').expect("arguments");
     let head: Command = words(head)
         .into_iter()
-        .map(|word| {
-            if word == b"SOURCE" {
-                base.as_bytes().to_vec()
-            } else {
-                word
-            }
+        .map(|word| match &word[..] {
+            b"SOURCE" => base.as_bytes().to_vec(),
+            b"PART" => (sizes["panes"] * PANE_MS / 2)
+                .max(1)
+                .to_string()
+                .into_bytes(),
+            _ => word,
         })
         .collect();
     let last_word = last;
@@ -140,10 +168,10 @@ pub fn calls(
             let reply = connection.send(&["DUMP", base]);
             vec![call(vec![reply.text().expect("a payload").to_vec()], "", 1)]
         }
-        "KEY" | "SOURCE" if template.split(' ').count() == 2 => vec![call(words(last), "", 1)],
+        "KEY" | "SOURCE" if of_command.split(' ').count() == 2 => vec![call(words(last), "", 1)],
         _ => {
             let last = if last == "SOURCE" { base } else { last };
-            let text = template.split(' ').skip(1).collect::<Vec<_>>().join(" ");
+            let text = of_command.split(' ').skip(1).collect::<Vec<_>>().join(" ");
             vec![call(
                 words(last),
                 &text.replace("SOURCE", "KEY").replace("KEY", "key"),

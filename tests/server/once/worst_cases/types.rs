@@ -23,15 +23,36 @@ pub struct Type {
 /// The commands for sketches of any family, on a key with a window.
 const SKETCH_CALLS: &[&str] = &["SKETCH.WINDOW KEY", "SKETCH.ADVANCE KEY NOW"];
 
+/// The calls of a filter besides [`SKETCH_CALLS`].
+const FILTER_CALLS: &[&str] = &["SKETCH.AGE KEY ITEMS"];
+
+/// Before the calls that SKETCH.WITHIN runs, on half of the window: then as many panes count as do not.
+pub const WITHIN: &str = "SKETCH.WITHIN PART ";
+
 /// The commands of the server that process whole keys, except for DUMP, which compresses them as it does strings.
 const SERVER_CALLS: &[&str] = &["COPY KEY new", "RESTORE new 0 DUMP"];
+
+/// Whether SKETCH.WITHIN runs this call.
+fn is_within(call: &str) -> bool {
+    let name = call.split(' ').next().unwrap_or(call);
+    let families = roughly::MODULE.families.iter();
+    let mut commands = families.flat_map(|family| family.commands);
+    let command =
+        commands.find(|command| name.eq_ignore_ascii_case(&command.name.to_string_lossy()));
+    command.is_some_and(|command| command.within)
+}
 
 impl Type {
     /// All commands to measure.
     pub fn all_calls(&self, family: &Family) -> impl Iterator<Item = &'static str> {
-        let sketch = if family.has_window { SKETCH_CALLS } else { &[] };
+        let of_windows = |calls| if family.has_window { calls } else { &[][..] };
+        let is_filter = ["bf", "cf"].contains(&family.prefix);
+        let sketch = of_windows(SKETCH_CALLS).iter();
+        let sketch = sketch.chain(of_windows(if is_filter { FILTER_CALLS } else { &[] }));
+        let within = of_windows(self.calls).iter().filter(|call| is_within(call));
+        let within = within.map(|call| &*format!("{WITHIN}{call}").leak());
         let calls = self.calls.iter().chain(sketch).chain(SERVER_CALLS);
-        calls.copied()
+        calls.copied().chain(within)
     }
 
     /// Asserts that the calls contain every command that applies to the type.
@@ -49,7 +70,7 @@ impl Type {
         }
         for command in sketch {
             assert!(
-                SKETCH_CALLS.iter().any(|call| name(call) == command),
+                self.all_calls(family).any(|call| name(call) == command) || command == "sketch.age",
                 "no call of {command}"
             );
         }

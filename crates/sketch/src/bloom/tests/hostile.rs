@@ -1,24 +1,59 @@
-//! Invalid and damaged bytes are refused, or load as a chain that is safe to use.
+//! Validation rules and limits of stored forms.
 
-use super::golden::golden;
 use super::*;
 use crate::bloom::shape::hashes_for;
 use crate::bloom::stored::MAX_BITS_PER_ENTRY;
-use crate::chain::batch::Additions;
-use crate::format::{FormatError, Source};
+use crate::format::FormatError;
 use crate::hash_limit::{MAX_HASHES_PER_FILTER, MAX_TOTAL_HASHES};
-use proptest::prelude::*;
-use roughly_dump::{Value, Values};
+use crate::testing::{check_header_rules, check_rules, with};
+use roughly_dump::Value::{self, Bytes, Double, Integer};
 
 #[test]
-fn headers_of_a_wrong_length_are_refused() {
+fn every_rule_of_the_values_is_checked() {
+    let load = |values: &mut Values| Chain::load(values, 4, &());
+    let rules = [
+        (0, Integer(1), "items do not add up"),
+        (11, Integer(1), "items do not add up"),
+        (1, Integer(0), "number of filters out of range"),
+        (1, Integer(2049), "number of filters out of range"),
+        (2, Integer(16), "unknown options"),
+        (3, Integer(0), "expansion out of range"),
+        (3, Integer(32769), "expansion out of range"),
+        (4, Integer(0), "no capacity"),
+        (5, Double(0.0), "error rate outside (0, 1)"),
+        (5, Double(1.0), "error rate outside (0, 1)"),
+        (5, Double(f64::NAN), "error rate outside (0, 1)"),
+        (6, Integer(8), "hashes do not follow from bits per entry"),
+        (
+            7,
+            Double(5e-324),
+            "hashes do not follow from bits per entry",
+        ),
+        (7, Double(0.0), "bits per entry out of range"),
+        (7, Double(f64::INFINITY), "bits per entry out of range"),
+        (7, Double(1550.1), "bits per entry out of range"),
+        (8, Integer(0), "fewer bytes than bits"),
+        (8, Integer(1025), "fewer bytes than bits"),
+        (8, Integer(u64::MAX), "fewer bytes than bits"),
+        (10, Bytes(vec![0; 119]), "fewer bytes than bits"),
+        (9, Integer(10), "fewer bits than the modulus"),
+        (9, Integer(64), "power of two out of range"),
+    ];
+    check_rules(&old_payload(4), load, &rules);
+    assert!(load(&mut with(&old_payload(4), 1, Integer(2))).is_err());
+}
+
+#[test]
+fn every_rule_of_a_header_is_checked() {
     let header = chain(10, 0.01, 2).header().unwrap();
-    for len in 0..header.len() {
-        assert!(Chain::from_header(&header[..len], ANY).is_err());
-    }
-    let longer = [&header[..], &[0]].concat();
-    assert!(Chain::from_header(&longer, ANY).is_err());
-    assert!(Chain::from_header(&header, ANY).is_ok());
+    let rules: [(usize, &[u8], _); 5] = [
+        (0, &[1], "items do not add up"),
+        (8, &[2], "length does not fit the filters"),
+        (28, &[1], "bits are not whole bytes"),
+        (36, &[1], "items do not add up"),
+        (64, &[0; 8], "no capacity"),
+    ];
+    check_header_rules::<Chain>(&header, &rules);
 }
 
 /// Every item is looked up in all filters, so their number is limited.
@@ -103,138 +138,4 @@ fn memory_for_a_header_is_requested_before_it_is_allocated() {
     );
     assert!(matches!(refused, Err(FormatError::OutOfMemory(_))));
     assert_eq!(requested.get(), chain(1 << 20, 0.01, 2).bit_bytes());
-}
-
-#[test]
-fn fields_that_the_spec_forbids_are_refused() {
-    // Each case replaces one value of a valid payload: the position and the new value.
-    let cases: &[(usize, Value)] = &[
-        (0, Value::Integer(1)),
-        (1, Value::Integer(0)),
-        (1, Value::Integer(2)),
-        (2, Value::Integer(16)),
-        (3, Value::Integer(0)),
-        (3, Value::Integer(32769)),
-        (4, Value::Integer(0)),
-        (5, Value::Double(0.0)),
-        (5, Value::Double(1.0)),
-        (5, Value::Double(f64::NAN)),
-        (6, Value::Integer(8)),
-        (7, Value::Double(0.0)),
-        (7, Value::Double(f64::INFINITY)),
-        (7, Value::Double(1e9)),
-        (8, Value::Integer(0)),
-        (8, Value::Integer(1025)),
-        (8, Value::Integer(u64::MAX)),
-        (9, Value::Integer(10)),
-        (9, Value::Integer(64)),
-        (10, Value::Bytes(vec![0; 119])),
-        (11, Value::Integer(1)),
-    ];
-    assert!(Chain::load(&mut old_payload(4), 4, &()).is_ok());
-    for (position, value) in cases {
-        let mut values = old_payload(4);
-        values.values[*position] = value.clone();
-        assert!(
-            Chain::load(&mut values, 4, &()).is_err(),
-            "{position} {value:?}"
-        );
-    }
-}
-
-/// Runs every operation on a loaded chain.
-fn exercise(mut chain: Chain) {
-    for i in 0..40u8 {
-        let _ = add(&mut chain, &[i]);
-        let _ = contains(&chain, &[i, i]);
-    }
-    let items = [&b"a"[..], b"b", b"a"].into_iter();
-    let mut additions = Additions::new(items, (), &mut chain);
-    while additions.add_next(ANY).is_some() {}
-    chain.contains_each([&b"a"[..], b"b"].into_iter(), |_| ());
-    let _ = (chain.capacity(), chain.bit_bytes(), chain.header().unwrap());
-    for iterator in [0, 1, 2, i64::MAX, -1] {
-        let _ = chain.chunk(iterator, 100);
-        let _ = chain.load_chunk(iterator, b"xyz");
-    }
-    // A chain that loads can be used, saved and loaded again.
-    assert!(Chain::load(&mut saved(&chain), 4, &()).is_ok());
-}
-
-const EDGES: [u64; 10] = [
-    0,
-    1,
-    63,
-    64,
-    1 << 31,
-    u32::MAX as u64,
-    1 << 32,
-    i64::MAX as u64,
-    1 << 63,
-    u64::MAX,
-];
-
-const DOUBLES: [f64; 9] = [
-    0.0,
-    -0.0,
-    1.0,
-    0.5,
-    5e-324,
-    1e300,
-    f64::NAN,
-    f64::INFINITY,
-    -1.0,
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-    #[test]
-    fn damaged_payloads_are_refused_or_safe_to_use(
-        which in 0usize..64,
-        damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..10, any::<u64>()), 1..4),
-        version in 0u16..5,
-    ) {
-        thread_local! { static GOLDEN: Vec<(String, Values)> = golden(); }
-        let mut values = GOLDEN.with(|golden| {
-            let small: Vec<_> = golden.iter().filter(|(name, _)| !name.contains("large")).collect();
-            small[which % small.len()].1.clone()
-        });
-        for (position, edge, random) in damage {
-            let len = values.values.len();
-            match &mut values.values[position.index(len)] {
-                Value::Integer(value) => {
-                    *value = if random % 3 == 0 { value.wrapping_add(random % 5).wrapping_sub(2) } else { EDGES[edge] };
-                }
-                Value::Double(value) => *value = DOUBLES[edge % DOUBLES.len()],
-                Value::Bytes(bytes) => match random % 3 {
-                    0 => bytes.truncate(bytes.len() / 2),
-                    1 => bytes.extend_from_slice(&[0xff; 9]),
-                    _ => bytes.fill(0xff),
-                },
-            }
-        }
-        if let Ok(chain) = Chain::load(&mut values, version, &()) {
-            exercise(chain);
-        }
-    }
-
-    #[test]
-    fn damaged_headers_are_refused_or_safe_to_use(position in any::<prop::sample::Index>(), edge in 0usize..10, width in 1usize..9) {
-        let mut header = chain(10, 0.01, 2).header().unwrap();
-        let start = position.index(header.len());
-        let end = header.len().min(start + width);
-        header[start..end].copy_from_slice(&EDGES[edge].to_le_bytes()[..end - start]);
-        // The budget of one mebibyte keeps the test fast.
-        if let Ok(chain) = Chain::from_header(&header, Budget::new(&|bytes| bytes <= 1 << 20)) {
-            exercise(chain);
-        }
-    }
-
-    #[test]
-    fn a_source_that_ends_early_is_refused(len in 0usize..12) {
-        let mut values = old_payload(4);
-        values.values.truncate(len);
-        prop_assert_eq!(Chain::load(&mut values, 4, &()).err(), Some(FormatError::Truncated));
-        prop_assert!(values.read_unsigned().is_err());
-    }
 }

@@ -4,10 +4,10 @@ mod accuracy;
 mod golden;
 mod hostile;
 mod merge;
-mod model;
 
 use super::*;
 use crate::blocks::{Addresses, Blocks, MovesAll};
+use crate::chain::batch::Additions;
 use crate::format::Sink;
 use crate::memory::Budget;
 use crate::stored::Stored;
@@ -224,5 +224,67 @@ fn the_32_bit_hashes_are_taken_modulo_two_to_the_32() {
             let expected = a.wrapping_add(i.wrapping_mul(b)) % 1024;
             assert_eq!(hash.sum(i) % 1024, u64::from(expected));
         }
+    }
+}
+
+/// Sets the number of items of a filter that is larger than the caches to its capacity, so that the chain grows.
+#[test]
+fn batches_test_large_older_filters() {
+    let grown = || {
+        let mut chain = chain(1_000_000, 0.001, 1);
+        for item in 0..500u32 {
+            add(&mut chain, &item.to_le_bytes()).unwrap();
+        }
+        chain.filters[0].set_items(1_000_000);
+        chain.items = 1_000_000;
+        chain
+    };
+    let items: Vec<_> = (0..300u32)
+        .map(|item| (item * 7 % 900).to_le_bytes())
+        .collect();
+    let mut one_by_one = grown();
+    let expected: Vec<_> = items
+        .iter()
+        .map(|item| add(&mut one_by_one, item))
+        .collect();
+    assert_eq!(one_by_one.filters().len(), 2);
+    let mut together = grown();
+    let mut additions = Additions::new(items.iter().map(<[u8; 4]>::as_slice), (), &mut together);
+    for answer in expected {
+        assert_eq!(additions.add_next(ANY), Some(answer));
+    }
+    assert_eq!(additions.add_next(ANY), None);
+    assert_eq!(together.items(), one_by_one.items());
+    assert!(together.filters()[1].bits()[..] == one_by_one.filters()[1].bits()[..]);
+}
+
+/// Filters smaller and larger than the caches, with one probe, even and odd numbers of probes, and many.
+#[test]
+fn contains_each_equals_contains() {
+    for (capacity, error_rate, expansion, hashes) in [
+        (4, 0.01, 2, 8),
+        (40, 0.01, 2, 8),
+        (2_000_000, 0.01, 2, 8),
+        (40, 0.9, 0, 1),
+        (50_000_000, 0.9, 0, 1),
+        (40, 0.4, 0, 2),
+        (10_000_000, 0.4, 0, 2),
+        (40, 0.2, 0, 3),
+        (10_000_000, 0.2, 0, 3),
+        (70, 1e-300, 0, 997),
+        (70_000, 1e-300, 0, 997),
+    ] {
+        let mut chain = chain(capacity, error_rate, expansion);
+        assert_eq!(chain.filters()[0].shape().hashes, hashes, "{error_rate}");
+        let items: Vec<_> = (0..200u32).map(u32::to_le_bytes).collect();
+        for item in items.iter().step_by(3) {
+            // Small filters become full and refuse items.
+            let _ = add(&mut chain, item);
+        }
+        let slices = || items.iter().map(<[u8; 4]>::as_slice);
+        let mut found = Vec::new();
+        chain.contains_each(slices(), |is_found| found.push(is_found));
+        let expected: Vec<_> = slices().map(|item| chain.contains(item)).collect();
+        assert_eq!(found, expected);
     }
 }

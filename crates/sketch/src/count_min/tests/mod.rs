@@ -1,10 +1,9 @@
-//! Examples, properties against a naive model, statistical bounds, golden payloads, hostile bytes.
+//! Examples, statistical bounds, golden payloads, stored forms.
 
 mod accuracy;
 mod golden;
-mod hostile;
+mod limit;
 mod merge;
-mod model;
 mod stored;
 
 use super::cell::ALL_SIZES;

@@ -4,7 +4,9 @@ use super::super::cell::Cell;
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
-use roughly_dump::{Value, Values};
+use crate::testing::check_rules;
+use roughly_dump::Value::{self, Bytes, Integer};
+use roughly_dump::Values;
 
 fn stream(numbers: &[u64], cells: &[u8]) -> Values {
     let numbers = numbers.iter().map(|&number| Value::Integer(number));
@@ -72,23 +74,31 @@ fn a_wrapped_total_is_loaded_as_the_maximum() {
 }
 
 #[test]
-fn contradictory_values_are_refused() {
-    let greatest = i64::MAX as u64;
+fn every_rule_of_the_values_is_checked() {
+    let load_values = |values: &mut Values| CountMin::load(values, 0, &());
+    let fit = "width, depth and cells do not fit";
+    let rules = [
+        (0, Integer(0), "no such cell size"),
+        (1, Integer(0), "no such cell size"),
+        (0, Integer(u64::MAX), "no such cell size"),
+        (3, Bytes(vec![0; 23]), "no such cell size"),
+        (3, Bytes(vec![0; 25]), fit),
+        (3, Bytes(vec![0xff; 48]), "a cell above its maximum"),
+    ];
+    check_rules(&stream(&[2, 3, 0], &[0; 24]), load_values, &rules);
+    let size = "the cell size does not fit the cells";
+    let refused = load(&[2, 3, 0, 4], &[0; 48]);
+    assert_eq!(refused, Err(FormatError::Invalid(size)));
     for (numbers, len) in [
-        ([0, 1, 0], 0),
         ([1, 0, 0], 0),
         ([1, 0, 0], 4),
-        ([0, 0, 0], 4),
         ([1, 1, 0], 0),
         ([1, 1, 0], 3),
         ([1, 1, 0], 16),
-        ([2, 3, 0], 23),
-        ([2, 3, 0], 25),
         ([1 << 32, 1 << 32, 0], 0),
         ([1 << 62, 4, 0], 4),
-        ([greatest, 1, 0], 8),
-        ([greatest, 2, 0], 8),
-        ([u64::MAX, 1, 0], 8),
+        ([i64::MAX as u64, 1, 0], 8),
+        ([i64::MAX as u64, 2, 0], 8),
         ([u64::MAX, u64::MAX, 0], 1),
     ] {
         let refused = load(&numbers, &vec![0; len]);
@@ -97,10 +107,6 @@ fn contradictory_values_are_refused() {
             "{numbers:?} {len}"
         );
     }
-    assert_eq!(
-        load(&[1, 2, 0], &[[0xff; 8], [0; 8]].concat()),
-        Err(FormatError::Invalid("a cell above its maximum"))
-    );
     assert!(load(&[1, 2, 0], &[0xff; 8]).is_ok());
 }
 

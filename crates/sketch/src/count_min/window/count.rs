@@ -4,6 +4,7 @@ use super::super::cell::with_cell;
 use super::super::count::{
     Places, Sums, Table, add, increment_items, increment_one, total_after, undo,
 };
+use super::super::limit::{Limit, NoLimit};
 use super::expiry::{EXPIRED_BYTES_PER_INCREMENT, TESTED_BLOCKS};
 use super::*;
 use crate::prefetch::prefetch;
@@ -36,7 +37,9 @@ impl CountMinWindow {
             self.sum.query_all(items, answer);
         } else {
             with_cell!(self.shape().cell_size(), C => {
-                self.sum.query_cells(items, |cell| self.count_after::<C>(cell, skipped), answer);
+                let newest = self.newest_slot();
+                let count = |cell| self.count_after::<C>(cell, newest, skipped);
+                self.sum.query_cells(items, count, answer);
             });
         }
     }
@@ -56,9 +59,23 @@ impl CountMinWindow {
         by: i64,
         budget: Budget<'_>,
     ) -> Result<u64, CountMinError> {
+        self.increment_limited(item, by, NoLimit, budget)
+    }
+
+    /// [`CountMinWindow::increment`], if the new estimate is within the limit.
+    ///
+    /// # Errors
+    /// With a limit, [`CountMinError::AboveLimit`] instead of [`CountMinError::Overflow`].
+    pub fn increment_limited(
+        &mut self,
+        item: &[u8],
+        by: i64,
+        limit: impl Limit,
+        budget: Budget<'_>,
+    ) -> Result<u64, CountMinError> {
         let mut writer = Writer::new(self, budget);
         let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by))
+        with_cell!(cell_size, C => increment_one::<C>(&mut writer, item, by, limit))
     }
 
     /// Adds to the count of each item and calls `answer` with the increment and the result of
@@ -69,27 +86,54 @@ impl CountMinWindow {
         budget: Budget<'_>,
         answer: impl FnMut(i64, Result<u64, CountMinError>),
     ) {
-        let mut writer = Writer::new(self, budget);
-        let cell_size = writer.sketch.shape().cell_size();
-        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, answer));
+        self.increment_all_limited(items, NoLimit, budget, answer);
     }
 
-    /// The count of a cell in all slots but the first `skipped`.
-    fn count_after<C: Cell>(&self, cell: usize, skipped: u64) -> u64 {
-        let age = self.ages.get(self.block_of::<C>(cell));
+    /// [`CountMinWindow::increment_all`] with the results of [`CountMinWindow::increment_limited`].
+    pub fn increment_all_limited<'a>(
+        &mut self,
+        items: impl Iterator<Item = (&'a [u8], i64)>,
+        limit: impl Limit,
+        budget: Budget<'_>,
+        answer: impl FnMut(i64, Result<u64, CountMinError>),
+    ) {
+        let mut writer = Writer::new(self, budget);
+        let cell_size = writer.sketch.shape().cell_size();
+        with_cell!(cell_size, C => increment_items::<C>(&mut writer, items, limit, answer));
+    }
+
+    /// The estimate of the item with the cells at these places, of which some may be in stale blocks. `newest` is the slot of
+    /// the newest pane.
+    #[cold]
+    fn estimate_stale<C: Cell>(&self, newest: usize, places: &impl Places) -> u64 {
+        let mut estimate = u64::MAX;
+        places.for_each_group(|places| {
+            let counts = places
+                .iter()
+                .map(|&cell| self.count_after::<C>(cell, newest, 0));
+            estimate = counts.fold(estimate, u64::min);
+        });
+        estimate
+    }
+
+    /// The count of a cell in all slots but the first `skipped`. `newest` is that of the newest pane.
+    fn count_after<C: Cell>(&self, cell: usize, newest: usize, skipped: u64) -> u64 {
+        let age = match self.ages.stale() {
+            0 => 0,
+            _ => self.ages.get(self.block_of::<C>(cell)),
+        };
         let expired = skipped + age;
         let slots = self.panes.len();
         let count = |cells: &[u8]| C::all(cells).get(cell).map_or(0, |&cell| C::count(cell));
-        let sum = count(&self.sum.cells);
         match usize::try_from(expired) {
-            Ok(0) => sum,
+            Ok(0) => count(&self.sum.cells),
             Ok(expired) if expired <= slots / 2 => {
-                let expired = self.ring_from(age).take(expired);
+                let expired = self.ring_from(newest, age).take(expired);
                 let expired = expired.map(|pane| count(&pane.cells));
-                expired.fold(sum, u64::wrapping_sub)
+                expired.fold(count(&self.sum.cells), u64::wrapping_sub)
             }
             Ok(expired) if expired < slots => {
-                let live = self.ring_from(age).skip(expired);
+                let live = self.ring_from(newest, age).skip(expired);
                 live.map(|pane| count(&pane.cells))
                     .fold(0, u64::wrapping_add)
             }
@@ -131,7 +175,7 @@ impl<'a> Writer<'a> {
         } else {
             places.for_each_group(|places| {
                 for &cell in places {
-                    let count = sketch.count_after::<C>(cell, 0);
+                    let count = sketch.count_after::<C>(cell, self.slot, 0);
                     sums = sums.and(Sums::one(count.wrapping_add_signed(by)));
                 }
             });
@@ -166,6 +210,17 @@ impl Table for Writer<'_> {
     fn prefetch(&self, byte: usize) {
         prefetch(&self.sketch.sum.cells, byte);
         prefetch(&self.sketch.panes[self.slot].cells, byte);
+    }
+
+    #[inline]
+    fn estimate<C: Cell>(&self, places: &impl Places) -> u64 {
+        if self.sketch.is_blank() {
+            0
+        } else if self.sketch.ages.stale() == 0 {
+            self.sketch.sum.estimate::<C>(places)
+        } else {
+            self.sketch.estimate_stale::<C>(self.slot, places)
+        }
     }
 
     #[inline]

@@ -9,10 +9,20 @@ pub(super) const EXPIRED_BYTES_PER_INCREMENT: usize = 2048;
 pub(super) const TESTED_BLOCKS: usize = 64;
 
 impl CountMinWindow {
-    /// The slots in the order of their panes when a block of this age was current, oldest first.
-    pub(super) fn ring_from(&self, age: u64) -> impl Iterator<Item = &Pane> {
-        let (before, after) = self.panes.split_at(self.base_slot(age) + 1);
+    /// The slots in the order of their panes when a block of this age was current, oldest first. `newest` is that of the
+    /// newest pane.
+    pub(super) fn ring_from(&self, newest: usize, age: u64) -> impl Iterator<Item = &Pane> {
+        let (before, after) = self.panes.split_at(self.ring_start(newest, age));
         after.iter().chain(before)
+    }
+
+    /// The slot after that of the newest pane when a block of this age was current; at least 1, at most the number of slots.
+    /// `newest` is the slot of the newest pane.
+    fn ring_start(&self, newest: usize, age: u64) -> usize {
+        // An age is at most the number of slots.
+        let slots = self.panes.len();
+        let start = newest + 1 + slots - age as usize;
+        if start > slots { start - slots } else { start }
     }
 
     /// Makes a block current: subtracts the cells of expired panes from the sums and sets them to 0.
@@ -23,7 +33,7 @@ impl CountMinWindow {
         }
         let slots = self.panes.len();
         let cells = self.block_cells::<C>(block);
-        let base = self.base_slot(age);
+        let start = self.ring_start(self.newest_slot(), age);
         let sums = &mut C::all_mut(&mut self.sum.cells)[cells.clone()];
         if age >= slots as u64 {
             sums.fill(C::with_count(0));
@@ -33,7 +43,7 @@ impl CountMinWindow {
                 }
             }
         } else {
-            let (before, after) = self.panes.split_at_mut(base + 1);
+            let (before, after) = self.panes.split_at_mut(start);
             for pane in after.iter_mut().chain(before).take(age as usize) {
                 let Some(expired) = C::all_mut(&mut pane.cells).get_mut(cells.clone()) else {
                     continue;

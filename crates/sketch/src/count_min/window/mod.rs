@@ -195,11 +195,9 @@ impl CountMinWindow {
         start..cells.min(start + per_block)
     }
 
-    /// The slot of the newest pane when a block of this age was current.
-    fn base_slot(&self, age: u64) -> usize {
-        // An age never exceeds the number of the newest pane.
-        self.timeline
-            .slot(self.timeline.newest().saturating_sub(age))
+    /// The slot of the newest pane.
+    fn newest_slot(&self) -> usize {
+        self.timeline.slot(self.timeline.newest())
     }
 
     /// The live panes with an array, in order, and their slots.

@@ -1,6 +1,6 @@
 //! Compaction: moves fingerprints of newer sub-filters into empty slots of older ones.
 //!
-//! The order of moves is part of the data format (spec: cuckoo.md, Compact): from the newest sub-filter down to the
+//! The order of moves is part of the data format (docs/formats.md): from the newest sub-filter down to the
 //! second, every fingerprint in slot order moves to the oldest sub-filter with an empty slot in one of its two
 //! buckets. How the empty slots are found is not part of the format; see [`FreeSlots`].
 

@@ -1,8 +1,8 @@
-//! Invalid and damaged bytes are refused, or load as a filter that is safe to use.
+//! Validation rules and limits of stored forms.
 
-use super::golden::{GOLDEN, golden};
 use super::*;
-use roughly_dump::Value;
+use crate::testing::{check_header_rules, check_rules};
+use roughly_dump::Value::{Bytes, Integer};
 
 #[test]
 fn misplaced_chunks_are_refused_and_change_nothing() {
@@ -30,38 +30,65 @@ fn misplaced_chunks_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn bad_headers_are_refused() {
-    let load =
-        |long, short| CuckooFilter::from_header(&header(long, short), Budget::UNLIMITED).map(drop);
-    assert_eq!(load([0, 8, 0, 1], [2, 20, 1]), Ok(()));
-    for (long, short) in [
-        ([0, 8, 0, 0], [2, 20, 1]),
-        ([0, 8, 0, 65536], [2, 20, 1]),
-        ([0, 8, 0, 65537], [2, 20, 1]),
-        ([0, 8, 0, u64::MAX], [2, 20, 1]),
-        ([0, 8, 0, 1], [0, 20, 1]),
-        ([0, 8, 0, 1], [256, 20, 1]),
-        ([0, 8, 0, 1], [2, 0, 1]),
-        ([0, 8, 0, 1], [2, 20, 32769]),
-        ([0, 8, 0, 1], [2, 20, u16::MAX]),
-        ([0, 8, 0, 2], [2, 20, 0]),
-        ([0, 0, 0, 1], [2, 20, 1]),
-        ([0, 7, 0, 1], [2, 20, 1]),
-        ([0, 1 << 56, 0, 1], [2, 20, 1]),
-        ([0, u64::MAX, 0, 1], [2, 20, 1]),
-        ([0, 8, 0, 54], [2, 20, 2]),
-        ([0, 8, 0, 65535], [2, 20, 2]),
-    ] {
-        let error = load(long, short).unwrap_err();
-        assert!(
-            matches!(error, FormatError::Invalid(_)),
-            "{long:?} {short:?} {error}"
-        );
+fn every_rule_of_the_values_is_checked() {
+    let load = |values: &mut Values| CuckooFilter::load(values, 4, &DEFAULTS);
+    let mut values = old_form(1, 8, 0, 16);
+    for (position, number) in [(3, 0), (4, 2), (5, 20), (6, 1), (7, 8)] {
+        values.values.insert(position, Integer(number));
     }
-    for len in [0, 37, 39] {
-        assert_eq!(
-            CuckooFilter::from_header(&vec![1; len], Budget::UNLIMITED),
-            Err(FormatError::Truncated)
+    let rules = [
+        (0, Integer(0), "number of sub-filters out of range"),
+        (
+            1,
+            Integer(7),
+            "number of buckets out of range or not a power of two",
+        ),
+        (4, Integer(256), "bucket size out of range"),
+        (5, Integer(65536), "maximum of iterations out of range"),
+        (6, Integer(65536), "expansion out of range"),
+        (
+            7,
+            Integer(16),
+            "a sub-filter's size does not follow from the header",
+        ),
+        (
+            8,
+            Bytes(vec![0; 15]),
+            "a sub-filter's slots are not of its size",
+        ),
+    ];
+    check_rules(&values, load, &rules);
+}
+
+#[test]
+fn every_rule_of_a_header_is_checked() {
+    let filters = "number of sub-filters out of range";
+    let buckets = "number of buckets out of range or not a power of two";
+    let beyond = "sub-filters beyond what the expansion allows";
+    for (long, short, rule) in [
+        ([0, 8, 0, 0], [2, 20, 1], filters),
+        ([0, 8, 0, 65536], [2, 20, 1], filters),
+        ([0, 8, 0, u64::MAX], [2, 20, 1], filters),
+        ([0, 8, 0, 1], [0, 20, 1], "bucket size out of range"),
+        ([0, 8, 0, 1], [256, 20, 1], "bucket size out of range"),
+        (
+            [0, 8, 0, 1],
+            [2, 0, 1],
+            "maximum of iterations out of range",
+        ),
+        ([0, 8, 0, 1], [2, 20, 32769], "expansion out of range"),
+        ([0, 8, 0, 2], [2, 20, 0], beyond),
+        ([0, 8, 0, 54], [2, 20, 2], beyond),
+        ([0, 8, 0, 65535], [2, 20, 2], beyond),
+        ([0, 0, 0, 1], [2, 20, 1], buckets),
+        ([0, 7, 0, 1], [2, 20, 1], buckets),
+        ([0, 1 << 56, 0, 1], [2, 20, 1], buckets),
+        ([0, u64::MAX, 0, 1], [2, 20, 1], buckets),
+    ] {
+        let changed = header(long, short);
+        check_header_rules::<CuckooFilter>(
+            &header([0, 8, 0, 1], [2, 20, 1]),
+            &[(0, &changed, rule)],
         );
     }
 }
@@ -78,124 +105,5 @@ fn a_header_of_terabytes_is_refused_before_memory_is_allocated() {
         let error =
             CuckooFilter::from_header(&header(long, short), Budget::new(&limit)).unwrap_err();
         assert!(matches!(error, FormatError::OutOfMemory(_)), "{error}");
-    }
-}
-
-/// Values at the limits of ranges and types.
-fn edge_value() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        prop::sample::select(vec![
-            0u64,
-            1,
-            2,
-            3,
-            8,
-            255,
-            256,
-            32768,
-            65535,
-            65536,
-            1 << 31,
-            u64::from(u32::MAX),
-            1 << 55,
-            1 << 56,
-            i64::MAX as u64,
-            u64::MAX,
-        ])
-        .prop_map(Value::Integer),
-        prop::sample::select(vec![0.0, f64::NAN, f64::INFINITY]).prop_map(Value::Double),
-        prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Bytes),
-    ]
-}
-
-/// Runs every operation on a loaded filter.
-fn exercise(mut filter: CuckooFilter) {
-    let allows = |bytes| bytes < 1 << 20;
-    for number in 0..40u8 {
-        let _ = filter.insert(&[number], Budget::new(&allows));
-        let _ = filter.insert_unique(&[number], Budget::new(&allows));
-        let _ = filter.insert(b"the same", Budget::new(&allows));
-        let _ = filter.count(&[number]);
-    }
-    filter.contains_each([&b"a"[..]; 20], |_| ());
-    for number in 0..60u8 {
-        filter.delete(&[number], Budget::UNLIMITED);
-    }
-    filter.compact(Budget::UNLIMITED);
-    let saved = values_of(&filter);
-    let again = load(&saved, CuckooFilter::ENCODING_VERSION).unwrap();
-    assert_eq!(again, filter);
-    let shell = CuckooFilter::from_header(&filter.header().unwrap(), Budget::UNLIMITED).unwrap();
-    assert_eq!(shell.nominal_bytes(), filter.nominal_bytes());
-    filter.digest(&mut |_| ());
-}
-
-proptest! {
-    #[test]
-    fn damaged_payloads_are_refused_or_safe_to_use(
-        name in prop::sample::select(GOLDEN.to_vec()),
-        version in 0u16..6,
-        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..5u8, edge_value()), 0..4),
-    ) {
-        let mut values = golden("8.10", name);
-        for (at, kind, value) in mutations {
-            // Mostly mutates the integers before the slots.
-            let len = if kind == 0 { values.values.len() } else { values.values.len().min(8) };
-            if len == 0 {
-                break;
-            }
-            let at = at.index(len);
-            match (kind, &mut values.values[at]) {
-                (1, Value::Bytes(bytes)) => bytes.truncate(bytes.len() / 2),
-                (2, Value::Bytes(bytes)) => bytes.extend([7; 3]),
-                (3, Value::Integer(number)) => *number ^= 1,
-                (4, _) if at > 5 => values.values.truncate(at),
-                (_, place) => *place = value,
-            }
-        }
-        if let Ok(filter) = load(&values, version) {
-            exercise(filter);
-        }
-    }
-
-    #[test]
-    fn damaged_headers_are_refused_or_safe_to_use(
-        name in prop::sample::select(GOLDEN.to_vec()),
-        at in 0usize..HEADER_BYTES,
-        bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 0x7f, 0x80, 0xff]), 1..9),
-        chunk in prop::collection::vec(any::<u8>(), 1..600),
-        iterator in 0i64..2000,
-    ) {
-        let mut header = load(&golden("8.10", name), CuckooFilter::ENCODING_VERSION).unwrap().header().unwrap();
-        for (place, byte) in header[at..].iter_mut().zip(bytes) {
-            *place = byte;
-        }
-        if let Ok(mut filter) = CuckooFilter::from_header(&header, Budget::new(&|bytes| bytes < 1 << 20)) {
-            let _ = filter.load_chunk(iterator, &chunk);
-            exercise(filter);
-        }
-    }
-
-    #[test]
-    fn a_filter_with_any_slots_is_safe_to_use(
-        bucket_size in 1u8..20, slots in prop::collection::vec(any::<u8>(), 400),
-        items: u64, deletes: u64, max_iterations in prop::sample::select(vec![1u16, 20, 3000]),
-        expansion in prop::sample::select(vec![0u16, 1, 2, 32768]),
-    ) {
-        let num_buckets = 16;
-        let len = num_buckets * usize::from(bucket_size);
-        let mut values = Values::default();
-        for number in [
-            1, num_buckets as u64, items, deletes, bucket_size.into(), max_iterations.into(),
-            expansion.into(), num_buckets as u64,
-        ] {
-            values.write_unsigned(number);
-        }
-        values.write_bytes(&slots[..len]);
-        let filter = load(&values, CuckooFilter::ENCODING_VERSION).unwrap();
-        prop_assert_eq!(&values_of(&filter), &values);
-        let expected = slots[..len].iter().any(|&slot| slot == HashedItem::of(b"x").fingerprint);
-        prop_assert!(expected || !filter.contains(b"x"));
-        exercise(filter);
     }
 }

@@ -3,7 +3,6 @@
 mod accuracy;
 mod golden;
 mod hostile;
-mod model;
 
 use super::*;
 use crate::blocks::{Addresses, MovesAll};
@@ -12,11 +11,9 @@ use crate::format::{FormatError, Sink};
 use crate::hash::murmur64a;
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
-use model::values_of;
 use proptest::prelude::*;
 use roughly_dump::Values;
 use std::cell::Cell;
-use std::collections::HashMap;
 
 const DEFAULTS: Parameters = Parameters {
     bucket_size: 2,
@@ -58,64 +55,14 @@ fn any_parameters() -> impl Strategy<Value = Parameters> {
         })
 }
 
-#[derive(Debug, Clone)]
-enum Step {
-    Insert(u16),
-    InsertUnique(u16),
-    Delete(u16),
-    Compact,
-}
-
-fn any_steps() -> impl Strategy<Value = Vec<Step>> {
-    let item = || 0u16..150;
-    let step = prop_oneof![
-        8 => item().prop_map(Step::Insert),
-        3 => item().prop_map(Step::InsertUnique),
-        7 => item().prop_map(Step::Delete),
-        1 => Just(Step::Compact),
-    ];
-    prop::collection::vec(step, 0..400)
-}
-
-/// The largest number of slots of a sub-filter, for the model and the filter.
-const MAX_SLOTS: usize = 3000;
-
-fn allows(bytes: u64) -> bool {
-    bytes <= MAX_SLOTS as u64
+/// The RDB values of a filter.
+fn values_of(filter: &CuckooFilter) -> Values {
+    let mut values = Values::default();
+    filter.save(&mut values);
+    values
 }
 
 proptest! {
-    #[test]
-    fn items_are_counted_at_least_as_often_as_inserted(
-        parameters in any_parameters(), steps in any_steps(),
-    ) {
-        let mut filter = filter(64, parameters);
-        let mut inside = HashMap::<u16, u64>::new();
-        for step in steps {
-            match step {
-                Step::Insert(item) | Step::InsertUnique(item) => {
-                    if filter.insert(&item.to_le_bytes(), Budget::new(&allows)).is_ok() {
-                        *inside.entry(item).or_default() += 1;
-                    }
-                }
-                Step::Delete(item) => {
-                    if let Some(times) = inside.get_mut(&item).filter(|times| **times > 0) {
-                        prop_assert!(filter.delete(&item.to_le_bytes(), Budget::UNLIMITED));
-                        *times -= 1;
-                    }
-                }
-                Step::Compact => {
-                    filter.compact(Budget::UNLIMITED);
-                }
-            }
-            prop_assert_eq!(filter.items(), inside.values().sum::<u64>());
-        }
-        for (item, times) in inside {
-            prop_assert!(filter.count(&item.to_le_bytes()) >= times);
-            prop_assert_eq!(filter.contains(&item.to_le_bytes()) || times == 0, true);
-        }
-    }
-
     #[test]
     fn batches_equal_single_operations(
         parameters in any_parameters(), items in prop::collection::vec(0u16..100, 0..60), large: bool,
@@ -139,6 +86,27 @@ proptest! {
         batch.contains_each(others.iter().map(|item| &item[..]), |answer| answers.push(answer));
         let expected: Vec<_> = others.iter().map(|item| single.contains(item)).collect();
         prop_assert_eq!(answers, expected);
+    }
+
+    /// Compares probing, which equals the model, with both indexes (the bitmap up to 65 sub-filters, then the other), a change in between, and refused
+    /// memory.
+    #[test]
+    fn all_methods_of_compaction_give_the_same_bytes(
+        capacity in 0u64..600, parameters in any_parameters(), seed: u64, sub_filters in 2usize..90,
+        automatic: bool, holes in 1u64..100,
+    ) {
+        let mut probed = random_filter(capacity, parameters, seed, sub_filters, holes);
+        let mut indexed = probed.try_clone().unwrap();
+        let mut mixed = probed.try_clone().unwrap();
+        let mut refused = probed.try_clone().unwrap();
+        let scope = if automatic { Scope::UntilKept } else { Scope::All };
+        let changed = probed.compact_with(scope, FreeSlots::with_index_after(u64::MAX, Budget::UNLIMITED));
+        prop_assert_eq!(indexed.compact_with(scope, FreeSlots::with_index_after(0, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(mixed.compact_with(scope, FreeSlots::with_index_after(50, Budget::UNLIMITED)), changed);
+        prop_assert_eq!(refused.compact_with(scope, FreeSlots::with_index_after(0, Budget::new(&|_| false))), changed);
+        prop_assert_eq!(&probed, &indexed);
+        prop_assert_eq!(&probed, &mixed);
+        prop_assert_eq!(&probed, &refused);
     }
 }
 

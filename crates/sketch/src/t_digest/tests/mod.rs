@@ -1,4 +1,4 @@
-//! Examples, properties against a model, error bounds, golden payloads, hostile bytes. Samples are drawn from a
+//! Examples, error bounds, golden payloads, hostile bytes. Samples are drawn from a
 //! generator with fixed seeds, so that every run tests the same samples.
 
 mod accuracy;
@@ -6,7 +6,6 @@ mod golden;
 mod hostile;
 mod memory;
 mod merge;
-mod model;
 mod stored;
 
 use super::*;

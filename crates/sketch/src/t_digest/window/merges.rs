@@ -3,11 +3,13 @@
 //! Neighboring panes form groups: all panes whose numbers, divided by [`group_len`], have the same quotient. The merge
 //! of each group is kept, and the merge of all groups. When a pane closes or expires, only its group and the merge of
 //! all groups are computed again. Both have about the square root of the number of panes as inputs.
+//!
+//! A read of the newest panes only uses the groups that it includes as a whole, and merges the rest of the first one.
 
 use super::Centroid;
 use super::pane::{ClosedPane, pane_compression};
 use crate::blocks::{BlockMover, BlockVisitor};
-use crate::memory::{OutOfMemory, with_capacity};
+use crate::memory::{OutOfMemory, reserve_exact, with_capacity};
 use crate::t_digest::centroid::{compress_to_vec, in_order};
 use crate::window::Window;
 
@@ -53,74 +55,96 @@ fn ends(panes: &[ClosedPane]) -> (u64, u64) {
 /// The kept merges of the closed panes.
 #[derive(Debug, Default)]
 pub(super) struct Merges {
-    /// Those of the groups that have at least two panes, in order.
+    /// Those of the groups that have at least two panes.
     groups: Vec<Merge>,
     /// That of all groups, if there are at least two.
     all: Option<Merge>,
+    /// That of the newest panes of the last read that did not include all. `None` if it is another one.
+    part: Option<Merge>,
+}
+
+/// Neighboring panes in groups.
+fn groups_of(panes: &[ClosedPane], window: Window) -> impl Iterator<Item = &[ClosedPane]> {
+    let group_len = group_len(window);
+    panes.chunk_by(move |one, other| one.number / group_len == other.number / group_len)
 }
 
 impl Merges {
-    /// The merge of these closed panes, compressed as [`pane_compression`] says. Cost: none if it is kept.
+    /// The merge of the closed panes without the first `skipped`, compressed as [`pane_compression`] says. It does not
+    /// depend on what is kept. Cost: none if it is kept.
     pub(super) fn of<'a>(
         &'a mut self,
-        panes: &'a [ClosedPane],
+        closed: &'a [ClosedPane],
+        skipped: usize,
         window: Window,
         compression: u32,
     ) -> Result<&'a [Centroid], OutOfMemory> {
-        let group_len = group_len(window);
-        let compression = pane_compression(compression);
-        let groups =
-            || panes.chunk_by(|one, other| one.number / group_len == other.number / group_len);
-        let is_kept = self
-            .all
-            .as_ref()
-            .is_some_and(|all| all.panes == ends(panes));
-        if !is_kept {
-            self.all = None;
-            self.merge(panes, groups, compression)?;
+        let panes = &closed[skipped..];
+        let is_merge = |kept: &Merge| kept.panes == ends(panes);
+        let is_kept = self.all.as_ref().is_some_and(is_merge)
+            || self.part.as_ref().is_some_and(is_merge)
+            || self.groups.iter().any(is_merge);
+        if !is_kept && panes.len() > 1 {
+            match skipped {
+                0 => self.all = None,
+                _ => self.part = None,
+            }
+            self.merge(closed, skipped, window, pane_compression(compression))?;
         }
-        Ok(match (&self.all, panes) {
-            (Some(all), _) => &all.centroids,
-            (None, [pane]) => &pane.centroids,
-            (None, _) => self.groups.first().map_or(&[], |group| &group.centroids),
+        let mut kept = (self.groups.iter()).chain(&self.all).chain(&self.part);
+        Ok(match panes {
+            [] => &[],
+            [pane] => &pane.centroids,
+            _ => kept
+                .find(|kept| is_merge(kept))
+                .map_or(&[], |merge| &merge.centroids),
         })
     }
 
-    /// Computes the merges that are not kept.
-    fn merge<'a, G: Iterator<Item = &'a [ClosedPane]>>(
+    /// Computes the merges that are not kept, of at least two panes.
+    fn merge(
         &mut self,
-        panes: &[ClosedPane],
-        groups: impl Fn() -> G,
+        closed: &[ClosedPane],
+        skipped: usize,
+        window: Window,
         compression: u32,
     ) -> Result<(), OutOfMemory> {
-        let count = groups().count();
-        let mut merges = with_capacity(groups().filter(|group| group.len() > 1).count())?;
-        let mut runs = with_capacity(panes.len())?;
-        for group in groups().filter(|group| group.len() > 1) {
-            let kept = self
-                .groups
-                .iter()
-                .position(|kept| kept.panes == ends(group));
-            merges.push(match kept {
-                Some(at) => self.groups.swap_remove(at),
-                None => {
-                    runs.clear();
-                    runs.extend(group.iter().map(|pane| pane.centroids.as_slice()));
-                    Merge::of(group, &runs, compression)?
-                }
-            });
-        }
-        self.groups = merges;
-        if count > 1 {
-            let mut merges = self.groups.iter();
-            let mut runs: Vec<&[Centroid]> = with_capacity(count)?;
-            for group in groups() {
-                match group {
-                    [pane] => runs.push(&pane.centroids),
-                    _ => runs.extend(merges.next().map(|merge| merge.centroids.as_slice())),
-                }
+        let panes = &closed[skipped..];
+        let is_complete =
+            |panes: (u64, u64)| groups_of(closed, window).any(|group| ends(group) == panes);
+        self.groups.retain(|kept| is_complete(kept.panes));
+        // The first group, if it has lost panes.
+        let mut first = None;
+        let (mut count, mut runs) = (0, with_capacity(panes.len())?);
+        for group in groups_of(panes, window) {
+            count += 1;
+            if group.len() == 1 || self.groups.iter().any(|kept| kept.panes == ends(group)) {
+                continue;
             }
-            self.all = Some(Merge::of(panes, &runs, compression)?);
+            runs.clear();
+            runs.extend(group.iter().map(|pane| pane.centroids.as_slice()));
+            let merge = Merge::of(group, &runs, compression)?;
+            if is_complete(merge.panes) {
+                reserve_exact(&mut self.groups, 1)?;
+                self.groups.push(merge);
+            } else {
+                first = Some(merge);
+            }
+        }
+        if count > 1 {
+            runs.clear();
+            runs.extend(groups_of(panes, window).map(|group| {
+                let mut merges = self.groups.iter().chain(&first);
+                match merges.find(|merge| merge.panes == ends(group)) {
+                    Some(merge) => merge.centroids.as_slice(),
+                    None => &group[0].centroids,
+                }
+            }));
+            first = Some(Merge::of(panes, &runs, compression)?);
+        }
+        match skipped {
+            0 => self.all = first,
+            _ => self.part = first,
         }
         Ok(())
     }
@@ -129,6 +153,9 @@ impl Merges {
     pub(super) fn forget_before(&mut self, oldest: u64, freed: &mut impl BlockVisitor) {
         if let Some(all) = self.all.take_if(|all| all.panes.0 < oldest) {
             freed.visit(&all.centroids);
+        }
+        if let Some(part) = self.part.take_if(|part| part.panes.0 < oldest) {
+            freed.visit(&part.centroids);
         }
         self.groups.retain(|merge| {
             let is_live = merge.panes.0 >= oldest;
@@ -145,7 +172,7 @@ impl Merges {
 
     pub(super) fn for_each_block(&self, visitor: &mut impl BlockVisitor) {
         visitor.visit(&self.groups);
-        for merge in self.groups.iter().chain(&self.all) {
+        for merge in self.groups.iter().chain(&self.all).chain(&self.part) {
             visitor.visit(&merge.centroids);
         }
     }
@@ -155,8 +182,10 @@ impl Merges {
             mover.relocate(&mut self.groups);
             return true;
         }
-        let merge = self.groups.iter_mut().chain(&mut self.all).nth(index - 1);
-        match merge {
+        let mut merges = (self.groups.iter_mut())
+            .chain(&mut self.all)
+            .chain(&mut self.part);
+        match merges.nth(index - 1) {
             Some(merge) => mover.relocate(&mut merge.centroids),
             None => return false,
         }

@@ -1,4 +1,4 @@
-//! A t-digest with a sliding window (spec: window.md, "Families").
+//! A t-digest with a sliding window (docs/sliding-windows.md).
 //!
 //! The newest pane is a [`TDigest`], to which samples are added. When the window advances, the nodes of the newest pane
 //! are compressed once and become a [`ClosedPane`], which never changes (pane.rs). Expired panes are freed.
@@ -26,7 +26,7 @@ mod tests;
 use super::cache::SortedSamples;
 use super::centroid::{Centroid, in_order, merge_lightest_if_full, round_weights, stored_weight};
 use super::compressed::Extent;
-use super::{Compressed, DigestError, Info, Layout, TDigest, capacity};
+use super::{Compressed, DigestError, Info, Nodes, TDigest, capacity};
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::Stamp;
 use crate::memory::{Budget, OutOfMemory, capacity_for, with_capacity};
@@ -151,7 +151,7 @@ impl TDigestWindow {
         let extent = compressed.extent();
         round_weights(&mut centroids, extent.weight);
         (digest.min, digest.max) = (extent.min, extent.max);
-        digest.set_nodes(Layout::of(&centroids, 0, digest.capacity())?);
+        digest.set_nodes(Nodes::of(&centroids, 0, digest.capacity())?);
         Ok(digest)
     }
 
@@ -264,7 +264,8 @@ impl TDigestWindow {
             newest = with_capacity(digest.nodes())?;
             newest.extend(in_order(&digest.centroids, sorted.of(&digest.samples)?));
         }
-        let closed = merges.of(live.closed, self.timeline.window(), compression)?;
+        let skipped = self.closed.len() - live.closed.len();
+        let closed = merges.of(&self.closed, skipped, self.timeline.window(), compression)?;
         let nodes = merge_runs(&[closed, &newest])?;
         let count = nodes.len();
         Compressed::new(

@@ -4,23 +4,24 @@ use super::TopKWindow;
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
 use crate::cache::{Cache, StampNumber};
 use crate::top_k::pairs::Pairs;
+use crate::window::Panes;
 
 /// The cache of a [`TopKWindow`].
 #[derive(Debug, Default)]
 pub struct RankingCache {
-    /// The list at a time after the newest pane.
+    /// The list of some panes.
     pub(super) ranking: Option<Ranking>,
     pub(super) changes: u64,
 }
 
-/// The list at a time after the newest pane.
+/// The list of some panes: those at a time after the newest one, or a part of the window.
 #[derive(Debug)]
 pub(super) struct Ranking {
     /// The stamp of the state.
     pub(super) stamp: StampNumber,
-    /// The oldest live pane at that time; `None` before the list is computed.
-    pub(super) oldest: Option<u64>,
-    /// The counts of all candidates.
+    /// The panes; `None` before the list is computed.
+    pub(super) panes: Option<Panes>,
+    /// The counts of all candidates; 0 for those that cannot be in the list.
     pub(super) sums: Vec<u64>,
     /// (count, candidate + 1), the smallest count first; (0, 0) before the first item.
     pub(super) top: Pairs,

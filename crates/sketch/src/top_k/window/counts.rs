@@ -33,6 +33,8 @@ pub(super) struct Step {
 /// The counts of a candidate after a step.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
+    /// The candidate.
+    pub number: u32,
     /// In all panes that are kept.
     pub sum: u64,
     /// In the newest pane, if the step reads it apart.
@@ -40,7 +42,7 @@ pub(super) struct Counts {
     fingerprint: u32,
 }
 
-/// Consecutive candidates.
+/// Candidates that are counted together.
 pub(super) struct Batch {
     depth: usize,
     /// Empty if the allocator refused the memory; then a batch has one candidate.
@@ -68,26 +70,23 @@ impl Batch {
         }
     }
 
-    /// Counts the candidates from `first` on, as many as the batch can hold. `known` returns the sum of a candidate from
+    /// Counts the next candidates of `numbers`, as many as the batch can hold. `known` returns the sum of a candidate from
     /// which the step starts. Cost: one pass over each item per 64 rows, and one bucket per row of each pane.
     pub fn count(
         &mut self,
         sketch: &TopKWindow,
         step: &Step,
-        first: u32,
+        numbers: impl Iterator<Item = u32>,
         known: impl Fn(u32) -> u64,
     ) -> &[Counts] {
         let (counts, columns) = match &mut self.counts[..] {
             [] => (&mut self.one.0[..], &mut self.one.1[..self.depth]),
             counts => (counts, &mut self.columns[..]),
         };
-        let rest = sketch.candidates.len() - first;
-        let len = counts.len().min(rest as usize);
-        let counts = &mut counts[..len];
-        let numbers = first..sketch.candidates.len();
-        for ((number, counts), columns) in
-            (numbers.zip(&mut *counts)).zip(columns.chunks_exact_mut(self.depth))
-        {
+        let mut len = 0;
+        let places = counts.iter_mut().zip(columns.chunks_exact_mut(self.depth));
+        // The places first: a number that finds no place must stay in the iterator.
+        for ((counts, columns), number) in places.zip(numbers) {
             let later = number.saturating_add(AHEAD as u32);
             if later < sketch.candidates.len() {
                 prefetch(sketch.candidates.item(later), 0);
@@ -96,11 +95,14 @@ impl Batch {
             let hash = ItemHash::new(item, sketch.rows);
             hash.all_rows(item, sketch.rows, columns);
             *counts = Counts {
+                number,
                 sum: if step.subtract { known(number) } else { 0 },
                 newest: 0,
                 fingerprint: hash.fingerprint,
             };
+            len += 1;
         }
+        let counts = &mut counts[..len];
         let read = |pane: u64, counts: &mut [Counts], add: fn(&mut Counts, u32)| {
             let table = &sketch.pane(pane).table;
             if !table.is_allocated() {

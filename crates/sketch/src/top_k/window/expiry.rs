@@ -40,6 +40,18 @@ impl TopKWindow {
         }
     }
 
+    /// For each slot of the ring, whether its pane is `oldest` or a later one.
+    pub(super) fn slots_from(&self, oldest: u64) -> [bool; Self::MAX_PANES as usize + 1] {
+        let (slots, newest) = (self.panes.len() as u64, self.timeline.newest());
+        let mut from = [false; Self::MAX_PANES as usize + 1];
+        for (slot, is_from) in (0..slots).zip(&mut from) {
+            // The pane in the slot is the newest one with this remainder.
+            let age = (newest + slots - slot) % slots;
+            *is_from = newest.checked_sub(age).is_some_and(|pane| pane >= oldest);
+        }
+        from
+    }
+
     /// [`Timed::advance_recorded`](crate::window::Timed::advance_recorded).
     ///
     /// Cost: for each candidate one pass over its item, and one bucket per row of the closing pane and of each pane that
@@ -92,24 +104,13 @@ impl TopKWindow {
     /// expire, empties the heap, and computes the list.
     fn move_counts(&mut self, step: &Step, after: &Timeline) {
         let closing = self.timeline.slot(self.timeline.newest());
-        let is_live = |slot: u8| {
-            // The pane in the slot is the newest one with this remainder.
-            let (slots, newest) = (self.panes.len() as u64, self.timeline.newest());
-            let age = (newest + slots - u64::from(slot)) % slots;
-            newest
-                .checked_sub(age)
-                .is_some_and(|pane| pane >= after.oldest())
-        };
-        let mut live_slots = [false; TopKWindow::MAX_PANES as usize + 1];
-        for (slot, live) in live_slots.iter_mut().enumerate().take(self.panes.len()) {
-            // There are at most 101 slots.
-            *live = is_live(slot as u8);
-        }
+        let live_slots = self.slots_from(after.oldest());
         let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
-        let mut number = 0;
-        while number < self.candidates.len() {
+        let mut numbers = 0..self.candidates.len();
+        while !numbers.is_empty() {
             let known = |number| self.candidates.closed(number);
-            for counts in batch.count(self, step, number, known) {
+            for counts in batch.count(self, step, &mut numbers, known) {
+                let number = counts.number;
                 let candidate = self.candidates.get(number);
                 let was_in_heap = candidate.positions[Place::Heap as usize] != super::place::NONE;
                 let kept_by = self.candidates.kept_by(number);
@@ -120,7 +121,6 @@ impl TopKWindow {
                 }
                 self.candidates.set_closed(number, counts.sum);
                 self.remove_from_heaps(number);
-                number += 1;
             }
         }
         let counts = (0..self.candidates.len())

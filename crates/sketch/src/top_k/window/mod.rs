@@ -1,4 +1,4 @@
-//! Top-k with a sliding window: the k most frequent items of the last panes (spec: window.md).
+//! Top-k with a sliding window: the k most frequent items of the last panes (docs/sliding-windows.md).
 //!
 //! Each pane has its own table of buckets (`table.rs`). Once a newer pane exists, a table never changes again, so
 //! the count of an item in the window is the sum of exact, constant estimates and its count in the newest pane.
@@ -375,7 +375,7 @@ fn sum_of_estimates<'a>(
     estimates.map(u64::from).sum()
 }
 
-/// Checks that a step to a later pane takes bounded time (spec: window.md, "Bounded time"); see [`TopKWindow::new`].
+/// Checks that a step to a later pane takes bounded time (docs/worst-cases.md); see [`TopKWindow::new`].
 fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     if u64::from(shape.depth) > MAX_DEPTH {
         return Err(TopKError::TooDeepForWindow);

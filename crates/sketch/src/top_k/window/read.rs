@@ -1,5 +1,8 @@
 //! Reads. While all panes count, the list answers. Later, when panes have expired that the next write will drop, the first
 //! read computes the list that the write will have, and keeps it for the reads that follow.
+//!
+//! The list of a part of the window consists of items that were among the k most frequent items of one of its panes. A
+//! candidate stores the newest such pane, and every part ends with the newest pane.
 
 use super::cache::{Ranking, RankingCache};
 use super::candidates::saturated;
@@ -121,21 +124,21 @@ impl TopKWindow {
 
     /// The step that leaves these panes; `None` if the list answers their reads.
     fn later_step(&self, panes: Panes) -> Option<Step> {
-        if self.timeline.counts_all(panes) {
+        if self.timeline.counts_all(panes) && !panes.is_part() {
             return None;
         }
         let step = self.step_to(panes.oldest());
-        (!step.is_idle).then_some(step)
+        (!step.is_idle || panes.is_part()).then_some(step)
     }
 
-    /// The list after a step that does not drop all panes.
+    /// The list of these panes, which `step` leaves. They are not empty.
     fn ranking<'c>(
         &self,
         step: &Step,
         panes: Panes,
         cache: &'c mut RankingCache,
     ) -> Result<&'c Ranking, OutOfMemory> {
-        let (oldest, stamp) = (panes.oldest(), self.stamp.number());
+        let stamp = self.stamp.number();
         if cache
             .ranking
             .as_ref()
@@ -148,45 +151,71 @@ impl TopKWindow {
             sums.resize(len as usize, 0);
             cache.ranking = Some(Ranking {
                 stamp,
-                oldest: None,
+                panes: None,
                 sums,
                 top: Pairs::zeroed(self.k().min(len).into())?,
             });
         }
         let ranking = cache.ranking.as_mut().expect("created above");
-        match ranking.oldest {
-            Some(before) if before == oldest => {}
-            Some(before) if before < oldest => {
-                let step = self.step(before, oldest, None);
+        match ranking.panes {
+            Some(before) if before == panes => {}
+            _ if panes.is_part() => self.rank_part(ranking, step, panes),
+            Some(before) if !before.is_part() && before.oldest() < panes.oldest() => {
+                let step = self.step(before.oldest(), panes.oldest(), None);
                 if !step.is_idle {
                     self.rank(ranking, &step, |sums, number| sums[number as usize]);
                 }
             }
             _ => self.rank(ranking, step, |_, number| self.candidates.closed(number)),
         }
-        ranking.oldest = Some(oldest);
+        ranking.panes = Some(panes);
         Ok(ranking)
     }
 
     /// Computes the list after a step. `known` returns the sum of a candidate from which the step starts; its first
     /// argument are the sums of the list so far.
     fn rank(&self, ranking: &mut Ranking, step: &Step, known: impl Fn(&[u64], u32) -> u64) {
-        let Ranking { sums, top, .. } = ranking;
+        let sums = &mut ranking.sums;
         let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
-        let mut first = 0;
-        while first < self.candidates.len() {
-            let counts = batch.count(self, step, first, |number| known(sums, number));
-            for (sum, counts) in sums[first as usize..].iter_mut().zip(counts) {
-                *sum = counts.sum;
+        let mut numbers = 0..self.candidates.len();
+        while !numbers.is_empty() {
+            for counts in batch.count(self, step, &mut numbers, |number| known(sums, number)) {
+                sums[counts.number as usize] = counts.sum;
             }
-            // A batch has at most as many elements as there are candidates.
-            first += counts.len() as u32;
         }
+        self.select(ranking);
+    }
+
+    /// Computes the list of a part of the window.
+    fn rank_part(&self, ranking: &mut Ranking, step: &Step, panes: Panes) {
+        let slots = self.slots_from(panes.oldest());
+        let is_kept = |number: u32| {
+            let slot = usize::from(self.candidates.kept_by(number));
+            slots.get(slot).copied().unwrap_or(false)
+        };
+        let is_in_heap =
+            |number: u32| self.candidates.get(number).positions[Place::Heap as usize] != NONE;
+        ranking.sums.fill(0);
+        let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
+        let mut numbers = (0..self.candidates.len())
+            .filter(|&number| is_kept(number) || is_in_heap(number))
+            .peekable();
+        while numbers.peek().is_some() {
+            let known = |number| self.candidates.closed(number);
+            for counts in batch.count(self, step, &mut numbers, known) {
+                // As when a pane closes, an item without occurrences is not among its most frequent ones.
+                if counts.newest > 0 || is_kept(counts.number) {
+                    ranking.sums[counts.number as usize] = counts.sum;
+                }
+            }
+        }
+        self.select(ranking);
+    }
+
+    /// Selects the list from the sums.
+    fn select(&self, Ranking { sums, top, .. }: &mut Ranking) {
         top.bytes_mut().fill(0);
-        select_largest(
-            top,
-            sums.iter().copied().map(saturated).zip(0..),
-            &self.candidates,
-        );
+        let counts = sums.iter().copied().map(saturated).zip(0..);
+        select_largest(top, counts, &self.candidates);
     }
 }

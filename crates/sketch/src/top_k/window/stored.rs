@@ -1,4 +1,4 @@
-//! The stored forms of a top-k sketch with a window (spec: window.md): the values of an RDB file or DUMP payload, and the
+//! The stored forms of a top-k sketch with a window (docs/formats.md): the values of an RDB file or DUMP payload, and the
 //! header of a chunked dump, which holds everything except the tables.
 
 use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE};

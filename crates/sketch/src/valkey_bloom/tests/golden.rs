@@ -3,7 +3,7 @@
 use super::*;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roughly_dump::{Value as DumpValue, Writer, type_id};
+use roughly_dump::{Writer, type_id};
 use serde_json::Value;
 use sha1_smol::Sha1;
 use std::path::{Path, PathBuf};
@@ -268,11 +268,4 @@ fn limits_apply_to_loaded_chains_to_the_byte() {
         let refused = ValkeyChain::from_load_payload(&payload, size - 1, ANY);
         assert_eq!(refused.err(), Some(LoadError::Size), "{key}");
     }
-}
-
-/// The values of a small recorded chain of several filters, for damage.
-pub fn grown_values() -> Values {
-    let values = values_of(&bytes("fx-tiny-grown.dump"));
-    assert!(matches!(values.values[0], DumpValue::Integer(6)));
-    values
 }

@@ -4,7 +4,6 @@ mod accuracy;
 mod golden;
 mod hash_limit;
 mod hostile;
-mod model;
 mod parts;
 mod replay;
 
@@ -341,4 +340,56 @@ fn every_block_is_visited_and_can_be_moved() {
     }
     assert_eq!((index, mover.moves), (blocks, blocks));
     assert!((0..5u8).all(|i| chain.contains(&[i])));
+}
+
+/// A chain of millions of filters is simulated in runs.
+#[test]
+fn the_simulation_is_fast_for_chains_that_do_not_expand() {
+    for tightening in [1.0 - 1e-16, 1.0 - 1e-9, 1.0 - 1e-6, 0.9999] {
+        let parameters = Parameters {
+            tightening,
+            ..parameters(1, 0.5, 1)
+        };
+        let chain = ValkeyChain::new(&parameters, NO_LIMIT, ANY).unwrap();
+        // A simulation filter by filter would take hours.
+        let total = chain.max_scaled_capacity(128 << 20).unwrap();
+        assert!(chain.max_scaled_capacity(1 << 60).unwrap() >= total);
+    }
+    // Each filter has another size.
+    let parameters = Parameters {
+        tightening: 1.0 - 3.9e-7,
+        ..parameters(10_000_000, 0.999, 1)
+    };
+    assert!(check_scales_to(&parameters, i64::MAX as u64, i64::MAX as u64).is_err());
+}
+
+#[test]
+fn a_chain_that_does_not_scale_has_the_capacity_of_its_filter() {
+    let chain = chain(100, 0.01, 0);
+    assert_eq!(chain.max_scaled_capacity(384), Ok(100));
+    assert_eq!(chain.max_scaled_capacity(383), Ok(0));
+    let parameters = chain.parameters();
+    assert_eq!(check_scales_to(&parameters, 100, 384), Ok(()));
+    assert_eq!(check_scales_to(&parameters, 101, 384), Err(Error::Full));
+    assert_eq!(check_scales_to(&parameters, 100, 383), Err(Error::Size));
+}
+
+/// In a chain larger than the caches, bits are prefetched.
+#[test]
+fn batches_in_a_large_chain_equal_single_operations() {
+    let mut single = chain(2_000_000, 0.001, 2);
+    let mut batch = single.try_clone().unwrap();
+    let items: Vec<_> = (0..300u32).map(|n| (n * 7 % 200).to_le_bytes()).collect();
+    let slices = || items.iter().map(<[u8; 4]>::as_slice);
+    let mut additions = Additions::new(slices(), NO_LIMIT, &mut batch);
+    for item in slices() {
+        assert_eq!(additions.add_next(ANY), Some(add(&mut single, item)));
+    }
+    assert!(state(&batch) == state(&single));
+    let numbers: Vec<_> = (0..400u32).map(u32::to_le_bytes).collect();
+    let mut expected = numbers.iter().map(|item| single.contains(item));
+    let slices = numbers.iter().map(<[u8; 4]>::as_slice);
+    single.contains_each(slices, |is_found| {
+        assert_eq!(Some(is_found), expected.next())
+    });
 }

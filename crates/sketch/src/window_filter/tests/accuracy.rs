@@ -59,7 +59,7 @@ fn the_rate_is_within_the_limit_at_capacity() {
 /// The item that is added as number `number` of the stream: one of ten is an earlier one, which is refreshed or, if it
 /// has expired, new.
 fn of_stream(number: u64) -> u64 {
-    let random = hash(&(number ^ 1 << 60).to_le_bytes());
+    let random = SEED.hash(&(number ^ 1 << 60).to_le_bytes());
     if random.is_multiple_of(10) {
         number.saturating_sub(random >> 32 & 0xfff)
     } else {
@@ -80,7 +80,7 @@ fn nothing_is_refused_or_forgotten_in_100_windows() {
         let (mut next, mut expired, mut kept) = (0, 0, 0);
         for pane in 1..=100 * PANES {
             // The same for two panes.
-            let random = hash(&(pane / 2).to_le_bytes()) % (CAPACITY / 10);
+            let random = SEED.hash(&(pane / 2).to_le_bytes()) % (CAPACITY / 10);
             let additions = match arrival {
                 0 => CAPACITY / PANES,
                 1 if pane % 2 == 0 => random,
@@ -156,17 +156,18 @@ fn above_the_capacity_nothing_is_forgotten() {
 
 #[test]
 fn the_rate_is_within_the_limit_after_six_expansions() {
-    for error_rate in [0.1, 0.01, 0.001] {
+    for (error_rate, max_sub_filters) in [(0.1, 5), (0.01, 4), (0.001, 3)] {
         let mut filter = set(500, error_rate, 2, 12);
         churn(&mut filter, 500 * 120, 1);
         assert_eq!(filter.num_sub_filters(), 7);
         let found = false_positives(&filter);
         assert!(found <= bound(error_rate), "{found} at {error_rate}");
-        // After the window the older sub-filters are removed, and a new one can use their part of the rate.
+        // After the window the older sub-filters are removed, and a new one can use their part of the rate. A small one remains
+        // while false positives refresh its items.
         churn(&mut filter, 500 * 60, 40);
         let found = false_positives(&filter);
         assert!(found <= bound(error_rate), "{found} at {error_rate}");
-        assert!(filter.num_sub_filters() <= 4);
+        assert!(filter.num_sub_filters() <= max_sub_filters);
     }
 }
 

@@ -29,6 +29,7 @@ fn memory_is_requested_before_it_is_allocated() {
     };
     let budget = Budget::new(&allows);
     let parameters = SetParameters {
+        seed: SEED,
         capacity: 1000,
         error_rate: 0.01,
         expansion: 2,

@@ -4,7 +4,6 @@ mod accuracy;
 mod golden;
 mod hostile;
 mod memory;
-mod model;
 
 use super::*;
 use crate::stored::Stored;
@@ -15,6 +14,7 @@ use roughly_dump::Values;
 const ANY: Budget<'_> = Budget::UNLIMITED;
 /// An error rate at which the small filters of the tests have no false positives.
 const EXACT: f64 = 1.0 / (1u64 << 30) as f64;
+const SEED: Seed = Seed(*b"0123456789abcdef");
 
 /// A window of panes of one millisecond.
 fn window(panes: u64) -> Window {
@@ -23,6 +23,7 @@ fn window(panes: u64) -> Window {
 
 fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet {
     let parameters = SetParameters {
+        seed: SEED,
         capacity,
         error_rate,
         expansion,
@@ -32,6 +33,7 @@ fn set(capacity: u64, error_rate: f64, expansion: u32, panes: u64) -> WindowSet 
 
 fn multiset(capacity: u64, bucket_size: u8, expansion: u32, panes: u64) -> WindowMultiset {
     let parameters = MultisetParameters {
+        seed: SEED,
         capacity,
         bucket_size,
         max_iterations: 20,
@@ -48,7 +50,36 @@ fn saved<K: Kind>(filter: &WindowFilter<K>) -> Values {
 
 /// The filter after a save and a load.
 fn reloaded<K: Kind>(filter: &WindowFilter<K>) -> WindowFilter<K> {
-    WindowFilter::load(&mut saved(filter), 1, &()).unwrap()
+    WindowFilter::load(&mut saved(filter), 2, &()).unwrap()
+}
+
+/// The seed is part of the value: filters with the same items and different seeds differ in each stored form, and each copy
+/// has the seed of its original.
+#[test]
+fn the_seed_is_part_of_the_value() {
+    let [mut one, mut other] = [SEED, Seed([7; 16])].map(|seed| {
+        let parameters = SetParameters {
+            seed,
+            capacity: 100,
+            error_rate: 0.01,
+            expansion: 2,
+        };
+        WindowSet::new(window(4), &parameters, ANY).unwrap()
+    });
+    assert!(one != other && digest(&one) != digest(&other));
+    assert_ne!(one.header().unwrap(), other.header().unwrap());
+    for filter in [&mut one, &mut other] {
+        add_all(filter, 0, 100);
+        for copy in [
+            reloaded(filter),
+            from_chunks(filter, 100),
+            filter.try_clone().unwrap(),
+        ] {
+            assert_eq!(copy.seed(), filter.seed());
+            assert!(contains_all(&copy, 0, 100));
+        }
+    }
+    assert_ne!(one.sub_filters[0].slots(), other.sub_filters[0].slots());
 }
 
 /// The filter from its header and chunks of this length.
@@ -84,6 +115,7 @@ fn contains_all(filter: &WindowSet, from: u64, to: u64) -> bool {
 fn parameters_out_of_range_are_refused() {
     let set = |capacity, error_rate, expansion| {
         let parameters = SetParameters {
+            seed: SEED,
             capacity,
             error_rate,
             expansion,
@@ -123,6 +155,39 @@ fn an_addition_refreshes_an_item() {
     filter.advance(8);
     assert_eq!(filter.items(filter.panes_in(8)), 0);
     assert_eq!(filter.add(b"a", ANY), Ok(Addition::New));
+}
+
+/// Items that are in the set do not change it, whatever their pane, and the others are added.
+#[test]
+fn an_addition_without_a_refresh_adds_only_new_items() {
+    let mut filter = set(3, EXACT, 0, 4);
+    filter.add(b"a", ANY).unwrap();
+    filter.advance(3);
+    let skipped = |filter: &mut WindowSet, items: &[&'static [u8]]| {
+        let mut results = Vec::new();
+        let items = items.iter().copied();
+        filter.add_each(items, IfPresent::Skip, ANY, |result| results.push(result));
+        results
+    };
+    use Addition::{New, Unchanged};
+    assert_eq!(
+        skipped(&mut filter, &[b"a", b"b", b"b"]),
+        [Ok(Unchanged), Ok(New), Ok(Unchanged)]
+    );
+    assert_eq!((filter.pane_total(0), filter.pane_total(3)), (1, 1));
+    assert_eq!(
+        skipped(&mut filter, &[b"c", b"d", b"e", b"a"]),
+        [Ok(New), Ok(New), Err(Error::Full), Ok(Unchanged)]
+    );
+    filter.advance(5);
+    assert_eq!(
+        skipped(&mut filter, &[b"a", b"b"]),
+        [Ok(New), Ok(Unchanged)]
+    );
+    let before = digest(&filter);
+    filter.advance(5);
+    assert_eq!(skipped(&mut filter, &[b"a", b"b"]), [Ok(Unchanged); 2]);
+    assert_eq!(digest(&filter), before);
 }
 
 #[test]
@@ -180,7 +245,7 @@ fn the_capacity_is_kept_while_items_are_in_a_small_sub_filter() {
     let mut filter = set(1000, EXACT, 0, 4);
     // Items with equal buckets and different fingerprints.
     let sub_filter = &filter.sub_filters[0];
-    let bucket_of = |number: u64| sub_filter.place(hash(&number.to_le_bytes())).buckets;
+    let bucket_of = |number: u64| sub_filter.place(SEED.hash(&number.to_le_bytes())).buckets;
     let crowded: Vec<u64> = (0..4_000_000u64)
         .filter(|&number| bucket_of(number).iter().all(|&bucket| bucket < 4))
         .collect();
@@ -227,7 +292,7 @@ fn expired_entries_stay_expired_when_ticks_and_generations_wrap() {
         let mut filter = set(4000, EXACT, 0, panes);
         add_all(&mut filter, 0, 4000);
         let in_first_region = |number: &u64| {
-            let place = filter.sub_filters[0].place(hash(&number.to_le_bytes()));
+            let place = filter.sub_filters[0].place(SEED.hash(&number.to_le_bytes()));
             filter.sub_filters[0].region_of(place.buckets[0]) == 0
         };
         let items: Vec<u64> = (1 << 40..).filter(in_first_region).take(100).collect();
@@ -418,7 +483,9 @@ fn several_items_have_the_results_of_single_ones() {
                 filter.advance(pane);
             }
             let mut results = Vec::new();
-            many.add_each(slices(), ANY, |result| results.push(result));
+            many.add_each(slices(), IfPresent::Refresh, ANY, |result| {
+                results.push(result);
+            });
             assert_eq!(
                 results,
                 slices().map(|item| one.add(item, ANY)).collect::<Vec<_>>()

@@ -1,12 +1,10 @@
-//! A model with exact cells, stored forms, hostile bytes, and memory.
+//! Examples, stored forms, merges and memory.
 
-mod hostile;
 mod memory;
 mod merge;
-mod model;
 mod stored;
 
-use super::super::CellSize;
+use super::super::{CellSize, MergeSource};
 use super::*;
 use crate::format::FormatError;
 use crate::stored::Stored;
@@ -179,4 +177,48 @@ fn more_rows_than_the_work_of_an_increment_allows_are_refused() {
     header[8 * depth.unwrap()] += 1;
     let refused = CountMinWindow::from_header(&header, Budget::UNLIMITED);
     assert!(matches!(refused, Err(FormatError::Invalid(_))));
+}
+
+/// Sequences of operations with the invariants of the arrays that reads do not show.
+#[test]
+fn sums_ages_and_arrays_are_consistent() {
+    let mut number = 1u64;
+    let mut below = |end: u64| {
+        number = crate::hash::murmur64a(&number.to_le_bytes(), 1);
+        number % end
+    };
+    for (cell_size, panes) in [
+        (CellSize::One, 2),
+        (CellSize::Four, 7),
+        (CellSize::Eight, 100),
+    ] {
+        let mut sketch = sketch((300, 4, cell_size), panes);
+        for _ in 0..400 {
+            match below(12) {
+                0 => {
+                    sketch.advance(sketch.timeline().newest() + below(panes + 3));
+                }
+                1..4 => {
+                    sketch.advance(sketch.timeline().newest() + 1);
+                }
+                4 => {
+                    sketch.expire();
+                    assert!(sketch.ages.stale() == 0 && !sketch.expire());
+                }
+                5 => {
+                    let copy = sketch.try_clone().unwrap();
+                    let source = MergeSource {
+                        sketch: Some(&copy),
+                        weight: below(3).cast_signed(),
+                    };
+                    let merged = sketch.merge_within(&[source], u64::MAX, Budget::UNLIMITED);
+                    assert!(merged.is_err() || sketch.ages.stale() == 0);
+                }
+                _ => {
+                    let _ = increment(&mut sketch, &below(200).to_le_bytes(), 1);
+                }
+            }
+            check_invariants(&sketch);
+        }
+    }
 }

@@ -3,8 +3,10 @@
 use super::*;
 use crate::format::FormatError;
 use crate::format::chunks::ChunkError;
+use crate::testing::check_rules;
 use crate::window::Panes;
-use roughly_dump::{Value, Writer, type_id};
+use roughly_dump::Value::{self, Bytes, Integer};
+use roughly_dump::{Writer, type_id};
 
 /// One row of each cell; pane 5 has expired, and its cells are still in the slot of pane 8.
 fn small() -> CountMinWindow {
@@ -26,12 +28,6 @@ fn small_values() -> Vec<Value> {
         values.push(Value::Bytes(vec![cell; 3]));
     }
     values
-}
-
-fn loaded(values: Vec<Value>) -> Result<CountMinWindow, FormatError> {
-    load(Values {
-        values: values.into(),
-    })
 }
 
 #[test]
@@ -56,56 +52,42 @@ fn the_format_does_not_change() {
 }
 
 #[test]
-fn contradictory_values_are_refused() {
-    assert_eq!(loaded(small_values()).as_ref(), Ok(&small()));
-    let bytes = |bytes: &[u8]| Value::Bytes(bytes.to_vec());
-    for (field, value) in [
-        (0, Value::Integer(0)),
-        (1, Value::Integer(1001)),
-        (2, Value::Integer(u64::MAX)),
-        // The newest pane is below those that are stored.
-        (2, Value::Integer(7)),
-        (3, Value::Integer(0)),
-        (3, Value::Integer(2)),
-        (4, Value::Integer(1 << 63)),
-        (5, Value::Integer(3)),
-        // There is one block.
-        (6, Value::Integer(1)),
-        (6, Value::Integer(u64::MAX)),
-        (7, Value::Integer(4)),
-        (7, Value::Integer(0)),
-        (8, bytes(&[])),
-        (8, bytes(&[2])),
-        (8, bytes(&[2, 0, 0, 0])),
-        (8, bytes(&[0, 0])),
-        (8, bytes(&[4, 0])),
-        (8, bytes(&[2, 1])),
-        (9, Value::Integer(5)),
-        (9, Value::Integer(8)),
-        (10, Value::Integer(1 << 63)),
-        // A pane without increments has no cells.
-        (10, Value::Integer(0)),
-        (11, bytes(&[2; 2])),
-        (12, Value::Integer(6)),
-        (12, Value::Integer(9)),
-        (13, Value::Integer(u64::MAX)),
-        // The sum of all panes exceeds the maximum.
-        (14, bytes(&[254; 3])),
-    ] {
-        let mut values = small_values();
-        values[field] = value.clone();
-        let refused = loaded(values);
-        assert!(
-            matches!(refused, Err(FormatError::Invalid(_))),
-            "{field} {value:?}"
-        );
-    }
-    for len in 0..15 {
-        assert_eq!(
-            loaded(small_values()[..len].to_vec()),
-            Err(FormatError::Truncated)
-        );
-    }
+fn every_rule_of_the_values_is_checked() {
+    let load = |values: &mut Values| CountMinWindow::load(values, 1, &());
+    // The newest pane is that of 8; the first one with cells is 6. There is one block.
+    check_rules(
+        &values(&small()),
+        load,
+        &[
+            (0, Integer(0), "the window is out of range"),
+            (1, Integer(1001), "the window is out of range"),
+            (2, Integer(u64::MAX), "the newest pane is out of range"),
+            (2, Integer(7), "the number of a pane is out of range"),
+            (3, Integer(0), "a width or depth out of range"),
+            (3, Integer(2), "width, depth and cells do not fit"),
+            (4, Integer(1 << 63), "a width or depth out of range"),
+            (5, Integer(3), "no such cell size"),
+            (6, Integer(1), "an age or the cursor is out of range"),
+            (6, Integer(u64::MAX), "an age or the cursor is out of range"),
+            (7, Integer(4), "more panes than the window has"),
+            (7, Integer(0), "the ages do not fit the cells"),
+            (8, Bytes(vec![]), "cells of a pane without increments"),
+            (8, Bytes(vec![2]), "the ages do not fit the cells"),
+            (8, Bytes(vec![2, 0, 0, 0]), "the ages do not fit the cells"),
+            (8, Bytes(vec![0, 0]), "an age or the cursor is out of range"),
+            (8, Bytes(vec![4, 0]), "an age or the cursor is out of range"),
+            (8, Bytes(vec![2, 1]), "an age or the cursor is out of range"),
+            (9, Integer(5), "the number of a pane is out of range"),
+            (9, Integer(8), "the number of a pane is out of range"),
+            (10, Integer(1 << 63), "a total above its maximum"),
+            (10, Integer(0), "cells of a pane without increments"),
+            (11, Bytes(vec![2; 2]), "width, depth and cells do not fit"),
+            (12, Integer(6), "the number of a pane is out of range"),
+            (12, Integer(9), "the number of a pane is out of range"),
+            (13, Integer(u64::MAX), "a total above its maximum"),
+            (14, Bytes(vec![254; 3]), "a cell above its maximum"),
+        ],
+    );
     for version in [0, 2] {
         let refused = CountMinWindow::load(&mut values(&small()), version, &());
         assert_eq!(refused, Err(FormatError::UnknownVersion(version)));

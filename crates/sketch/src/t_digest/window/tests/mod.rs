@@ -1,9 +1,8 @@
-//! A model with exact samples, error bounds, memory, golden bytes, hostile bytes.
+//! Error bounds, memory, golden bytes, hostile bytes.
 
 mod accuracy;
 mod hostile;
 mod memory;
-mod model;
 mod stored;
 
 use super::*;

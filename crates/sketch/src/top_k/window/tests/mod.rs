@@ -1,9 +1,7 @@
-//! A model, exact counts, stored forms, hostile bytes, memory, recall, bounds of the work.
+//! Stored forms, hostile bytes, memory, recall, bounds of the work.
 
-mod exact;
 mod hostile;
 mod memory;
-mod model;
 mod recall;
 mod reload;
 mod work;

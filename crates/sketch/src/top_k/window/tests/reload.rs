@@ -15,25 +15,6 @@ use roughly_dump::{Value, type_id};
 
 proptest! {
     #[test]
-    fn copies_and_loaded_sketches_continue_as_the_original(
-        (k, width, depth, decay, panes) in shapes(), before in steps(), after in steps(),
-    ) {
-        let mut original = sketch(k, width, depth, decay, panes);
-        for step in &before {
-            match step {
-                Step::Add(item, increment) => {
-                    original.add(item, *increment).unwrap();
-                }
-                Step::Advance(ahead) => {
-                    original.advance(current(&original, ahead.cast_signed()));
-                }
-                Step::Read(_) => {}
-            }
-        }
-        continue_alike(&original, &after)?;
-    }
-
-    #[test]
     fn sketches_can_be_reloaded_at_every_position_of_the_ring(
         (k, width, depth, decay, _) in shapes(), panes in 1u64..5, after in steps(),
     ) {

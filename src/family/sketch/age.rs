@@ -1,0 +1,96 @@
+//! SKETCH.AGE.
+
+use crate::MODULE;
+use crate::server::argument::Argument;
+use crate::server::call::{Call, Error};
+use crate::server::data_type::Registration;
+use crate::server::key::{AnyRef, OneOf, Slot};
+use roughly_sketch::window::{Panes, Timeline};
+use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
+use std::ffi::CStr;
+
+/// A filter with a window.
+#[derive(Debug, Clone, Copy)]
+enum Filter<'a> {
+    Bloom(&'a WindowSet),
+    Cuckoo(&'a WindowMultiset),
+}
+
+impl<'a> OneOf<'a> for Filter<'a> {
+    // No command creates one of these.
+    const TYPES: &'static [&'static Registration] = &[];
+
+    #[inline(always)]
+    fn of(value: AnyRef<'a>) -> Result<Self, AnyRef<'a>> {
+        let bloom = value.get().map(Self::Bloom);
+        bloom.or_else(|value| value.get().map(Self::Cuckoo))
+    }
+}
+
+impl Filter<'_> {
+    fn timeline(self) -> Timeline {
+        match self {
+            Self::Bloom(set) => *set.timeline(),
+            Self::Cuckoo(multiset) => *multiset.timeline(),
+        }
+    }
+
+    /// The command whose permission the user needs, because ages show what it shows.
+    fn command(self) -> &'static CStr {
+        match self {
+            Self::Bloom(_) => c"bf.exists",
+            Self::Cuckoo(_) => c"cf.exists",
+        }
+    }
+
+    /// The pane in which each item was last added.
+    fn last_panes<'a>(
+        self,
+        items: impl Iterator<Item = &'a [u8]>,
+        panes: Panes,
+        on_result: impl FnMut(Option<u64>),
+    ) {
+        match self {
+            Self::Bloom(set) => items
+                .map(|item| set.last_pane(item, panes))
+                .for_each(on_result),
+            Self::Cuckoo(multiset) => {
+                (items.map(|item| multiset.last_pane(item, panes))).for_each(on_result);
+            }
+        }
+    }
+}
+
+/// SKETCH.AGE key item [item …]
+pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
+    let items = call.args_from(2);
+    let key = call.read(1);
+    let filter = match key.get::<Filter<'_>>() {
+        Slot::Found(filter) => filter,
+        Slot::Missing => {
+            call.reply_array(items.len());
+            items.for_each(|_| call.reply_null());
+            return Ok(());
+        }
+        Slot::WrongType => {
+            let is_sketch = key.value(MODULE.data_types()).found().is_some();
+            return Err(match is_sketch {
+                true => c"ERR SKETCH.AGE needs a Bloom or cuckoo filter with a window".into(),
+                false => Error::WrongType,
+            });
+        }
+    };
+    // The command has one item; Redis 8.0 checks the number of arguments.
+    call.check_permission_for(filter.command(), call.arguments(1..3))?;
+    let (timeline, unix_ms) = (filter.timeline(), call.unix_ms());
+    let panes = timeline.panes_at(unix_ms);
+    call.reply_array(items.len());
+    let items = items.map(Argument::bytes);
+    filter.last_panes(items, panes, |pane| match pane {
+        Some(pane) => {
+            call.reply_count(unix_ms.saturating_sub(timeline.window().start_of(pane)));
+        }
+        None => call.reply_null(),
+    });
+    Ok(())
+}

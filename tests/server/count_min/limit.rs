@@ -1,0 +1,274 @@
+//! CMS.INCRBYLIMIT: replies, what is replicated, events, and what public hashes allow an attacker.
+
+use super::{assert_answers, replication_offset};
+use crate::families::dump;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use crate::windows::logged_commands;
+use sha2::{Digest, Sha256};
+
+const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const NOT_A_NUMBER: &str = "-CMS: Cannot parse number";
+
+#[test]
+fn increments_within_the_limit_are_accepted() {
+    let server = Server::start();
+    let create = "CMS.INITBYDIM k 1000 5";
+    assert!(server.resp2().call(create).is_ok());
+    // A reply of arrays in both protocols. An item sees the increments of the items before it.
+    for (n, mut connection) in [server.resp2(), server.resp3()].into_iter().enumerate() {
+        let [a, b, c] = ["a", "b", "c"].map(|item| format!("{item}{n}"));
+        assert_answers(
+            &mut connection,
+            &[
+                (&format!("CMS.INCRBYLIMIT k 10 {a} 4"), "*[*[:1 :4]]"),
+                (&format!("CMS.INCRBYLIMIT k 10 {a} 7"), "*[*[:0 :4]]"),
+                (&format!("CMS.INCRBYLIMIT k 10 {a} 6"), "*[*[:1 :10]]"),
+                (&format!("CMS.INCRBYLIMIT k 10 {a} 0"), "*[*[:1 :10]]"),
+                (&format!("CMS.INCRBYLIMIT k 9 {a} 0"), "*[*[:0 :10]]"),
+                (
+                    &format!("CMS.INCRBYLIMIT k 10 {b} 5 {b} 5 {b} 1 {c} 1 {a} 1"),
+                    "*[*[:1 :5] *[:1 :10] *[:0 :10] *[:1 :1] *[:0 :10]]",
+                ),
+                (
+                    &format!("CMS.INCRBYLIMIT k 9223372036854775807 {a} 9223372036854775807"),
+                    "*[*[:0 :10]]",
+                ),
+                (&format!("CMS.QUERY k {a} {b} {c}"), "*[:10 :10 :1]"),
+            ],
+        );
+    }
+    assert_eq!(server.info_number("bf_cms_limit_refusals"), 10);
+    assert_eq!(server.info_number("bf_cms_refusals"), 0);
+}
+
+#[test]
+fn errors_are_reported_in_order() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    let arity = "-ERR wrong number of arguments for 'cms.incrbylimit' command";
+    assert!(connection.call("SET string x").is_ok());
+    assert!(connection.call("CMS.INITBYDIM k 1000 5").is_ok());
+    let offset = replication_offset(&server);
+    assert_answers(
+        &mut connection,
+        &[
+            ("CMS.INCRBYLIMIT string x a", arity),
+            ("CMS.INCRBYLIMIT string x a x b", arity),
+            ("CMS.INCRBYLIMIT nothing x a x", "-CMS: key does not exist"),
+            ("CMS.INCRBYLIMIT string x a x", WRONG_TYPE),
+            ("CMS.INCRBYLIMIT k x a 1", NOT_A_NUMBER),
+            ("CMS.INCRBYLIMIT k 0 a 0", NOT_A_NUMBER),
+            ("CMS.INCRBYLIMIT k -1 a 1", NOT_A_NUMBER),
+            ("CMS.INCRBYLIMIT k 9223372036854775808 a 1", NOT_A_NUMBER),
+            ("CMS.INCRBYLIMIT k 5 a x", NOT_A_NUMBER),
+            ("CMS.INCRBYLIMIT k 5 a 1 b -1", NOT_A_NUMBER),
+            (
+                "CMS.INCRBYLIMIT k 5 a 1 b 9223372036854775808",
+                NOT_A_NUMBER,
+            ),
+            ("CMS.QUERY k a b", "*[:0 :0]"),
+        ],
+    );
+    assert_eq!(replication_offset(&server), offset);
+}
+
+/// An increment that a cell or the total cannot hold is above the limit, whatever the limit is.
+#[test]
+fn increments_above_the_maximum_are_refused() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    const NO_LIMIT: u64 = i64::MAX as u64;
+    for (size, max) in [(1, 255), (2, 65_535), (4, 4_294_967_295), (8, NO_LIMIT)] {
+        // 40 rows are hashed item by item, 100 rows in two passes.
+        for depth in [1, 5, 12, 40, 100] {
+            let key = format!("k{size}:{depth}");
+            let create = format!("CMS.INITBYDIM {key} 1000 {depth} CELL_SIZE {size}");
+            assert!(connection.call(&create).is_ok());
+            let limited = format!("CMS.INCRBYLIMIT {key} {NO_LIMIT}");
+            assert_answers(
+                &mut connection,
+                &[
+                    (
+                        &format!("{limited} a {} a 2 a 1 a 1 b 0", max - 1),
+                        &format!(
+                            "*[*[:1 :{0}] *[:0 :{0}] *[:1 :{max}] *[:0 :{max}] *[:1 :0]]",
+                            max - 1
+                        ),
+                    ),
+                    (&format!("{limited} a 1"), &format!("*[*[:0 :{max}]]")),
+                ],
+            );
+        }
+    }
+    // The total is at its maximum.
+    let refused = "*[*[:0 :0]]";
+    let reply = connection.call("CMS.INCRBYLIMIT k8:5 5 b 1");
+    assert_eq!(reply.to_string(), refused);
+}
+
+/// The keyspace events of keys until that of the key `end`.
+fn events(listener: &mut Connection) -> Vec<String> {
+    let mut events = Vec::new();
+    loop {
+        let event = listener.read().expect("an event").to_string();
+        let (_, event) = event.rsplit_once("__:").expect("a key");
+        if event.starts_with("end ") {
+            return events;
+        }
+        events.push(event.trim_end_matches(']').replace('$', ""));
+    }
+}
+
+/// The accepted pairs are replicated as CMS.INCRBY. Without any there is neither a command nor an event.
+#[test]
+fn accepted_increments_are_replicated() {
+    let start = || {
+        Options::new()
+            .arguments(&["--appendonly", "yes", "--notify-keyspace-events", "KEA"])
+            .start()
+    };
+    let (mut primary, mut replica) = (start(), start());
+    replica.replicate(&primary);
+    let mut connection = primary.resp2();
+    let mut on_replica = replica.resp2();
+    let mut listeners = [primary.resp2(), replica.resp2()];
+    for listener in &mut listeners {
+        listener.call("PSUBSCRIBE __keyspace@0__:*");
+    }
+    let (mut expected_log, mut expected_events) = (Vec::new(), Vec::new());
+    let sizes = [1, 2, 4, 8];
+    for size in sizes {
+        let create = format!("CMS.INITBYDIM k{size} 100 5 CELL_SIZE {size}");
+        assert!(connection.call(&create).is_ok());
+        expected_log.push(create.replace(" CELL_SIZE 4", ""));
+        expected_events.push(format!("k{size} cms.initbydim"));
+        for (arguments, replicated) in [
+            ("10 a 4", "a 4"),
+            ("10 a 7", ""),
+            ("10 a 0", ""),
+            ("10 a 0 b 11 a 0", ""),
+            ("10 a 7 b 0 c 3 a 6 d 0 c 8", "c 3 a 6"),
+            ("10 d 1 e 2", "d 1 e 2"),
+            ("10 d 1 f 0", "d 1"),
+            ("10 d 1 d 100", "d 1"),
+        ] {
+            let reply = connection.call(&format!("CMS.INCRBYLIMIT k{size} {arguments}"));
+            assert!(reply.items().is_some(), "{arguments}: {reply}");
+            if !replicated.is_empty() {
+                expected_log.push(format!("CMS.INCRBY k{size} {replicated}"));
+                expected_events.push(format!("k{size} cms.incrby"));
+            }
+        }
+    }
+    connection.call("SET end x");
+    expected_log.push("SET end x".to_owned());
+    primary.wait_for_replica(&replica);
+    for listener in &mut listeners {
+        assert_eq!(events(listener), expected_events);
+    }
+    assert_eq!(logged_commands(&primary), expected_log);
+    let keys = sizes.map(|size| format!("k{size}"));
+    let dumps = |connection: &mut Connection| keys.clone().map(|key| dump(connection, &key));
+    let expected = dumps(&mut connection);
+    assert_eq!(dumps(&mut on_replica), expected);
+    primary.kill_and_restart();
+    assert_eq!(dumps(&mut primary.resp2()), expected);
+}
+
+/// The command returns counts and changes them: permission to only write, or only read, is not enough.
+#[test]
+fn permission_to_read_and_write_is_needed() {
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert!(connection.call("CMS.INITBYDIM k 100 5").is_ok());
+    for (permission, is_allowed) in [("%R~k", false), ("%W~k", false), ("%RW~k", true)] {
+        let rule = format!("ACL SETUSER u on nopass resetkeys +@all {permission}");
+        assert!(connection.call(&rule).is_ok());
+        let mut user = server.resp2();
+        assert!(user.call("AUTH u x").is_ok());
+        let reply = user.call("CMS.INCRBYLIMIT k 5 a 1").to_string();
+        assert_eq!(reply.starts_with("-NOPERM"), !is_allowed, "{reply}");
+    }
+}
+
+/// 32-bit MurmurHash2, as everyone can compute it.
+fn murmur2(item: &[u8], seed: u32) -> u32 {
+    const M: u32 = 0x5bd1_e995;
+    let mut hash = seed ^ item.len() as u32;
+    let (words, rest) = item.as_chunks();
+    for word in words {
+        let word = u32::from_le_bytes(*word).wrapping_mul(M);
+        let word = (word ^ (word >> 24)).wrapping_mul(M);
+        hash = hash.wrapping_mul(M) ^ word;
+    }
+    if !rest.is_empty() {
+        for (n, byte) in rest.iter().enumerate() {
+            hash ^= u32::from(*byte) << (8 * n);
+        }
+        hash = hash.wrapping_mul(M);
+    }
+    hash = (hash ^ (hash >> 13)).wrapping_mul(M);
+    hash ^ (hash >> 15)
+}
+
+/// HMAC-SHA-256 in hexadecimal (RFC 2104).
+fn hmac(secret: &[u8], name: &str) -> String {
+    let pad = |byte: u8| {
+        let mut block = [byte; 64];
+        block
+            .iter_mut()
+            .zip(secret)
+            .for_each(|(pad, key)| *pad ^= key);
+        block
+    };
+    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(name);
+    let outer = Sha256::new().chain_update(pad(0x5c));
+    let digest = outer.chain_update(inner.finalize()).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn hmac_is_that_of_rfc_4231() {
+    let digest = hmac(b"Jefe", "what do ya want for nothing?");
+    let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+    assert_eq!(digest, expected);
+}
+
+/// The hashes are public: an attacker chooses a name per row that has the victim's cell in this row, and spends the limit of
+/// each name. The victim is then refused at once. With HMAC, the attacker cannot know which names have these cells.
+#[test]
+fn chosen_names_refuse_a_victim_unless_names_are_authenticated() {
+    const WIDTH: u32 = 2000;
+    const DEPTH: u32 = 5;
+    const VICTIM: &str = "198.51.100.7";
+    let same_cell = |row: u32| {
+        let cell = murmur2(VICTIM.as_bytes(), row) % WIDTH;
+        let names = (0..).map(|n| format!("attacker-{row}-{n}"));
+        let mut names = names.filter(|name| murmur2(name.as_bytes(), row) % WIDTH == cell);
+        names.next().expect("about one of 2,000 names")
+    };
+    let attackers: Vec<String> = (0..DEPTH).map(same_cell).collect();
+    let plain = |name: &str| name.to_owned();
+    let authenticated = |name: &str| hmac(b"the secret of the application", name);
+    let requests = |connection: &mut Connection, names: &dyn Fn(&str) -> String| {
+        let create = format!("CMS.INITBYDIM k {WIDTH} {DEPTH}");
+        assert!(connection.call(&create).is_ok());
+        let mut request = |name: &str| {
+            let command = format!("CMS.INCRBYLIMIT k 100 {} 1", names(name));
+            connection.call(&command)
+        };
+        for name in &attackers {
+            for _ in 0..100 {
+                request(name);
+            }
+        }
+        let reply = request(VICTIM).to_string();
+        assert_eq!(connection.call("DEL k"), Reply::Integer(1));
+        reply
+    };
+    let server = Server::start();
+    let mut connection = server.resp2();
+    assert_eq!(requests(&mut connection, &plain), "*[*[:0 :100]]");
+    assert_eq!(requests(&mut connection, &authenticated), "*[*[:1 :1]]");
+}

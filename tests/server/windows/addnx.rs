@@ -1,0 +1,113 @@
+//! BF.ADDNX.
+
+use super::filter::Filter;
+use super::logged_commands;
+use crate::support::resp::{Protocol, Reply};
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+#[test]
+fn an_item_counts_from_its_first_addition() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    assert_eq!(filter.integers("BF.ADDNX k a b a"), [1, 1, 0]);
+    filter.at(4);
+    assert_eq!(filter.integers("BF.ADDNX k a c"), [0, 1]);
+    filter.at(5);
+    // The first addition of a is more than four seconds ago.
+    assert_eq!(filter.integers("BF.MEXISTS k a b c"), [0, 0, 1]);
+    assert_eq!(filter.integers("BF.ADDNX k a c b"), [1, 0, 1]);
+    filter.at(9);
+    assert_eq!(filter.integers("BF.MEXISTS k a b c"), [1, 1, 0]);
+}
+
+#[test]
+fn the_items_that_were_added_are_replicated() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    filter.call("BF.RESERVE plain 1e-9 100 EXPANSION 2");
+    filter.call("BF.ADDNX k a b");
+    filter.call("BF.ADDNX k a b");
+    filter.call("BF.ADDNX k a c b d");
+    filter.at(1);
+    // Only the pane changes.
+    filter.call("BF.ADDNX k a");
+    filter.call("BF.ADDNX plain a b a");
+    filter.call("BF.ADDNX plain a b");
+    let mut commands = logged_commands(&filter.server);
+    commands.retain(|command| !["MULTI", "EXEC"].contains(&command.as_str()));
+    commands.retain(|command| !command.contains("RESERVE"));
+    assert_eq!(
+        commands,
+        [
+            "SKETCH.ADVANCE k 1000",
+            "BF.MADD k a b",
+            "BF.MADD k c d",
+            "SKETCH.ADVANCE k 1001",
+            "BF.MADD plain a b",
+        ]
+    );
+    let before = crate::families::dump(&mut filter.connection, "k");
+    filter.server.kill_and_restart();
+    let after = crate::families::dump(&mut filter.server.resp2(), "k");
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_full_filter_ends_the_array_with_an_error() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 4 NONSCALING");
+    filter.call("BF.RESERVE plain 1e-9 4 NONSCALING");
+    filter.call("BF.INSERT valkey TIGHTENING 0.5 NONSCALING CAPACITY 4 ERROR 0.000000001 ITEMS 0");
+    let full = error("ERR non scaling filter is full");
+    for key in ["k", "plain", "valkey"] {
+        let reply = filter.call(&format!("BF.ADDNX {key} 0 1 2 3 4 5 6 7"));
+        let items = reply.items().expect("an array");
+        assert_eq!(items.last(), Some(&full), "{key}: {reply}");
+        assert!(items.len() < 8, "{key}: {reply}");
+        // What is in the filter needs no room.
+        let reply = filter.integers(&format!("BF.ADDNX {key} 0 1 2 3"));
+        assert_eq!(reply, [0, 0, 0, 0], "{key}");
+    }
+}
+
+#[test]
+fn a_missing_key_is_not_created() {
+    let mut filter = Filter::new("BF.RESERVE k 1e-9 100");
+    assert_eq!(filter.call("BF.ADDNX missing a"), error("ERR not found"));
+    assert_eq!(filter.call("EXISTS missing"), Reply::Integer(0));
+    filter.call("SET string x");
+    let wrong = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_eq!(filter.call("BF.ADDNX string a"), error(wrong));
+    let arity = filter.call("BF.ADDNX k").to_string();
+    assert!(
+        arity.starts_with("-ERR wrong number of arguments"),
+        "{arity}"
+    );
+}
+
+/// On filters without a window, the replies and effects are those of BF.MADD.
+#[test]
+fn other_filters_behave_as_with_madd() {
+    let filter = Filter::new("BF.RESERVE k 1e-9 100");
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = filter.server.connect(protocol);
+        for create in [
+            "BF.RESERVE KEY 0.01 4 EXPANSION 2",
+            "BF.INSERT KEY SEED 00112233445566778899aabbccddeeff CAPACITY 4 ITEMS x",
+            "BF.INSERT KEY TIGHTENING 0.5 CAPACITY 4 ITEMS x",
+        ] {
+            connection.call("DEL one other");
+            connection.call(&create.replace("KEY", "one"));
+            if let Reply::Bulk(payload) = connection.call("DUMP one") {
+                connection.send(&[b"RESTORE", &b"other"[..], b"0", &payload]);
+            }
+            for items in ["a b a", "a c d e f g h i j k", "x"] {
+                let one = connection.call(&format!("BF.MADD one {items}"));
+                let other = connection.call(&format!("BF.ADDNX other {items}"));
+                assert_eq!(one, other, "{create}: {items}");
+            }
+            let dumps = ["one", "other"].map(|key| crate::families::dump(&mut connection, key));
+            assert_eq!(dumps[0], dumps[1], "{create}");
+        }
+    }
+}

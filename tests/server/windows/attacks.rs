@@ -1,0 +1,139 @@
+//! Items that an attacker chooses to collide with a victim's item. The attacker adds items to a key, cannot read it, and has
+//! a server with the same module. In a filter without a window, whose hash is public, the attack succeeds. In a filter with a
+//! window it fails, because its seed is secret.
+
+use super::start;
+use crate::support::resp::{Connection, Reply};
+
+const VICTIM: &str = "victim";
+
+/// A seed that the attacker does not know. It is fixed, so that the tests are deterministic.
+const SECRET: &str = "5f0c3a9be1d7264880f1b3c5d79e0a2b";
+
+fn integers(reply: &Reply) -> Vec<i64> {
+    let items = reply.items().unwrap_or_else(|| panic!("{reply}"));
+    items.iter().filter_map(Reply::integer).collect()
+}
+
+/// The bits of a Bloom filter of the attacker that contains one item.
+fn bits_of(connection: &mut Connection, create: &str, item: &str) -> Vec<u8> {
+    connection.call("DEL own");
+    connection.call(&create.replace("KEY", "own"));
+    connection.call(&format!("BF.ADD own {item}"));
+    let reply = connection.call("BF.SCANDUMP own 1");
+    let bits = reply.items().and_then(|items| items.get(1)?.text());
+    bits.unwrap_or_else(|| panic!("{reply}")).to_vec()
+}
+
+/// Items of which each sets a bit of the victim's item, and together all of its bits.
+fn covering_items(connection: &mut Connection, create: &str) -> Vec<String> {
+    let mut missing = bits_of(connection, create, VICTIM);
+    let mut items = Vec::new();
+    for number in 0.. {
+        if missing.iter().all(|&byte| byte == 0) {
+            break;
+        }
+        let item = format!("item:{number}");
+        let bits = bits_of(connection, create, &item);
+        let is_useful = missing.iter().zip(&bits).any(|(a, b)| a & b != 0);
+        if is_useful {
+            missing.iter_mut().zip(&bits).for_each(|(a, b)| *a &= !b);
+            items.push(item);
+        }
+    }
+    items
+}
+
+/// Items that a filter of the attacker that contains only the victim's item reports as present.
+fn colliding_items(
+    connection: &mut Connection,
+    create: &str,
+    [add, exists]: [&str; 2],
+    count: usize,
+) -> Vec<String> {
+    connection.call("DEL own");
+    assert!(connection.call(&create.replace("KEY", "own")).is_ok());
+    connection.call(&format!("{add} own {VICTIM}"));
+    let mut found = Vec::new();
+    for first in (0..).step_by(2000) {
+        let items: Vec<_> = (first..first + 2000).map(|n| format!("item:{n}")).collect();
+        let replies = connection.call(&format!("{exists} own {}", items.join(" ")));
+        let present = integers(&replies);
+        let hits = items
+            .into_iter()
+            .zip(present)
+            .filter(|(_, found)| *found == 1);
+        found.extend(hits.map(|(item, _)| item));
+        if found.len() >= count {
+            break;
+        }
+    }
+    found.truncate(count);
+    found
+}
+
+#[test]
+fn chosen_items_hide_an_item_from_a_bloom_filter_without_a_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    let create = "BF.RESERVE KEY 0.01 1000";
+    let items = covering_items(&mut connection, create);
+    assert!((1..=8).contains(&items.len()), "{items:?}");
+    connection.call(&create.replace("KEY", "seen"));
+    connection.call(&format!("BF.MADD seen {}", items.join(" ")));
+    // A deduplicator would drop the victim's item.
+    assert_eq!(
+        connection.call(&format!("BF.ADD seen {VICTIM}")),
+        Reply::Integer(0)
+    );
+}
+
+#[test]
+fn chosen_items_hide_no_item_from_a_bloom_filter_with_a_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    let create = "BF.RESERVE KEY 0.01 1000 WINDOW 4000000";
+    let secret = format!("{create} SEED {SECRET}");
+    let names = ["BF.ADD", "BF.MEXISTS"];
+    let mut attack = |own: &str| {
+        let items = colliding_items(&mut connection, own, names, 8);
+        connection.call("DEL seen");
+        connection.call(&secret.replace("KEY", "seen"));
+        connection.call(&format!("BF.MADD seen {}", items.join(" ")));
+        connection.call(&format!("BF.ADD seen {VICTIM}"))
+    };
+    // An attacker who knows the seed succeeds.
+    assert_eq!(attack(&secret), Reply::Integer(0));
+    assert_eq!(attack(create), Reply::Integer(1));
+    // The hash of version 1 and of other filters is no help.
+    let zero = format!("{create} SEED {:032}", 0);
+    assert_eq!(attack(&zero), Reply::Integer(1));
+}
+
+/// Four items fill the two buckets of the victim's item: it seems to be in the filter, and cannot be added.
+#[test]
+fn chosen_items_fill_the_buckets_of_an_item_only_without_a_window() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    let create = "CF.RESERVE KEY 1024 BUCKETSIZE 2 EXPANSION 0";
+    let windowed = format!("{create} WINDOW 4000000");
+    let secret = format!("{windowed} SEED {SECRET}");
+    let names = ["CF.ADD", "CF.MEXISTS"];
+    let mut attack = |own: &str, target: &str| {
+        let items = colliding_items(&mut connection, own, names, 4);
+        connection.call("DEL seen");
+        connection.call(&target.replace("KEY", "seen"));
+        connection.call(&format!("CF.INSERT seen ITEMS {}", items.join(" ")));
+        [
+            connection.call(&format!("CF.EXISTS seen {VICTIM}")),
+            connection.call(&format!("CF.ADD seen {VICTIM}")),
+        ]
+    };
+    let full = Reply::Error(b"Filter is full".to_vec());
+    let succeeded = [Reply::Integer(1), full];
+    let failed = [Reply::Integer(0), Reply::Integer(1)];
+    assert_eq!(attack(create, create), succeeded);
+    assert_eq!(attack(&secret, &secret), succeeded);
+    assert_eq!(attack(&windowed, &secret), failed);
+    assert_eq!(attack(create, &secret), failed);
+}

@@ -1,0 +1,401 @@
+//! SKETCH.WITHIN: commands, clocks, errors in their order, scripts, replicas. `permissions.rs` has the permissions.
+
+use super::{SKETCHES, set_ms, start};
+use crate::families::{FAMILIES, run_on};
+use crate::support::resp::{Connection, Protocol, Reply};
+use crate::support::server::Server;
+use std::collections::BTreeSet;
+
+const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+const NO_WINDOW: &str = "ERR the key has no window";
+
+fn error(text: &str) -> Reply {
+    Reply::Error(text.as_bytes().to_vec())
+}
+
+/// The commands that SKETCH.WITHIN runs.
+fn readers() -> BTreeSet<String> {
+    let families = roughly::MODULE.families.iter();
+    let commands = families.flat_map(|family| family.commands);
+    let readers = commands.filter(|command| command.within);
+    readers
+        .map(|command| command.name.to_str().expect("ASCII").to_owned())
+        .collect()
+}
+
+/// A call of each of them on KEY, with arguments that the keys of the tests accept.
+fn calls() -> Vec<String> {
+    let arguments = |name: &str| match name {
+        "bf.card" | "topk.list" | "tdigest.min" | "tdigest.max" => "",
+        "bf.exists" | "cf.exists" | "cf.count" => "1",
+        "tdigest.quantile" | "tdigest.cdf" => "0 0.25 0.5 1",
+        "tdigest.trimmed_mean" => "0.1 0.9",
+        _ => "1 2 3 4 5 6 7 8 9",
+    };
+    let mut calls: Vec<_> = readers()
+        .iter()
+        .map(|name| format!("{name} KEY {}", arguments(name)).trim().to_owned())
+        .collect();
+    calls.push("TOPK.LIST KEY WITHCOUNT".to_owned());
+    calls
+}
+
+/// The prefix of a type's commands.
+fn prefix(create: &str) -> String {
+    let (prefix, _) = create.split_once('.').expect("a command");
+    format!("{}.", prefix.to_lowercase())
+}
+
+fn within(connection: &mut Connection, ms: u64, command: &str) -> Reply {
+    connection.call(&format!("SKETCH.WITHIN {ms} {command}"))
+}
+
+#[test]
+fn the_whole_window_is_read_as_by_the_command() {
+    let server = start(&[]);
+    assert_eq!(readers().len(), 19);
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        for sketch in SKETCHES {
+            connection.call("DEL k");
+            set_ms(&server, 1_000_000);
+            sketch.create(&mut connection, "k", "WINDOW 1000 PANES 10");
+            let mut times: Vec<u64> = (0..30).map(|step| 1_000_000 + step * 73).collect();
+            // The clock stands still, goes back, jumps.
+            times.extend([
+                1_002_117, 1_001_000, 1_002_400, 1_003_050, 1_003_090, 1_009_000,
+            ]);
+            for (step, ms) in times.into_iter().enumerate() {
+                set_ms(&server, ms);
+                if step < 30 {
+                    sketch.add(&mut connection, "k", step as u64 % 9);
+                }
+                for call in calls() {
+                    let call = call.to_lowercase();
+                    if !call.starts_with(&prefix(sketch.create)) {
+                        continue;
+                    }
+                    for key in ["k", "missing"] {
+                        let command = call.replace("key", key);
+                        let expected = connection.call(&command);
+                        for ms in [1000, 1001, 315_360_000_000] {
+                            assert_eq!(
+                                within(&mut connection, ms, &command),
+                                expected,
+                                "{command} at {ms}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(server.info_number("bf_internal_errors"), 0);
+}
+
+/// One event per pane: a part of `n` panes has those of the current pane and of the `n` panes before it.
+#[test]
+fn a_part_begins_with_the_pane_of_its_start() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    for sketch in SKETCHES {
+        connection.call("DEL k");
+        for item in 1..=9 {
+            set_ms(&server, 1_000_000 + item * 100);
+            if item == 1 {
+                sketch.create(&mut connection, "k", "WINDOW 1000 PANES 10");
+            }
+            sketch.add(&mut connection, "k", item);
+        }
+        let present = |connection: &mut Connection, ms: u64| -> Vec<u64> {
+            let command = match sketch.type_name {
+                "bf-window" => "BF.EXISTS k ITEM",
+                "cf-window" => "CF.COUNT k ITEM",
+                "cmswindow" => "CMS.QUERY k ITEM",
+                "tk-window" => "TOPK.COUNT k ITEM",
+                // The smallest sample.
+                _ => "TDIGEST.MIN k",
+            };
+            let mut read = |item: u64| {
+                let reply = within(connection, ms, &command.replace("ITEM", &item.to_string()));
+                match &reply {
+                    Reply::Integer(count) => *count != 0,
+                    Reply::Array(counts) => counts[0] != Reply::Integer(0),
+                    Reply::Bulk(smallest) => {
+                        let smallest = String::from_utf8_lossy(smallest);
+                        smallest
+                            .parse::<f64>()
+                            .is_ok_and(|smallest| item as f64 >= smallest)
+                    }
+                    _ => panic!("{command}: {reply}"),
+                }
+            };
+            (1..=9).filter(|&item| read(item)).collect()
+        };
+        for (now, ms, first) in [
+            (1_000_900, 1, 8),
+            (1_000_901, 1, 9),
+            (1_000_999, 99, 9),
+            (1_000_999, 100, 8),
+            (1_000_950, 250, 7),
+            (1_000_950, 251, 6),
+            (1_000_950, 999, 1),
+            (1_001_150, 300, 8),
+            (1_001_150, 949, 2),
+            (1_001_150, 999, 1),
+            (1_001_950, 900, 10),
+            // Behind the newest pane, which counts nevertheless.
+            (1_000_000, 1, 1),
+            (1_000_450, 100, 3),
+        ] {
+            set_ms(&server, now);
+            let expected: Vec<u64> = (first..=9).collect();
+            assert_eq!(
+                present(&mut connection, ms),
+                expected,
+                "{}: {ms} at {now}",
+                sketch.type_name
+            );
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_list_have_the_items_of_their_panes() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, 1_000_000);
+    connection.call("TOPK.RESERVE k 2 1000 5 0.9 WINDOW 1000 PANES 10");
+    // `often` is among the two most frequent items of the first pane only.
+    connection.call("TOPK.INCRBY k often 100 c 50 d 40");
+    set_ms(&server, 1_000_100);
+    connection.call("TOPK.INCRBY k a 9 b 8 often 7");
+    set_ms(&server, 1_000_199);
+    let list = |connection: &mut Connection, ms: u64| {
+        within(connection, ms, "TOPK.LIST k WITHCOUNT").to_string()
+    };
+    let expected = connection.call("TOPK.LIST k WITHCOUNT").to_string();
+    assert_eq!(list(&mut connection, 1000), expected);
+    let recent = list(&mut connection, 50);
+    assert!(
+        recent.contains('a') && recent.contains('b') && !recent.contains("often"),
+        "{recent}"
+    );
+    let both = list(&mut connection, 150);
+    assert!(
+        both.contains("often") && both.contains("107") && both.contains('c'),
+        "{both}"
+    );
+    // Each read of another part replaces the list that the last one has kept.
+    assert_eq!(list(&mut connection, 50), recent);
+    let listed = within(&mut connection, 50, "TOPK.QUERY k a b c often");
+    assert_eq!(
+        listed,
+        Reply::Array([1, 1, 0, 0].map(Reply::Integer).to_vec())
+    );
+}
+
+#[test]
+fn errors_are_checked_in_order() {
+    let server = Server::start();
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut connection = server.connect(protocol);
+        connection.call("FLUSHALL");
+        connection.call("SET string x");
+        for command in [
+            "BF.RESERVE bf 0.01 100 WINDOW 60000",
+            "BF.RESERVE classic 0.01 100",
+            "TOPK.RESERVE topk 5 WINDOW 60000",
+            "TOPK.RESERVE plain 5",
+            "TDIGEST.CREATE td WINDOW 60000",
+            "TDIGEST.CREATE digest",
+            "CMS.INITBYDIM cms 10 40",
+        ] {
+            assert!(connection.call(command).is_ok(), "{command}");
+        }
+        let range = "ERR WITHIN must be between 1 and 315360000000 milliseconds";
+        let arity = |name: &str| format!("ERR wrong number of arguments for '{name}' command");
+        let cannot = |name: &str| format!("ERR SKETCH.WITHIN cannot run '{name}'");
+        for (command, expected) in [
+            ("SKETCH.WITHIN", arity("sketch.within")),
+            ("SKETCH.WITHIN 0 BF.CARD", arity("sketch.within")),
+            ("SKETCH.WITHIN 0 GET bf", range.to_owned()),
+            ("SKETCH.WITHIN -1 BF.CARD bf", range.to_owned()),
+            ("SKETCH.WITHIN x BF.CARD bf", range.to_owned()),
+            ("SKETCH.WITHIN 1.5 BF.CARD bf", range.to_owned()),
+            ("SKETCH.WITHIN 315360000001 BF.CARD bf", range.to_owned()),
+            (
+                "SKETCH.WITHIN 99999999999999999999 BF.CARD bf",
+                range.to_owned(),
+            ),
+            ("SKETCH.WITHIN 1 GET bf", cannot("GET")),
+            ("SKETCH.WITHIN 1 BF.INFO bf", cannot("BF.INFO")),
+            ("SKETCH.WITHIN 1 BF.ADD bf a", cannot("BF.ADD")),
+            (
+                "SKETCH.WITHIN 1 SKETCH.WITHIN 1 BF.CARD bf",
+                cannot("SKETCH.WITHIN"),
+            ),
+            ("SKETCH.WITHIN 1 SKETCH.AGE bf a", cannot("SKETCH.AGE")),
+            ("SKETCH.WITHIN 1 bf bf a", cannot("bf")),
+            ("SKETCH.WITHIN 1 BF.EXISTS bf", arity("bf.exists")),
+            ("SKETCH.WITHIN 1 bf.Exists string a b", arity("bf.exists")),
+            ("SKETCH.WITHIN 1 BF.MEXISTS missing", arity("bf.mexists")),
+            (
+                "SKETCH.WITHIN 1 TOPK.LIST topk WITHCOUNT x",
+                arity("topk.list"),
+            ),
+            ("SKETCH.WITHIN 1 TDIGEST.MIN td 1", arity("tdigest.min")),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN td 0",
+                arity("tdigest.trimmed_mean"),
+            ),
+            ("SKETCH.WITHIN 1 TOPK.LIST string x", WRONG_TYPE.to_owned()),
+            ("SKETCH.WITHIN 1 TOPK.LIST bf x", WRONG_TYPE.to_owned()),
+            ("SKETCH.WITHIN 1 TOPK.LIST plain x", NO_WINDOW.to_owned()),
+            (
+                "SKETCH.WITHIN 1 TOPK.LIST topk x",
+                "WITHCOUNT keyword expected".to_owned(),
+            ),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.QUANTILE string x",
+                WRONG_TYPE.to_owned(),
+            ),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.QUANTILE digest x",
+                NO_WINDOW.to_owned(),
+            ),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.BYRANK digest -1",
+                NO_WINDOW.to_owned(),
+            ),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.TRIMMED_MEAN digest 2 1",
+                NO_WINDOW.to_owned(),
+            ),
+            (
+                "SKETCH.WITHIN 1 TDIGEST.QUANTILE td x",
+                "ERR T-Digest: error parsing quantile".to_owned(),
+            ),
+            ("SKETCH.WITHIN 1 CMS.QUERY cms a", NO_WINDOW.to_owned()),
+        ] {
+            assert_eq!(connection.call(command), error(&expected), "{command}");
+        }
+        // Line breaks would end the error.
+        let name = [b"GET\r\n\0".to_vec(), vec![b'x'; 100]].concat();
+        let reply = connection.send(&[b"SKETCH.WITHIN", &b"1"[..], &name, b"bf"]);
+        assert_eq!(reply, error(&cannot(&format!("GET   {}", "x".repeat(58)))));
+        for call in calls() {
+            let on = |key: &str| call.replace("KEY", key);
+            for (key, expected) in [("string", WRONG_TYPE), ("list", WRONG_TYPE)] {
+                connection.call("RPUSH list a");
+                assert_eq!(
+                    within(&mut connection, 1, &on(key)),
+                    error(expected),
+                    "{call}"
+                );
+            }
+            for family in FAMILIES {
+                connection.call("DEL key");
+                run_on(&mut connection, "key", family.build);
+                let is_own = call
+                    .to_lowercase()
+                    .starts_with(&format!("{}.", family.prefix));
+                let reply = within(&mut connection, 1, &on("key"));
+                match (is_own, family.has_window) {
+                    (false, _) => assert_eq!(reply, error(WRONG_TYPE), "{call} {}", family.name),
+                    (true, false) => assert_eq!(reply, error(NO_WINDOW), "{call} {}", family.name),
+                    (true, true) => assert!(!matches!(reply, Reply::Error(_)), "{call}: {reply}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_are_counted_by_family() {
+    let server = Server::start();
+    server.call("CMS.INITBYDIM k 10 5 WINDOW 60000");
+    server.call("SKETCH.WITHIN 1 CMS.QUERY k a");
+    server.call("SKETCH.WITHIN 1 CMS.QUERY k a");
+    server.call("SKETCH.WITHIN 1 TDIGEST.MIN missing");
+    server.call("SKETCH.WITHIN 1 GET k");
+    for (family, calls) in [
+        ("bloom", 0),
+        ("cuckoo", 0),
+        ("cms", 2),
+        ("topk", 0),
+        ("tdigest", 1),
+    ] {
+        assert_eq!(
+            server.info_number(&format!("bf_within_calls_{family}")),
+            calls,
+            "{family}"
+        );
+    }
+    assert_eq!(server.info("bf_within_calls_sketch"), None);
+}
+
+/// Scripts, functions and transactions, with reads only.
+#[test]
+fn scripts_functions_and_transactions_read_parts() {
+    let server = start(&[]);
+    let mut connection = server.resp2();
+    set_ms(&server, 1_000_000);
+    connection.call("CMS.INITBYDIM k 1000 5 WINDOW 1000 PANES 10");
+    connection.call("CMS.INCRBY k a 3");
+    set_ms(&server, 1_000_500);
+    connection.call("CMS.INCRBY k a 4");
+    let expected = Reply::Array(vec![Reply::Integer(4)]);
+    let code = "return redis.call('SKETCH.WITHIN', ARGV[1], 'CMS.QUERY', KEYS[1], 'a')";
+    for command in ["EVAL", "EVAL_RO"] {
+        let reply = connection.send(&[command, code, "1", "k", "100"]);
+        assert_eq!(reply, expected, "{command}");
+    }
+    let library = format!(
+        "#!lua name=lib\nredis.register_function{{function_name='recent', callback=function(KEYS, ARGV) {code} end, flags={{'no-writes'}}}}"
+    );
+    connection.send(&["FUNCTION", "LOAD", &library]);
+    assert_eq!(connection.call("FCALL_RO recent 1 k 100"), expected);
+    for command in ["MULTI", "SKETCH.WITHIN 100 CMS.QUERY k a", "SKETCH.AGE k a"] {
+        connection.call(command);
+    }
+    let reply = connection.call("EXEC");
+    assert_eq!(
+        reply.items().map(|items| &items[0]),
+        Some(&expected),
+        "{reply}"
+    );
+}
+
+/// Reads use the clock of the replica, and are not replicated.
+#[test]
+fn replicas_read_parts_with_their_clocks() {
+    let primary = start(&[]);
+    let mut replica = start(&[]);
+    set_ms(&primary, 1_000_000);
+    set_ms(&replica, 1_000_550);
+    primary.call("CMS.INITBYDIM k 1000 5 WINDOW 1000 PANES 10");
+    primary.call("CMS.INCRBY k a 3");
+    set_ms(&primary, 1_000_500);
+    primary.call("CMS.INCRBY k a 4");
+    primary.call("BF.RESERVE b 0.01 10 WINDOW 1000 PANES 10");
+    primary.call("BF.ADD b a");
+    replica.replicate(&primary);
+    let mut primary = primary;
+    primary.wait_for_replica(&replica);
+    let offset = |server: &Server| server.info("master_repl_offset");
+    let before = offset(&primary);
+    for (server, ms, count) in [
+        (&primary, 400, 4),
+        (&replica, 449, 4),
+        (&replica, 450, 4),
+        (&replica, 551, 7),
+    ] {
+        let reply = server.call(&format!("SKETCH.WITHIN {ms} CMS.QUERY k a"));
+        assert_eq!(reply, Reply::Array(vec![Reply::Integer(count)]), "{ms}");
+    }
+    let age = |server: &Server| server.call("SKETCH.AGE b a");
+    assert_eq!(age(&primary), Reply::Array(vec![Reply::Integer(0)]));
+    assert_eq!(age(&replica), Reply::Array(vec![Reply::Integer(50)]));
+    assert_eq!(offset(&primary), before);
+}
