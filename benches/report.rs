@@ -214,6 +214,31 @@ fn ratios(redisbloom: &Comparison, valkey_bloom: &Comparison) -> LineChart {
     )
 }
 
+/// The chart of README.md: a command of each family.
+fn families(redisbloom: &Comparison) -> LineChart {
+    let cases = [
+        "BF.MEXISTS ×100",
+        "CF.MEXISTS ×100",
+        "CMS.QUERY ×50",
+        "TOPK.ADD, k 100",
+        "TDIGEST.ADD ×100",
+    ]
+    .map(str::to_owned);
+    let row = |i: usize| (cases.len() - i) as f64 - 0.5;
+    let ratio = |name| redisbloom.ratio(name).expect("a recorded case");
+    let points = (cases.iter().enumerate()).map(|(i, name)| Point::from((ratio(name), row(i))));
+    let series = Series {
+        name: format!("divided by {}", redisbloom.peer()),
+        points: points.collect(),
+    };
+    chart_of_ratios(
+        "Server CPU time of Roughly",
+        "below 1: Roughly takes less time",
+        cases.to_vec(),
+        vec![series],
+    )
+}
+
 /// The comparison of huge pages with ordinary ones.
 struct HugePages(Value);
 
@@ -382,8 +407,7 @@ fn main() {
     let summary = summary([&redisbloom, &valkey_bloom]);
     let huge_pages = HugePages(recorded("huge-pages.json"));
     let of_huge_pages = huge_pages.summary();
-    let readme = [("peers", summary.as_str()), ("huge pages", &of_huge_pages)];
-    replace("README.md", &readme);
+    replace("README.md", &[("peers", &summary)]);
     let page = [
         ("summary", summary.as_str()),
         ("peers", &table(&redisbloom, &valkey_bloom)),
@@ -392,6 +416,7 @@ fn main() {
     ];
     replace("docs/performance.md", &page);
     let charts = [
+        ("docs/performance/families.svg", families(&redisbloom).dots()),
         (
             "docs/performance/peers.svg",
             ratios(&redisbloom, &valkey_bloom).dots(),
