@@ -253,31 +253,6 @@ impl HugePages {
         range(cases.map(|(_, case)| number(&case["ratio"])))
     }
 
-    /// The summary of README.md: ranges of ratios by kind of command, and the fork.
-    fn summary(&self) -> String {
-        let is_first = |case: &str| case.contains("first fill");
-        let rows = [
-            (
-                "commands with one item",
-                self.range(|case| !is_first(case) && !has_many(case)),
-            ),
-            (
-                "commands with 50 or 100 items",
-                self.range(|case| !is_first(case) && has_many(case)),
-            ),
-            ("additions to a new key", self.range(is_first)),
-            (
-                "fork for a save, 1.1 GB of filters",
-                shown(number(&self.0["pauses"]["fork"]["ratio"])),
-            ),
-        ];
-        let rows = rows.map(|(name, ratio)| format!("| {name} | {ratio} |\n"));
-        format!(
-            "| keys of at least 32 MiB | ratio |\n|---|---|\n{}",
-            rows.concat()
-        )
-    }
-
     /// All cases and pauses, with and without huge pages.
     fn table(&self) -> String {
         let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
@@ -406,7 +381,6 @@ fn main() {
     let curves = memory["curves"].as_array().expect("curves");
     let summary = summary([&redisbloom, &valkey_bloom]);
     let huge_pages = HugePages(recorded("huge-pages.json"));
-    let of_huge_pages = huge_pages.summary();
     replace("README.md", &[("peers", &summary)]);
     let page = [
         ("summary", summary.as_str()),
