@@ -125,7 +125,8 @@ fn events(listener: &mut Connection) -> Vec<String> {
 fn accepted_increments_are_replicated() {
     let start = || {
         Options::new()
-            .arguments(&["--appendonly", "yes", "--notify-keyspace-events", "KEA"])
+            .arguments(&["--appendonly", "yes", "--appendfsync", "always"])
+            .arguments(&["--notify-keyspace-events", "KEA"])
             .start()
     };
     let (mut primary, mut replica) = (start(), start());

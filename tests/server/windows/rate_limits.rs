@@ -18,7 +18,7 @@ fn reply(connection: &mut Connection, command: &str) -> String {
 
 #[test]
 fn a_client_is_accepted_again_when_its_requests_expire() {
-    let server = start(&["--appendonly", "yes"]);
+    let server = start(&["--appendonly", "yes", "--appendfsync", "always"]);
     let mut connection = server.resp2();
     set_ms(&server, 1_000_000);
     let create = "CMS.INITBYDIM k 1000 5 WINDOW 60000 PANES 12";
