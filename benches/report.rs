@@ -247,12 +247,6 @@ impl HugePages {
         self.0["cases"].as_object().expect("cases")
     }
 
-    /// The smallest and the largest ratio of the cases that `selects` accepts.
-    fn range(&self, selects: impl Fn(&str) -> bool) -> String {
-        let cases = self.cases().iter().filter(|(name, _)| selects(name));
-        range(cases.map(|(_, case)| number(&case["ratio"])))
-    }
-
     /// All cases and pauses, with and without huge pages.
     fn table(&self) -> String {
         let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
@@ -390,7 +384,10 @@ fn main() {
     ];
     replace("docs/performance.md", &page);
     let charts = [
-        ("docs/performance/families.svg", families(&redisbloom).dots()),
+        (
+            "docs/performance/families.svg",
+            families(&redisbloom).dots(),
+        ),
         (
             "docs/performance/peers.svg",
             ratios(&redisbloom, &valkey_bloom).dots(),
