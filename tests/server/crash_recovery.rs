@@ -12,7 +12,7 @@ use crate::support::resp::{Connection, Reply, Text};
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::{State, select};
-use crate::workload::{Random, Unit, Workload};
+use crate::workload::{Command, Random, Unit, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -61,6 +61,12 @@ fn set_key(name: &str) -> String {
     format!("numbers:{name}")
 }
 
+/// Whether a command may create a filter with a random seed, which the model's filter does not have.
+fn draws_a_seed(command: &Command) -> bool {
+    let has = |option: &str| command.iter().any(|argument| argument == option.as_bytes());
+    has("WINDOW") && has("ITEMS")
+}
+
 /// A writer: its past and future writes.
 struct Writer {
     db: u32,
@@ -76,7 +82,7 @@ impl Writer {
     fn new(seed: u64, db: u32) -> Self {
         Self {
             db,
-            workload: Workload::new(seed, "", KEYS),
+            workload: Workload::new(seed, "", KEYS).without(draws_a_seed),
             random: Random::new(seed ^ 0xabcd),
             added: sets().map(|(family, _)| (family.name, 0)).collect(),
             acknowledged: Vec::new(),

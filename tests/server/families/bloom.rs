@@ -31,7 +31,7 @@ pub const FAMILY: Family = Family {
         write("load", INSERT, "hsetnx", "payload"),
     ],
     since: "1.0.0",
-    since_exceptions: &[("card", "2.4.4"), ("addnx", "1.1.0")],
+    since_exceptions: &[("card", "2.4.4")],
     added_commands: &["addnx", "merge", "load"],
     settings: &[
         setting("bf-error-rate", "0.01", "0.002", "1"),

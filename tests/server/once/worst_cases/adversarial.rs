@@ -356,11 +356,16 @@ fn items_too_long_for_a_deep_sketch_are_refused() {
 fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
     let server = Server::start();
     let mut connection = server.resp2();
+    let setting = server.setting("sketch-huge-pages");
     // These keys take only address space until their pages are used.
-    for (create, command, increment) in [
+    let keys = [
         ("CMS.INITBYDIM K 15000000 33", "CMS.INCRBY", true),
         ("TOPK.RESERVE K 1 7500000 33 1", "TOPK.ADD", false),
-    ] {
+    ];
+    let cases = ["no", "yes"].map(|huge_pages| keys.map(|key| (huge_pages, key)));
+    for (huge_pages, (create, command, increment)) in cases.into_iter().flatten() {
+        let set = connection.call(&format!("CONFIG SET {setting} {huge_pages}"));
+        assert!(set.is_ok(), "{set}");
         connection.call("DEL K");
         assert!(connection.call(create).is_ok());
         let words = |items: u64| {
@@ -385,6 +390,11 @@ fn items_that_use_too_many_new_pages_of_a_deep_sketch_are_refused() {
             refused.ends_with("too much work for the depth of the sketch"),
             "{refused}"
         );
+        // With huge pages, these items can zero the whole key.
+        let work = match (huge_pages, connection.call("MEMORY USAGE K").integer()) {
+            ("yes", Some(bytes)) => whole_keys(bytes.cast_unsigned()),
+            _ => work,
+        };
         // The work of a decrement counts, too, so top-k may accept fewer items.
         let accepted = if increment { 651 } else { 100 };
         let accepted = timed_within(&mut connection, &words(accepted), work);
