@@ -134,7 +134,12 @@ fn may_exist(c: &mut Connection, id: &str) -> RedisResult<bool> {
 fn create_limit(c: &mut Connection) -> RedisResult<()> {
     let mut create = cmd("CMS.INITBYPROB");
     create.arg("limit").arg(0.0001).arg(0.01);
-    create.arg("WINDOW").arg(60_000).arg("PANES").arg(12).exec(c)
+    create
+        .arg("WINDOW")
+        .arg(60_000)
+        .arg("PANES")
+        .arg(12)
+        .exec(c)
 }
 
 fn is_allowed(c: &mut Connection, name: &str) -> RedisResult<bool> {

@@ -1,7 +1,7 @@
 //! The memory that a command may take.
 //!
 //! A command requests the bytes of each large allocation before it allocates them. The requests are added up and
-//! compared with what the machine, its control group and `maxmemory` leave ([`limit`]), and with the limit of a key
+//! compared with what the machine, its control group and `maxmemory` leave (`limit.rs`), and with the limit of a key
 //! (`sketch-max-key-bytes`). The log reports which limit refused a request.
 
 mod control_group;
