@@ -2,6 +2,7 @@
 
 use super::{set_ms, start, totals};
 use crate::families::dump;
+use crate::support::main_thread::MainThread;
 use crate::support::resp::{Connection, Reply};
 
 fn error(text: &str) -> Reply {
@@ -212,32 +213,20 @@ fn a_merge_of_a_source_that_is_specified_often_ends_in_time() {
         TIMES.to_string(),
     ];
     command.resize(command.len() + TIMES, "window".to_owned());
-    assert!(connection.send(&command).is_ok());
+    let thread = MainThread::of(&mut connection);
+    let (windowed, reply) = thread.measured(|| connection.send(&command));
+    assert!(reply.is_ok(), "{reply}");
     let info = connection.call("TDIGEST.INFO result");
     let samples = info.field("Observations").and_then(Reply::integer);
     assert_eq!(samples, Some(300 * TIMES as i64));
-    let microseconds = microseconds_of(&mut connection, "TDIGEST.MERGE");
-    let plain = {
-        ok(&mut connection, "TDIGEST.MERGE plain 1 window");
-        for argument in &mut command[3..] {
-            *argument = "plain".to_owned();
-        }
-        connection.call("CONFIG RESETSTAT");
-        assert!(connection.send(&command).is_ok());
-        microseconds_of(&mut connection, "TDIGEST.MERGE")
-    };
+    ok(&mut connection, "TDIGEST.MERGE plain 1 window");
+    for argument in &mut command[3..] {
+        *argument = "plain".to_owned();
+    }
+    let (plain, reply) = thread.measured(|| connection.send(&command));
+    assert!(reply.is_ok(), "{reply}");
     assert!(
-        microseconds < 3 * plain + 100_000,
-        "{microseconds} microseconds, {plain} without a window"
+        windowed < 3 * plain,
+        "{windowed} nanoseconds, {plain} without a window"
     );
-}
-
-/// The time of all calls of a command in microseconds, since the statistics were reset.
-fn microseconds_of(connection: &mut Connection, command: &str) -> i64 {
-    let stats = connection.call("INFO commandstats");
-    let stats = String::from_utf8_lossy(stats.text().expect("text")).into_owned();
-    let name = format!("cmdstat_{}:", command.to_lowercase());
-    let line = stats.lines().find(|line| line.starts_with(&name));
-    let usec = line.and_then(|line| line.split("usec=").nth(1)?.split(',').next());
-    usec.expect("a time").parse().expect("a number")
 }
