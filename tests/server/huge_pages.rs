@@ -41,6 +41,11 @@ fn arrays(server: &Server) -> i64 {
     server.info_number("bf_huge_page_arrays")
 }
 
+/// Waits until so many arrays are advised: DEL may free a key on another thread.
+fn wait_for(server: &mut Server, number: i64) {
+    server.wait_until("the other thread", |server| arrays(server) == number);
+}
+
 /// `number` if huge pages are active on this machine, otherwise 0.
 fn if_active(number: i64) -> i64 {
     match expected() {
@@ -94,25 +99,25 @@ fn large_arrays_of_every_type_are_advised_until_they_are_freed() {
         run(&mut connection, "COPY key copy");
         assert_eq!(arrays(&server), 2 * of_key, "{creation}");
         run(&mut connection, "DEL copy");
-        assert_eq!(arrays(&server), of_key, "{creation}");
+        wait_for(&mut server, of_key);
         let payload = connection.call("DUMP key");
         let payload = payload.text().expect("a payload");
         let restored = connection.send(&[b"RESTORE", &b"copy"[..], b"0", payload]);
         assert!(restored.is_ok(), "{creation}: {restored}");
         assert_eq!(arrays(&server), 2 * of_key, "{creation}");
         run(&mut connection, "UNLINK copy");
-        server.wait_until("the other thread", |server| arrays(server) == of_key);
+        wait_for(&mut server, of_key);
         run(&mut connection, "DEBUG RELOAD");
-        assert_eq!(arrays(&server), of_key, "{creation}");
+        wait_for(&mut server, of_key);
         run(&mut connection, "FLUSHALL ASYNC");
-        server.wait_until("the other thread", |server| arrays(server) == 0);
+        wait_for(&mut server, 0);
     }
     assert_eq!(server.info_number("bf_huge_page_errors"), 0);
 }
 
 #[test]
 fn small_arrays_and_those_of_a_disabled_setting_are_not_advised() {
-    let server = Server::start();
+    let mut server = Server::start();
     let mut connection = server.resp2();
     run(&mut connection, "CMS.INITBYDIM small 8000000 1");
     assert_eq!(arrays(&server), 0);
@@ -128,10 +133,10 @@ fn small_arrays_and_those_of_a_disabled_setting_are_not_advised() {
     run(&mut connection, "COPY large copy");
     assert_eq!(arrays(&server), if_active(1));
     run(&mut connection, "DEL large");
-    assert_eq!(arrays(&server), 0);
+    wait_for(&mut server, 0);
     set(&server, &mut connection, "yes");
     run(&mut connection, "DEL copy");
-    assert_eq!(arrays(&server), 0);
+    wait_for(&mut server, 0);
     run(&mut connection, "CMS.INITBYDIM large 9000000 1");
     assert_eq!(arrays(&server), if_active(1));
 }
@@ -139,7 +144,7 @@ fn small_arrays_and_those_of_a_disabled_setting_are_not_advised() {
 /// Growth adds an array, and a filter with a window frees its old arrays in parts.
 #[test]
 fn arrays_of_grown_filters_are_advised() {
-    let server = Server::start();
+    let mut server = Server::start();
     let mut connection = server.resp2();
     // The second sub-filter has 2^10 times the capacity of the first.
     run(&mut connection, "BF.RESERVE key 0.001 50000 EXPANSION 1000");
@@ -149,7 +154,7 @@ fn arrays_of_grown_filters_are_advised() {
     }
     assert_eq!(arrays(&server), if_active(1));
     run(&mut connection, "DEL key");
-    assert_eq!(arrays(&server), 0);
+    wait_for(&mut server, 0);
 }
 
 /// Saves, rewrites and synchronizations during writes keep the keys, in both modes of the setting.

@@ -3,7 +3,7 @@
 
 use crate::huge_pages::expected;
 use crate::support::resp::{Connection, Reply};
-use crate::support::server::Server;
+use crate::support::server::{Options, Server};
 use std::fs;
 
 /// Number of large arrays. They take 1.6 TB of address space, and memory only when they are written to.
@@ -37,6 +37,13 @@ fn run_all(connection: &mut Connection, commands: impl Iterator<Item = String>) 
     }
 }
 
+/// A server whose DEL does not return before the memory is free.
+fn start() -> Server {
+    Options::new()
+        .arguments(&["--lazyfree-lazy-user-del", "no"])
+        .start()
+}
+
 fn create(n: usize) -> String {
     format!("CMS.INITBYDIM {n} 10000000 1")
 }
@@ -67,7 +74,7 @@ fn write(connection: &mut Connection, first: usize) {
 
 #[test]
 fn large_arrays_get_huge_pages_only_if_the_setting_permits_them() {
-    let server = Server::start();
+    let server = start();
     let mut connection = server.resp2();
     // The memory of a freed array is not advised any more.
     for value in ["no", "yes", "no"] {
@@ -111,7 +118,7 @@ fn huge_pages_are_restored_after_loads_and_saves() {
 
 #[test]
 fn many_large_arrays_leave_room_for_other_mappings() {
-    let server = Server::start();
+    let server = start();
     let mut connection = server.resp2();
     let before = mappings(&server);
     run_all(&mut connection, (0..ARRAYS).map(create));
@@ -132,7 +139,7 @@ fn many_large_arrays_leave_room_for_other_mappings() {
 /// keeps mappings of its own.
 #[test]
 fn mappings_of_freed_arrays_are_limited() {
-    let server = Server::start();
+    let server = start();
     let mut connection = server.resp2();
     set(&server, "no");
     let mut ordinary: Vec<_> = (0..ARRAYS - MAX_ADVISED).rev().collect();
