@@ -161,7 +161,7 @@ async def walk(protocol):
                 break
             load = [f"{family}.LOADCHUNK", f"{key}:copy", str(position), chunk]
             same(await client.custom_command(load), "OK")
-    same(await raw("BF.CARD bf:copy"), 3)
+    same(await raw("BF.CARD bf:copy"), 4)
     same(await raw("TOPK.COUNT topk:copy a"), [11])
     same(await raw("TOPK.COUNT topk:w:copy a"), [10])
     commands = await coverage.all_called(raw)
