@@ -1,4 +1,4 @@
-//! The secret seeds of filters with a window, and the option `SEED hex` (spec: window.md, "Seeds of filters").
+//! The secret seeds of filters with a window, and the option `SEED hex` (docs/window-operations.md, "Seeds of filters").
 
 use super::window::{WindowArguments, WindowOption};
 use crate::server::argument::Argument;
