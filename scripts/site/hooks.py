@@ -168,13 +168,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Marks the tables of arguments, which docs/site.css displays differently on narrow screens.
-
-    Ranks the page on performance low in searches, and excludes its tables. Otherwise, its many short headings about filters and
-    its numbers would displace other pages."""
+    """Marks the tables of arguments, which docs/site.css displays differently on narrow screens."""
     html = re.sub(r"<table>(?=\s*<thead>\s*<tr>\s*<th>argument</th>\s*<th>type</th>)", "<table data-arguments>", html)
     html = html.replace("<td>required</td>", "<td data-required>required</td>")
-    if page.file.src_uri == "performance.md":
-        page.meta["search"] = {"boost": 0.2}
-        html = html.replace("<table>", "<table data-search-exclude>")
     return html
