@@ -82,3 +82,37 @@ fn recipes_exist_in_other_languages() {
     }
     assert!(recipes > 5, "{recipes} recipes");
 }
+
+/// The programs of examples/ have each command, except those that copy keys, debug or replicate.
+#[test]
+fn commands_have_examples_in_other_languages() {
+    let exempt = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"];
+    let mut expected: Vec<_> = std::fs::read_dir("docs/commands")
+        .expect("the pages")
+        .map(|entry| entry.expect("a page").path())
+        .map(|path| {
+            path.file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .to_uppercase()
+        })
+        .filter(|name| {
+            name != "README" && !exempt.iter().any(|end| name.ends_with(&format!(".{end}")))
+        })
+        .collect();
+    expected.sort();
+    for program in [
+        "python/commands.py",
+        "node/commands.mjs",
+        "go/commands/main.go",
+        "rust/commands.rs",
+    ] {
+        let text = std::fs::read_to_string(format!("examples/{program}")).expect(program);
+        let marked = text
+            .lines()
+            .filter_map(|line| line.split_once(" command: "));
+        let mut found: Vec<_> = marked.map(|(_, name)| name.to_owned()).collect();
+        found.sort();
+        assert_eq!(found, expected, "{program}");
+    }
+}
