@@ -207,7 +207,7 @@ impl Servers {
         self.counts.add(&load, &reply);
     }
 
-    /// SCANDUMP and LOADCHUNK. Now and then, a chunk is missing.
+    /// SCANDUMP and LOADCHUNK. One chunk of 20 is missing.
     fn copy_in_chunks(
         &mut self,
         random: &mut Random,

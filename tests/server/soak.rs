@@ -37,6 +37,8 @@ const LEFT_BYTES: i64 = 24 << 20;
 
 /// Windows with panes of a fifth of a second and less, which begin and expire during the test.
 const WINDOWS: &[&str] = &["1000 PANES 5", "400 PANES 20"];
+/// Limits the memory of long runs: equal items make cuckoo filters grow.
+const MAX_KEY_BYTES: &str = "1000000";
 /// One unit in this many is followed by DUMP and RESTORE.
 const RESTORE_ONE_IN: u64 = 50;
 
@@ -55,6 +57,8 @@ const EXPECTED_ERRORS: &[&str] = &[
     "cannot be merged",
     "CMS: CMSk overflow",
     "overflow",
+    "the key would hold more bytes",
+    "problem inserting into filter",
     "Maximum expansions reached",
     "Filter is full",
     "no such key",
@@ -62,6 +66,8 @@ const EXPECTED_ERRORS: &[&str] = &[
     "bloom object decoding failed",
     "Invalid information value",
     "invalid information value",
+    // WINDOW, on a key of valkey-bloom's type.
+    "unknown argument received",
     "cannot be decremented",
     "underflow",
     // A command that adds items creates a key without a window.
@@ -277,6 +283,13 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
         .start();
     let mut replica = Server::start();
     replica.replicate(&primary);
+    let limit = [
+        "CONFIG",
+        "SET",
+        &primary.setting("sketch-max-key-bytes"),
+        MAX_KEY_BYTES,
+    ];
+    assert!(primary.resp2().send(&limit).is_ok());
     let before = primary.info_number("used_memory");
     let (end, complaints) = (AtomicBool::new(false), Complaints::default());
     let (events, most_memory) = (AtomicUsize::new(0), AtomicUsize::new(0));
