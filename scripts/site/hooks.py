@@ -137,6 +137,8 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.generated_by:
         return markdown
     path = source_of(uri)
+    if uri == "README.md":
+        page.meta["hide"] = ["toc"]
     if "\n## Other languages\n" in markdown:
         markdown += "".join(recipe_tabs(path.stem))
     if re.match(r"commands/\w+\.\w+\.md", uri):
