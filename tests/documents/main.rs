@@ -15,6 +15,8 @@ mod imports;
 mod messages;
 mod versions;
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use support::page::{self, Page};
 
 /// Links to files and headings of this repository have targets.
@@ -38,6 +40,26 @@ fn links_have_targets() {
         }
     }
     assert!(links > 30, "{links} links");
+}
+
+/// The terms of the glossary are in order, each has one definition, and a page links to each.
+#[test]
+fn terms_of_the_glossary_are_linked() {
+    let glossary = Page::read(Path::new("docs/glossary.md"));
+    let terms: Vec<_> = glossary.headings().skip(1).collect();
+    assert!(terms.is_sorted(), "{terms:?}");
+    assert!(terms.windows(2).all(|pair| pair[0] != pair[1]), "{terms:?}");
+    let mut linked = BTreeSet::new();
+    for page in page::all() {
+        let own = page.path == glossary.path;
+        let links = page.links().filter_map(|link| link.split_once('#'));
+        let links =
+            links.filter(|(file, _)| file.ends_with("glossary.md") || own && file.is_empty());
+        linked.extend(links.map(|(_, term)| term.to_owned()));
+    }
+    for term in terms {
+        assert!(linked.contains(&term), "no link to {term}");
+    }
 }
 
 /// The programs of examples/ have the functions that a recipe names.
