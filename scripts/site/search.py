@@ -15,6 +15,7 @@ TROUBLESHOOTING = "troubleshooting.md"
 KEYWORDS = {
     "migration.md": ["rollback", "roll back", "Redis Stack", "200 GB"],
     "sizing.md": ["memory before", "how much memory", "how large"],
+    "containers.md": ["Docker", "Kubernetes"],
     # Pages that must rank above the error texts that contain these words.
     "families/bloom.md": ["Bloom filter", "false positive"],
     "sliding-windows.md": ["window", "panes"],
