@@ -114,6 +114,7 @@ bill_of_materials() {
     mkdir -p "$copy"
     cp -r Cargo.toml Cargo.lock build.rs src crates tests "$copy"
     install -D -m 644 benches/Cargo.toml "$copy/benches/Cargo.toml"
+    cp -r python "$copy"
     # Without SOURCE_DATE_EPOCH, the bill has a random serial number.
     cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" --format json --spec-version 1.5 --target "$1" --no-build-deps \
         --override-filename bill >&2

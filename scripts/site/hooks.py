@@ -32,6 +32,7 @@ EXAMPLES = {
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
+    "python roughly": "python",
     "redis resp3": 'text title="RESP3"',
     "redis redis-8": 'text title="Redis 8"',
     "make": "sh",

@@ -21,6 +21,11 @@ const SEED_32: u32 = 0x9747_b28c;
 /// The largest error rate of new chains. The caller replaces higher rates with it.
 pub const MAX_ERROR_RATE: f64 = 0.25;
 
+/// The largest capacity that BF.RESERVE accepts.
+pub const MAX_CAPACITY: u64 = 1 << 30;
+/// The largest [`Parameters::expansion`] that BF.RESERVE accepts.
+pub const MAX_EXPANSION: u32 = 32768;
+
 /// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
 
@@ -50,6 +55,22 @@ pub struct Parameters {
     pub expansion: u32,
     /// Whether the chain adds filters when it is full.
     pub scaling: bool,
+}
+
+impl Parameters {
+    /// Those of a filter that the server creates without a specification.
+    pub const DEFAULT: Self = Self {
+        capacity: 100,
+        error_rate: 0.01,
+        expansion: 2,
+        scaling: true,
+    };
+}
+
+/// The size of a filter in BF.INFO, with this many sub-filters and bytes of their arrays.
+#[must_use]
+pub fn nominal_bytes(sub_filters: usize, bytes: u64) -> u64 {
+    32 + 64 * sub_filters as u64 + bytes
 }
 
 /// A scalable Bloom filter.

@@ -22,7 +22,10 @@ mod stored;
 mod sub_filter;
 
 pub use batch::BLOCK_ITEMS;
-pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
+pub use shape::{
+    DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION, MAX_SUB_FILTERS,
+    Parameters,
+};
 pub use stored::HEADER_BYTES;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};

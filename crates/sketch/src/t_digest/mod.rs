@@ -66,6 +66,9 @@ pub enum DigestError {
     OutOfMemory(#[from] OutOfMemory),
 }
 
+/// The compression of a digest that the server creates without a specification.
+pub const DEFAULT_COMPRESSION: i64 = 100;
+
 /// The largest compression whose capacity fits in 31 bits.
 pub const MAX_COMPRESSION: u32 = (i32::MAX as u32 - 10) / 6;
 

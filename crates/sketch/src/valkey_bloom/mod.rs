@@ -23,6 +23,9 @@ use shape::{
 pub use load::LoadError;
 pub use scale::check_scales_to;
 
+/// The default of the setting `bf.bloom-memory-usage-limit`: the largest [`ValkeyChain::size`] that a command creates.
+pub const DEFAULT_MAX_SIZE: u64 = 128 << 20;
+
 /// The seed of chains that are created without a random one.
 ///
 /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
