@@ -30,7 +30,7 @@ def double(argument):
         number = float(argument.decode())
     except ValueError:
         raise Unsupported from None
-    if argument != argument.strip():
+    if argument != argument.strip() or b"_" in argument:
         raise Unsupported
     # The server refuses numbers that are too large or too small.
     if not math.isfinite(number) or number == 0 and argument.strip(b"+-0.") != b"":
