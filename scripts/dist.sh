@@ -212,7 +212,7 @@ for target in "${targets[@]}"; do
     scripts/cross.sh "$target" wheel target/dist
     [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
 done
-target/python/bin/maturin sdist --quiet --manifest-path python/Cargo.toml --out target/dist
+target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out target/dist
 cd target/dist
 find . -maxdepth 1 \( -name '*.whl' -o -name '*.tar.gz' -o -name '*.deb' -o -name '*.cdx.json' \) -printf '%f\0' | LC_ALL=C sort -z \
     | xargs -0 sha256sum > SHA256SUMS

@@ -74,6 +74,23 @@ pub fn nominal_bytes(sub_filters: usize, bytes: u64) -> u64 {
 }
 
 /// A scalable Bloom filter.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::bloom::{Chain, Parameters};
+/// use roughly_sketch::memory::Budget;
+///
+/// # fn main() -> Result<(), roughly_sketch::bloom::Error> {
+/// // BF.RESERVE fruit 0.01 1000, BF.ADD fruit apple
+/// let parameters = Parameters { capacity: 1000, ..Parameters::DEFAULT };
+/// let mut fruit = Chain::new(&parameters, Budget::UNLIMITED)?;
+/// assert!(fruit.add(b"apple", (), Budget::UNLIMITED)?);
+/// assert!(!fruit.add(b"apple", (), Budget::UNLIMITED)?);
+/// assert!(fruit.contains(b"apple") && !fruit.contains(b"pear"));
+/// # Ok(())
+/// # }
+/// ```
 pub type Chain = chain::Chain<Layout>;
 /// One filter of a chain.
 pub type Filter = chain::Filter<Shape>;
