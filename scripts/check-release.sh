@@ -10,6 +10,8 @@
 #     worst-cases   every command on keys of 128 MiB
 #     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
 #                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
+#     differential  COMMANDS random commands (default 200,000) of all types on a primary: its replica, and the primary after it loaded its
+#                   files, must have equal keys. SEED (default: the time) selects the commands
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
@@ -29,6 +31,10 @@ build() {
 kills() {
     build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
         cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
+}
+differential() {
+    build server && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
+        cargo test --quiet --test server differential:: -- --nocapture
 }
 defrag() {
     local server=redis-defrag
@@ -68,7 +74,7 @@ worst_cases() {
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release servers clients worst-cases kills defrag sizing site python arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release servers clients worst-cases kills differential defrag sizing site python arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
@@ -77,6 +83,7 @@ for check in "${checks[@]}"; do
         clients) step "clients on all servers" "6 minutes" scripts/test-matrix.sh clients ;;
         worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
+        differential) step "${COMMANDS:-200000} random commands on servers that must agree" "8 minutes" differential ;;
         defrag) step "active defragmentation" "5 minutes" defrag ;;
         sizing) step "sizing page in a browser" "3 minutes" sizing ;;
         site) step "documentation site in a browser" "3 minutes" site ;;
