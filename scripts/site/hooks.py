@@ -39,6 +39,7 @@ NOT_IN_PROGRAMS = ("scandump", "loadchunk", "debug", "load", "advance")
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
+    "python roughly": "python",
     "redis resp3": 'text title="RESP3"',
     "redis redis-8": 'text title="Redis 8"',
     "make": "sh",
