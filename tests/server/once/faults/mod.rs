@@ -13,9 +13,11 @@
 //! By default, each type runs a part of the cases. `ROUGHLY_FAULTS=all` runs all of them, and `ROUGHLY_FAULTS=TEXT` those
 //! whose description contains the text.
 
+mod callbacks;
 mod cases;
 mod documented;
 mod injector;
+mod large;
 mod states;
 mod sweep;
 

@@ -57,7 +57,7 @@ pub fn states(server: &Server, connection: &mut Connection, family: &'static Fam
         ..built.clone()
     });
     if family.has_window {
-        // The first pane of a key is in its second one, so another pane is new, the next ones expire all.
+        // A window has four panes: the first of these states is in a new pane, and in the last two, all panes have expired.
         for panes in [1, 3, 4, 9] {
             states.push(State {
                 name: format!("{panes} panes later"),

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const BATCH: usize = 8;
 
 /// Bytes of an allocation that may end the process, at most.
-const MAX_OTHER_BYTES: u64 = 4096;
+pub const MAX_OTHER_BYTES: u64 = 4096;
 
 /// The commands that no key of a type accepts. Every other command has a case that succeeds.
 const NEVER_SUCCESSFUL: [(&str, &str); 4] = [

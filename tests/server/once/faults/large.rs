@@ -1,0 +1,123 @@
+//! Allocations that end the process if they fail are small, however large the input is.
+
+use super::injector::{Refused, Requests};
+use super::sweep::MAX_OTHER_BYTES;
+use crate::families::{FAMILIES, numbers, run_on};
+use crate::support::resp::Reply;
+use crate::support::server::Options;
+
+/// Items of a command.
+const ITEMS: u32 = 20_000;
+
+/// Commands with many arguments or replies. KEY is a large key, or a new one, and ITEMS and PAIRS are many items. `K` stands for
+/// many times KEY.
+const COMMANDS: [(&str, &[&str]); 5] = [
+    (
+        "bf",
+        &[
+            "BF.MADD KEY ITEMS",
+            "BF.ADDNX KEY ITEMS",
+            "BF.INSERT KEY ITEMS ITEMS",
+            "BF.MEXISTS KEY ITEMS",
+            "BF.MERGE KEY 1000 KEYS",
+            "BF.DEBUG KEY",
+            "BF.SCANDUMP KEY 0",
+            "BF.SCANDUMP KEY 1",
+        ],
+    ),
+    (
+        "cf",
+        &[
+            "CF.INSERT KEY ITEMS ITEMS",
+            "CF.INSERTNX KEY ITEMS ITEMS",
+            "CF.MEXISTS KEY ITEMS",
+            "CF.DEBUG KEY",
+            "CF.COMPACT KEY",
+            "CF.SCANDUMP KEY 0",
+        ],
+    ),
+    (
+        "cms",
+        &[
+            "CMS.INCRBY KEY PAIRS",
+            "CMS.INCRBYLIMIT KEY 5 PAIRS",
+            "CMS.QUERY KEY ITEMS",
+            "CMS.MERGE KEY 1000 KEYS",
+            "CMS.SCANDUMP KEY 0",
+        ],
+    ),
+    (
+        "topk",
+        &[
+            "TOPK.ADD KEY ITEMS",
+            "TOPK.INCRBY KEY PAIRS",
+            "TOPK.QUERY KEY ITEMS",
+            "TOPK.COUNT KEY ITEMS",
+            "TOPK.LIST KEY WITHCOUNT",
+            "TOPK.SCANDUMP KEY 0",
+        ],
+    ),
+    (
+        "tdigest",
+        &[
+            "TDIGEST.ADD KEY ITEMS",
+            "TDIGEST.QUANTILE KEY 0.5",
+            "TDIGEST.RANK KEY ITEMS",
+            "TDIGEST.REVRANK KEY ITEMS",
+            "TDIGEST.CDF KEY ITEMS",
+            "TDIGEST.BYRANK KEY ITEMS",
+            "TDIGEST.TRIMMED_MEAN KEY 0.1 0.9",
+            "TDIGEST.MERGE KEY 1000 KEYS OVERRIDE",
+            "TDIGEST.SCANDUMP KEY 0",
+        ],
+    ),
+];
+
+#[test]
+fn allocations_that_cannot_be_refused_are_small() {
+    let server = Options::new().debug_module().start();
+    let mut connection = server.resp2();
+    let items = numbers(0, ITEMS);
+    let pairs: Vec<_> = (0..ITEMS).map(|item| format!("{item} 3")).collect();
+    let pairs = pairs.join(" ");
+    let mut wrong = Vec::new();
+    for family in FAMILIES {
+        let (_, commands) = COMMANDS
+            .iter()
+            .find(|(prefix, _)| *prefix == family.prefix)
+            .expect("commands");
+        for (create, key) in [(family.build, "built"), (family.build_large, "large")] {
+            connection.call("FLUSHALL SYNC");
+            run_on(&mut connection, key, create);
+            let keys = vec![key; 1000].join(" ");
+            let internal = ["DUMP KEY", "COPY KEY copy", "DEBUG RELOAD", "DEBUG DIGEST"];
+            for command in commands.iter().chain(&internal) {
+                let text = command
+                    .replace("KEYS", &keys)
+                    .replace(" KEY", &format!(" {key}"))
+                    .replace("PAIRS", &pairs);
+                let text = match text.strip_suffix(" ITEMS") {
+                    Some(head) => format!("{head} {items}"),
+                    None => text,
+                };
+                connection.send(&Refused::NONE.command());
+                let reply = connection.call(&text);
+                let requests = Requests::of(&connection.send(&Refused::NONE.command()));
+                // Some types have no merge.
+                let is_error = matches!(reply, Reply::Error(_));
+                assert!(
+                    !is_error || command.contains("MERGE"),
+                    "{}: {command}: {reply}",
+                    family.name
+                );
+                if requests.largest_other > MAX_OTHER_BYTES {
+                    wrong.push(format!(
+                        "{}, {key}: {command}: {}",
+                        family.name, requests.largest_other
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
