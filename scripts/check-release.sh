@@ -10,6 +10,7 @@
 #     worst-cases   every command on keys of 128 MiB
 #     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
 #                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
+#     faults        every request for memory of every command is refused (make faults)
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
@@ -48,7 +49,7 @@ worst_cases() {
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release servers clients worst-cases kills defrag sizing site arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release servers clients worst-cases kills faults defrag sizing site arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
@@ -57,6 +58,7 @@ for check in "${checks[@]}"; do
         clients) step "clients on all servers" "6 minutes" scripts/test-matrix.sh clients ;;
         worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
+        faults) step "refused memory in every command" "5 minutes" make faults ;;
         defrag) step "active defragmentation" "5 minutes" defrag ;;
         sizing) step "sizing page in a browser" "3 minutes" sizing ;;
         site) step "documentation site in a browser" "3 minutes" site ;;

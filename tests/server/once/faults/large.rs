@@ -1,16 +1,19 @@
 //! Allocations that end the process if they fail are small, however large the input is.
 
 use super::injector::{Refused, Requests};
+use super::states::{CREATED_MS, PANE_MS};
 use super::sweep::MAX_OTHER_BYTES;
 use crate::families::{FAMILIES, numbers, run_on};
-use crate::support::resp::Reply;
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::Options;
+
+/// Writes after panes have expired: enough to free all arrays.
+const WRITES: u64 = 100;
 
 /// Items of a command.
 const ITEMS: u32 = 20_000;
 
-/// Commands with many arguments or replies. KEY is a large key, or a new one, and ITEMS and PAIRS are many items. `K` stands for
-/// many times KEY.
+/// Commands with many arguments or replies, by prefix. ITEMS and PAIRS are many items, and KEYS is many times KEY.
 const COMMANDS: [(&str, &[&str]); 5] = [
     (
         "bf",
@@ -120,4 +123,41 @@ fn allocations_that_cannot_be_refused_are_small() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Writes free the arrays of expired panes step by step. If the allocator refuses a smaller block, the array stays until it is
+/// freed.
+#[test]
+fn arrays_of_expired_panes_are_freed_without_memory() {
+    let server = Options::new().debug_module().start();
+    let mut connection = server.resp2();
+    for family in FAMILIES.iter().filter(|family| family.has_window) {
+        for faults in [Refused::NONE, Refused::all_from(1)] {
+            connection.call("FLUSHALL SYNC");
+            server.set_clock(&CREATED_MS.to_string());
+            run_on(&mut connection, "key", family.build_large);
+            let change = family.change.0.replace("KEY", "key");
+            let write = |connection: &mut Connection, item: u64| {
+                connection.call(&change.replace("NEW", &item.to_string()));
+            };
+            for pane in 1..4 {
+                server.set_clock(&(CREATED_MS + pane * PANE_MS).to_string());
+                write(&mut connection, pane);
+            }
+            let later_ms = CREATED_MS + 9 * PANE_MS;
+            server.set_clock(&later_ms.to_string());
+            connection.send(&faults.command());
+            for item in 0..WRITES {
+                write(&mut connection, item);
+                if item % 20 == 19 {
+                    connection.call(&format!("SKETCH.ADVANCE key {}", later_ms / PANE_MS));
+                }
+            }
+            let requests = Requests::of(&connection.send(&Refused::NONE.command()));
+            let what = format!("{}: {requests:?}", family.name);
+            assert!(requests.largest_other <= MAX_OTHER_BYTES, "{what}");
+            assert_eq!(connection.call("EXISTS key"), Reply::Integer(1), "{what}");
+        }
+    }
+    assert_eq!(server.info_number("bf_internal_errors"), 0);
 }

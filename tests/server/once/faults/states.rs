@@ -27,8 +27,9 @@ impl State {
 
 /// The clock at which keys are created: a tenth of the length of a pane after a pane of the keys of
 /// [`crate::families`] has begun.
-const CREATED_MS: u64 = 20 * PANE_MS + PANE_MS / 10;
-const PANE_MS: u64 = 315_360_000_000 / 4;
+pub const CREATED_MS: u64 = 20 * PANE_MS + PANE_MS / 10;
+/// The length of a pane of these keys.
+pub const PANE_MS: u64 = 315_360_000_000 / 4;
 
 /// The items that are added to find the last state before a key grows.
 const MAX_ITEMS: u32 = 400;
