@@ -141,9 +141,6 @@ impl<'a> Outcome<'a> {
         let created = entry.is_new();
         if self.growths > 0 {
             stats.count_growths(self.growths as u64);
-        }
-        // A refused growth may have enlarged the list of the sub-filters.
-        if self.growths > 0 || self.refused > 0 && allocator::has_refused() {
             entry.recount();
         }
         if self.added > 0 {
@@ -151,6 +148,10 @@ impl<'a> Outcome<'a> {
         }
         if self.refused > 0 {
             stats.count_refusals(self.refused);
+            // A refused growth may have enlarged the list of the sub-filters.
+            if allocator::has_refused() {
+                entry.recount();
+            }
         }
         if self.changed {
             if self.verbatim && self.kept.is_none() {
