@@ -252,10 +252,16 @@ impl HugePages {
         let mut table = "| | with | without | ratio |\n|---|---:|---:|---:|\n".to_owned();
         let pauses = self.0["pauses"].as_object().expect("pauses");
         for (name, row) in self.cases().iter().chain(pauses) {
-            let unit = text(&row["unit"]);
-            let value = |field: &str| match number(&row[field]) {
-                value @ ..100.0 => format!("{value:.1} {unit}"),
-                value => format!("{} {unit}", grouped(value)),
+            let value = |field: &str| {
+                let (value, unit) = match (number(&row[field]), text(&row["unit"])) {
+                    (value @ 1e3.., "ns") => (value / 1e3, "µs"),
+                    (value @ 1e3.., "µs") => (value / 1e3, "ms"),
+                    other => other,
+                };
+                match value {
+                    ..100.0 => format!("{value:.1} {unit}"),
+                    _ => format!("{} {unit}", grouped(value)),
+                }
             };
             let ratio = shown(number(&row["ratio"]));
             let _ = writeln!(

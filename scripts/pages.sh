@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Writes the generated parts of the documentation. Tests compare all but worst-cases with what they compute.
 #
-#   scripts/pages.sh               commands and accuracy
+#   scripts/pages.sh               commands, accuracy and session
 #   scripts/pages.sh commands      headers and tables of docs/commands, from the command table
 #   scripts/pages.sh accuracy      tables and plots of docs/families, measured with fixed streams
+#   scripts/pages.sh session       the terminal session docs/plots/session.svg, recorded on a server
 #   scripts/pages.sh worst-cases   tables of docs/worst-cases.md, measured; needs an idle machine
 #
 # scripts/bench.sh report writes those of docs/performance.md.
@@ -11,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(commands accuracy)
+[ ${#parts[@]} -gt 0 ] || parts=(commands accuracy session)
 scripts/install.sh build server
 cargo build --release --lib
 export ROUGHLY_WRITE=1
@@ -19,6 +20,7 @@ for part in "${parts[@]}"; do
     case $part in
         commands) cargo test --quiet --test server -- documents::commands ;;
         accuracy) cargo test --quiet --test accuracy ;;
+        session) scripts/with-server.sh python3 scripts/site/session.py > docs/plots/session.svg ;;
         worst-cases) cargo test --quiet --test server -- once::worst_cases --test-threads 1 ;;
         *)
             echo "pages: unknown part: $part" >&2

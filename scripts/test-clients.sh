@@ -15,6 +15,7 @@ for manifest in tests/clients/rust examples/rust; do
 done
 # Builds with the client from the Debian package instead of the module that go.mod names.
 GO111MODULE=off GOPATH=/usr/share/gocode go build -o "$clients/recipes-go" examples/go/recipes.go
+GO111MODULE=off GOPATH=/usr/share/gocode go build -o "$clients/commands-go" examples/go/commands/main.go
 # Node looks up packages in the directory of the importing file.
 cp tests/clients/node/*.mjs examples/node/*.mjs "$clients/node"
 
@@ -29,6 +30,17 @@ recipes() {
     echo "  recipes in $what"
 }
 
+# commands PROGRAM COMMAND...: runs a program with each command; the comments after its calls must be its output.
+commands() {
+    local program=examples/$1
+    shift
+    if ! "$@" | diff <(sed -nE 's,^.*[);] +(#|//) (.*)$,\2,p' "$program") -; then
+        echo "$program: FAILED"
+        return 1
+    fi
+    echo "  $program"
+}
+
 # run_all: runs all clients on the server at port ROUGHLY_PORT; stops at the first failure.
 run_all() {
     "$clients/python/bin/python" tests/clients/python/walk.py \
@@ -37,8 +49,12 @@ run_all() {
         && "$clients/rust/debug/walk" \
         && recipes Node node "$clients/node/recipes.mjs" \
         && recipes Go "$clients/recipes-go" \
-        && recipes Rust "$clients/rust/debug/recipes"
+        && recipes Rust "$clients/rust/debug/recipes" \
+        && commands python/commands.py "$clients/python/bin/python" examples/python/commands.py \
+        && commands node/commands.mjs node "$clients/node/commands.mjs" \
+        && commands go/commands/main.go "$clients/commands-go" \
+        && commands rust/commands.rs "$clients/rust/debug/commands"
 }
-export -f run_all recipes
+export -f run_all recipes commands
 export clients
 scripts/with-server.sh bash -c run_all

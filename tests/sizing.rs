@@ -1188,6 +1188,60 @@ fn the_comparison_has_the_memory_of_set_bloom_and_cuckoo() {
     assert!(open_page("family=topk").comparison.is_empty());
 }
 
+/// Values with thousands separators, exponents and units, as users type them; percent-encoded.
+#[test]
+fn numbers_with_units_are_understood() {
+    for (values, command) in [
+        (
+            "capacity=50M&error=0.1%20%25",
+            "BF.RESERVE key 0.001 50000000",
+        ),
+        (
+            "capacity=50%20million&error=1%25",
+            "BF.RESERVE key 0.01 50000000",
+        ),
+        ("capacity=1e6&error=0.001", "BF.RESERVE key 0.001 1000000"),
+        (
+            "capacity=1,000,000&error=1e-3",
+            "BF.RESERVE key 0.001 1000000",
+        ),
+        (
+            "capacity=1%20000%20000&error=.5%25",
+            "BF.RESERVE key 0.005 1000000",
+        ),
+        (
+            "capacity=1.1m&error=100%20ppm",
+            "BF.RESERVE key 0.0001 1100000",
+        ),
+        (
+            "capacity=20k&window=24h",
+            "BF.RESERVE key 0.01 20000 WINDOW 86400000",
+        ),
+        (
+            "capacity=20k&window=7%20days",
+            "BF.RESERVE key 0.01 20000 WINDOW 604800000",
+        ),
+        (
+            "capacity=20k&window=90s",
+            "BF.RESERVE key 0.01 20000 WINDOW 90000",
+        ),
+        (
+            "capacity=20k&window=15m",
+            "BF.RESERVE key 0.01 20000 WINDOW 900000",
+        ),
+        (
+            "capacity=20k&window=500",
+            "BF.RESERVE key 0.01 20000 WINDOW 500",
+        ),
+    ] {
+        let shown = open_page(&format!("family=bloom&{values}"));
+        assert_eq!(shown.command, command, "{values}: {shown:?}");
+    }
+    let limited = |mib: &str| open_page(&format!("family=cuckoo&find=limit&mib={mib}"));
+    assert_eq!(limited("1%20GiB").command, limited("1024").command);
+    assert_eq!(limited("1.048576%20MB").command, limited("1").command);
+}
+
 #[test]
 fn invalid_values_are_refused_beside_their_fields() {
     for (values, field, error) in [
@@ -1200,6 +1254,17 @@ fn invalid_values_are_refused_beside_their_fields() {
             "family=bloom&error=1",
             "error",
             "Enter a number greater than 0 and less than 1.",
+        ),
+        // A decimal comma is not a thousands separator, and a window has no fractions.
+        (
+            "family=bloom&error=0,1%25",
+            "error",
+            "Enter a number greater than 0 and less than 1.",
+        ),
+        (
+            "family=bloom&window=50%25",
+            "window",
+            "Enter a whole number from 1 to 315,360,000,000.",
         ),
         (
             "family=bloom&find=limit&mib=0",

@@ -2,13 +2,14 @@
 
 usage: check.py SITE
 
-Every page, in light colors at 360 px and in dark colors at 1280 px, must have the colors of the scheme, no horizontal
-scrolling, and no missing image. The search must find the pages for some texts. The exit status is 1 if something is
-wrong.
+Every page, in light colors at 360 px and in dark colors at 1280 px, must have the header of the site, the colors of the scheme, no
+horizontal scrolling, and no missing image. The sizing calculator must show results. The search must find some pages among the first five results, and for each error text and
+log line of docs/troubleshooting.md that page first. The exit status is 1 if something is wrong.
 """
 
 import http.server
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,16 +19,30 @@ from pathlib import Path
 
 # Name, value of Chromium's preferredColorScheme, width in pixels, brightness of the background (0 to 255).
 SCHEMES = [("light", 1, 360, range(200, 256)), ("dark", 0, 1280, range(0, 80))]
-# What a reader types into the search, and the page that must be among the first five results.
-SEARCHES = {
-    "TOPK.ADD": "commands/topk.add.html",
-    "bf.reserve": "commands/bf.reserve.html",
-    "alert growths": "monitoring.html",
-    "Redis 8 to Valkey": "migration.html",
-    "add a command": "CONTRIBUTING.html",
-    "non scaling filter is full": "troubleshooting.html",
-}
-TIMEOUT = 300
+# What a reader types into the search, the page that must be found, and the number of results among which it must be.
+SEARCHES = [
+    ("TOPK.ADD", "commands/topk.add.html", 1),
+    ("bf.reserve", "commands/bf.reserve.html", 1),
+    ("alert growths", "monitoring.html", 5),
+    ("Redis 8 to Valkey", "migration.html", 5),
+    ("add a command", "CONTRIBUTING.html", 5),
+    ("rollback", "migration.html", 1),
+    ("redis stack", "migration.html", 5),
+    ("200 GB", "migration.html", 5),
+    ("memory before", "sizing.html", 1),
+    ("memory", "sizing.html", 1),
+    ("window", "sliding-windows.html", 1),
+    ("bloom filter", "families/bloom.html", 1),
+    ("huge pages", "operations.html", 1),
+    ("rate limit", "recipes/rate-limiting.html", 1),
+    ("merge", "commands/bf.merge.html", 5),
+    ("install", "packages.html", 1),
+    ("docker", "containers.html", 1),
+    ("cluster", "cluster.html", 1),
+    ("python", "clients.html", 1),
+]
+TROUBLESHOOTING = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md"
+TIMEOUT = 600
 
 # Loads the pages into frames of the given width, six at a time, and sends the measurements to the server.
 FRAME = """<!doctype html><meta charset=utf-8><body style="margin:0"><script>
@@ -52,26 +67,41 @@ async function measure(page) {
   for (const image of doc.images) await Promise.race([image.decode().catch(() => {}), sleep(3000)]);
   const result = {
     page,
+    header: doc.querySelector(".md-header .md-search") !== null,
     brightness: brightness(doc.querySelector("main") ?? doc.body),
+    empty: page === "sizing.html" && !doc.querySelector("#figures dd"),
     overflow: doc.documentElement.scrollWidth - width,
     broken: [...doc.images].filter(image => !image.naturalWidth).map(image => image.src),
   };
   frame.remove();
   return result;
 }
-async function search(text) {
+// Types the texts into the search of one page, and reads the links of the results.
+async function search(texts) {
   const frame = document.createElement("iframe");
   frame.style = `width:${width}px;height:900px;border:0`;
-  frame.src = "/index.html?q=" + encodeURIComponent(text);
+  frame.src = "/index.html";
+  const loaded = new Promise(done => frame.onload = done);
   document.body.append(frame);
-  let links = [];
-  for (let wait = 0; wait < 200 && !links.length; wait++) {
-    await sleep(100);
-    links = [...(frame.contentDocument?.querySelectorAll(".md-search-result__list > li > a") ?? [])];
+  await loaded;
+  const doc = frame.contentDocument, input = doc.querySelector(".md-search__input");
+  const links = () => [...doc.querySelectorAll(".md-search-result__list > li > a")];
+  const type = async (text, isDone) => {
+    input.value = text;
+    input.dispatchEvent(new Event("keyup"));
+    for (let wait = 0; wait < 100 && !isDone(); wait++) await sleep(20);
+  };
+  doc.querySelector("#__search").click();
+  input.focus();
+  // The first search waits for the index.
+  for (let wait = 0; wait < 20 && !links().length; wait++) await type("TOPK", () => links().length);
+  const results = [];
+  for (const text of texts) {
+    await type("", () => !links().length);
+    await type(text, () => links().length);
+    results.push({text, found: links().slice(0, 5).map(link => new URL(link.href).pathname.slice(1))});
   }
-  const found = links.slice(0, 5).map(link => new URL(link.href).pathname.slice(1));
-  frame.remove();
-  return {text, found};
+  return results;
 }
 (async () => {
   const found = [];
@@ -79,8 +109,7 @@ async function search(text) {
     while (pages.length) found.push(await measure(pages.shift()));
   };
   await Promise.all(Array.from({length: 6}, worker));
-  const searched = [];
-  for (const text of searches) searched.push(await search(text));
+  const searched = searches.length ? await search(searches) : [];
   await fetch("/results", {method: "POST", body: JSON.stringify({pages: found, searches: searched})});
 })();
 </script>"""
@@ -110,9 +139,20 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def measure(server, profile, scheme, width, pages):
+def error_texts():
+    """The error texts and log lines in the first columns of the tables of the page."""
+    is_error = False
+    for line in TROUBLESHOOTING.read_text().splitlines():
+        if line.startswith("| ") and line.split(" | ")[0] in ("| text", "| line", "| result"):
+            is_error = not line.startswith("| result")
+        if is_error and line.startswith("| `"):
+            texts = re.findall(r"``(.*?)``|`([^`]+)`", line.split(" | ")[0])
+            yield from (text for pair in texts for text in pair if text)
+
+
+def measure(server, profile, scheme, width, pages, searches):
     """What Chromium measured on each page, and the results of the searches."""
-    server.config = {"pages": pages, "searches": list(SEARCHES), "width": width}
+    server.config = {"pages": pages, "searches": searches, "width": width}
     server.results = None
     server.done = threading.Event()
     options = [
@@ -144,15 +184,23 @@ def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     faults = []
+    expected_results = SEARCHES + [(text, "troubleshooting.html", 1) for text in error_texts()]
+    searches = [text for text, _, _ in expected_results]
     for name, scheme, width, expected in SCHEMES:
         # A new profile, because the site stores the scheme of the first visit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-            measured = measure(server, profile, scheme, width, pages)
-            for search in measured["searches"]:
-                if SEARCHES[search["text"]] not in search["found"]:
-                    faults.append(f"search for {search['text']!r} ({name}): found {search['found']}")
+            measured = measure(server, profile, scheme, width, pages, searches)
+            for (text, wanted, results), search in zip(expected_results, measured["searches"]):
+                if wanted not in search["found"][:results]:
+                    faults.append(f"search for {text!r}: found {search['found']} instead of {wanted}")
+            # The results do not depend on the colors.
+            searches = []
             for result in measured["pages"]:
                 place = f"{result['page']} ({name}, {width} px)"
+                if not result["header"]:
+                    faults.append(f"{place}: no header of the site")
+                if result["empty"]:
+                    faults.append(f"{place}: no results")
                 if result["brightness"] not in expected:
                     faults.append(f"{place}: brightness {result['brightness']} of the background")
                 if result["overflow"] > 0:
@@ -160,7 +208,8 @@ def main():
                 faults += [f"{place}: missing image {image}" for image in result["broken"]]
     for fault in faults:
         print(f"check: {fault}", file=sys.stderr)
-    print(f"check: {len(pages)} pages in {len(SCHEMES)} color schemes, {len(faults)} faults", file=sys.stderr)
+    numbers = f"{len(pages)} pages in {len(SCHEMES)} color schemes, {len(expected_results)} searches"
+    print(f"check: {numbers}, {len(faults)} faults", file=sys.stderr)
     sys.exit(bool(faults))
 
 

@@ -1,11 +1,13 @@
 """Hooks of the documentation site (mkdocs.yml).
 
 The pages are written for a Git forge. These hooks make the same files work as a site: links to files outside of docs/
-lead to copies of these files, and the fences of executed examples get a language that the highlighter supports.
+lead to copies of these files, the fences of executed examples get a language that the highlighter supports, and the pages of
+commands and recipes get the programs of examples/.
 """
 
 import os
 import re
+import textwrap
 from pathlib import Path
 
 from mkdocs.structure.files import File
@@ -23,12 +25,15 @@ FAMILIES = [
     ("sketch", "All families"),
 ]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
-# The languages of examples/, with the program and the name for the highlighter.
-EXAMPLES = {
-    "Node": ("node/recipes.mjs", "javascript"),
-    "Go": ("go/recipes.go", "go"),
-    "Rust": ("rust/recipes.rs", "rust"),
+# The languages of examples/, with the name for the highlighter, and the programs with commands and with recipes.
+LANGUAGES = {
+    "Python": ("python", "python/commands.py", None),
+    "Node": ("javascript", "node/commands.mjs", "node/recipes.mjs"),
+    "Go": ("go", "go/commands/main.go", "go/recipes.go"),
+    "Rust": ("rust", "rust/commands.rs", "rust/recipes.rs"),
 }
+# The ends of the names of commands that are not in the programs.
+NOT_IN_PROGRAMS = ("scandump", "loadchunk", "debug", "load", "advance")
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
@@ -50,6 +55,9 @@ def uri_of(path):
     """The name of a file on the site: relative to docs/, or to the repository for files outside of it."""
     if path == ROOT / "README.md":
         return "README.md"
+    # The hooks in sizing.py create this page.
+    if path == DOCS / "sizing.html":
+        return "sizing.md"
     base = DOCS if path.is_relative_to(DOCS) else ROOT
     return path.relative_to(base).as_posix()
 
@@ -69,12 +77,10 @@ def linked_files(path):
 
 def on_config(config):
     """Adds the pages of the commands to the navigation, family by family."""
-    reference = next(part["Reference"] for part in config["nav"] if "Reference" in part)
-    commands = ["commands/README.md"]
+    commands = next(part["Commands"] for part in config["nav"] if "Commands" in part)
     for prefix, title in FAMILIES:
         pages = sorted(path.name for path in (DOCS / "commands").glob(f"{prefix}.*.md"))
         commands.append({title: [f"commands/{page}" for page in pages]})
-    reference[reference.index("commands/README.md")] = {"Commands": commands}
     return config
 
 
@@ -95,21 +101,52 @@ def on_files(files, config):
     return files
 
 
-def other_languages(recipe):
+def tab(title, language, code):
+    """A tab with code."""
+    lines = [f"```{language}", *textwrap.dedent(code).rstrip().split("\n"), "```"]
+    return f'\n=== "{title}"\n\n' + "".join(f"    {line}\n" for line in lines)
+
+
+def recipe_tabs(recipe):
     """The functions of a recipe in the languages of examples/."""
-    for name, (file, language) in EXAMPLES.items():
-        program = (ROOT / "examples" / file).read_text()
-        code = program.split(f"// recipe: {recipe}\n")[1].split("// end\n")[0]
-        yield f"\n### {name}\n\n```{language}\n{code}```\n"
+    for name, (language, _, program) in LANGUAGES.items():
+        if program:
+            text = (ROOT / "examples" / program).read_text()
+            yield tab(name, language, text.split(f"// recipe: {recipe}\n")[1].split("// end\n")[0])
+
+
+def command_tabs(command):
+    """The calls of a command in the languages of examples/."""
+    for name, (language, program, _) in LANGUAGES.items():
+        text = (ROOT / "examples" / program).read_text()
+        code = text.split(f" command: {command}\n")[1]
+        yield tab(name, language, re.split(r"\n\s*(?://|#) (?:command:|end)", code)[0])
+
+
+def buttons(line):
+    """The links of a line that has only links, as buttons."""
+    if not re.fullmatch(r"\[[^]]+\]\([^)]+\)( · \[[^]]+\]\([^)]+\))+", line):
+        return line
+    primary, *others = line.split(" · ")
+    return " ".join([primary + "{ .md-button .md-button--primary }", *[link + "{ .md-button }" for link in others]])
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Adapts links and fences to the site. Adds the functions in other languages to recipes."""
-    path = source_of(page.file.src_uri)
+    """Adapts links, fences and collapsed blocks to the site. Adds the programs to commands and recipes."""
+    uri = page.file.src_uri
+    if page.file.generated_by:
+        return markdown
+    path = source_of(uri)
     if "\n## Other languages\n" in markdown:
-        markdown += "".join(other_languages(path.stem))
+        markdown += "".join(recipe_tabs(path.stem))
+    if re.match(r"commands/\w+\.\w+\.md", uri):
+        # The first block is the syntax, which wraps on narrow screens.
+        markdown = markdown.replace("```text\n", "``` { .text .syntax }\n", 1)
+        if not path.stem.endswith(tuple(f".{name}" for name in NOT_IN_PROGRAMS)):
+            programs = "".join(command_tabs(path.stem.upper()))
+            markdown = markdown.replace("\n## Reply\n", f"\nWith client libraries:\n{programs}\n## Reply\n", 1)
     targets = dict(linked_files(path))
-    here = os.path.dirname(page.file.src_uri)
+    here = os.path.dirname(uri)
 
     def site_link(match):
         target = targets.get(match[2])
@@ -122,14 +159,16 @@ def on_page_markdown(markdown, page, config, files):
     for line in LINK.sub(site_link, markdown).split("\n"):
         if line.startswith("```") and line[3:] in FENCES:
             line = "```" + FENCES[line[3:]]
+        elif line == "<details>":
+            line = '<details markdown="1">'
+        elif uri == "README.md":
+            line = buttons(line)
         lines.append(line)
     return "\n".join(lines)
 
 
 def on_page_content(html, page, config, files):
-    """Ranks the page on performance low in searches, and excludes its tables. Otherwise, its many short headings about
-    filters and its numbers would displace other pages."""
-    if page.file.src_uri == "performance.md":
-        page.meta["search"] = {"boost": 0.2}
-        html = html.replace("<table>", "<table data-search-exclude>")
+    """Marks the tables of arguments, which docs/site.css displays differently on narrow screens."""
+    html = re.sub(r"<table>(?=\s*<thead>\s*<tr>\s*<th>argument</th>\s*<th>type</th>)", "<table data-arguments>", html)
+    html = html.replace("<td>required</td>", "<td data-required>required</td>")
     return html

@@ -26,7 +26,7 @@ pub fn bloom() -> String {
     let head = [
         "error rate",
         "bits per item",
-        "probes",
+        "hash functions",
         "10,000 items",
         "1 million",
         "100 million",

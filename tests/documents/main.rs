@@ -15,6 +15,8 @@ mod imports;
 mod messages;
 mod versions;
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use support::page::{self, Page};
 
 /// Links to files and headings of this repository have targets.
@@ -40,6 +42,26 @@ fn links_have_targets() {
     assert!(links > 30, "{links} links");
 }
 
+/// The terms of the glossary are in order, each has one definition, and a page links to each.
+#[test]
+fn terms_of_the_glossary_are_linked() {
+    let glossary = Page::read(Path::new("docs/glossary.md"));
+    let terms: Vec<_> = glossary.headings().skip(1).collect();
+    assert!(terms.is_sorted(), "{terms:?}");
+    assert!(terms.windows(2).all(|pair| pair[0] != pair[1]), "{terms:?}");
+    let mut linked = BTreeSet::new();
+    for page in page::all() {
+        let own = page.path == glossary.path;
+        let links = page.links().filter_map(|link| link.split_once('#'));
+        let links =
+            links.filter(|(file, _)| file.ends_with("glossary.md") || own && file.is_empty());
+        linked.extend(links.map(|(_, term)| term.to_owned()));
+    }
+    for term in terms {
+        assert!(linked.contains(&term), "no link to {term}");
+    }
+}
+
 /// The programs of examples/ have the functions that a recipe names.
 #[test]
 fn recipes_exist_in_other_languages() {
@@ -59,4 +81,38 @@ fn recipes_exist_in_other_languages() {
         }
     }
     assert!(recipes > 5, "{recipes} recipes");
+}
+
+/// The programs of examples/ have each command, except those that copy keys, debug or replicate.
+#[test]
+fn commands_have_examples_in_other_languages() {
+    let exempt = ["SCANDUMP", "LOADCHUNK", "DEBUG", "LOAD", "ADVANCE"];
+    let mut expected: Vec<_> = std::fs::read_dir("docs/commands")
+        .expect("the pages")
+        .map(|entry| entry.expect("a page").path())
+        .map(|path| {
+            path.file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .to_uppercase()
+        })
+        .filter(|name| {
+            name != "README" && !exempt.iter().any(|end| name.ends_with(&format!(".{end}")))
+        })
+        .collect();
+    expected.sort();
+    for program in [
+        "python/commands.py",
+        "node/commands.mjs",
+        "go/commands/main.go",
+        "rust/commands.rs",
+    ] {
+        let text = std::fs::read_to_string(format!("examples/{program}")).expect(program);
+        let marked = text
+            .lines()
+            .filter_map(|line| line.split_once(" command: "));
+        let mut found: Vec<_> = marked.map(|(_, name)| name.to_owned()).collect();
+        found.sort();
+        assert_eq!(found, expected, "{program}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::cache::Cache;
-use crate::format::chunks::{self, ChunkError, Place};
+use crate::format::chunks::{self, ChunkError, ChunkPosition};
 use crate::format::{FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
 use crate::window::Timed;
@@ -89,11 +89,11 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// The array with this number, from 0.
     fn array_mut(&mut self, number: usize) -> Option<&mut [u8]>;
 
-    /// Checks the contents of a chunk that has a place.
+    /// Checks the contents of a chunk that has a position.
     ///
     /// # Errors
     /// [`ChunkError`] if the arrays must not contain such bytes there.
-    fn check_chunk(&self, _place: Place, _chunk: &[u8]) -> Result<(), ChunkError> {
+    fn check_chunk(&self, _place: ChunkPosition, _chunk: &[u8]) -> Result<(), ChunkError> {
         Ok(())
     }
 
@@ -101,21 +101,21 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// below 1 or after the end. Cost: linear in the number of arrays.
     fn chunk(&self, iterator: i64, max_bytes: usize) -> Option<(i64, &[u8])> {
         let lengths = self.arrays().map(<[u8]>::len);
-        let (place, len, next) = chunks::chunk_at(lengths, iterator, max_bytes)?;
-        let array = self.arrays().nth(place.array)?;
-        Some((next, array.get(place.offset..)?.get(..len)?))
+        let (position, len, next) = chunks::chunk_at(lengths, iterator, max_bytes)?;
+        let array = self.arrays().nth(position.array)?;
+        Some((next, array.get(position.offset..)?.get(..len)?))
     }
 
-    /// Copies a chunk to its place. `iterator` is the one that [`Stored::chunk`] returned with it.
+    /// Copies a chunk to its position. `iterator` is the one that [`Stored::chunk`] returned with it.
     ///
     /// # Errors
     /// [`ChunkError`] if it is not inside one array or has invalid bytes; nothing is changed.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
         let lengths = self.arrays().map(<[u8]>::len);
-        let place = chunks::place_for(lengths, iterator, chunk.len())?;
-        self.check_chunk(place, chunk)?;
-        self.array_mut(place.array)
-            .and_then(|array| array.get_mut(place.offset..)?.get_mut(..chunk.len()))
+        let position = chunks::position_for(lengths, iterator, chunk.len())?;
+        self.check_chunk(position, chunk)?;
+        self.array_mut(position.array)
+            .and_then(|array| array.get_mut(position.offset..)?.get_mut(..chunk.len()))
             .ok_or(ChunkError::TooLong)?
             .copy_from_slice(chunk);
         Ok(())

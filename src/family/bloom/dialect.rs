@@ -3,7 +3,7 @@
 
 use crate::server::call::{Call, Error};
 use crate::server::config::{Setting, store_choice};
-use crate::server::key::Slot;
+use crate::server::key::Lookup;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -57,10 +57,10 @@ impl Dialect {
     /// # Errors
     /// [`Error::WrongType`] in valkey-bloom's dialect, and if the command reads a part of a window.
     #[inline(always)]
-    pub fn lenient<V>(self, call: &Call<'_>, slot: Slot<V>) -> Result<Option<V>, Error> {
+    pub fn lenient<V>(self, call: &Call<'_>, found: Lookup<V>) -> Result<Option<V>, Error> {
         match self {
-            Self::RedisBloom => slot.lenient(call),
-            Self::Valkey => slot.optional(),
+            Self::RedisBloom => found.lenient(call),
+            Self::Valkey => found.optional(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::texts::{NO_MEMORY, TOO_LARGE, VALKEY_CREATION_EVENT};
 use super::types::Filter;
 use super::valkey_config::max_size_for;
 use crate::server::call::{Call, Error};
-use crate::server::key::Slot;
+use crate::server::key::Lookup;
 use roughly_sketch::memory::Purpose;
 use roughly_sketch::valkey_bloom::{LoadError, ValkeyChain};
 
@@ -12,9 +12,9 @@ use roughly_sketch::valkey_bloom::{LoadError, ValkeyChain};
 pub fn load(call: &mut Call<'_>) -> Result<(), Error> {
     let key = call.write(1);
     match key.get::<Filter<'_>>() {
-        Slot::Missing => {}
-        Slot::WrongType => return Err(Error::WrongType),
-        Slot::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),
+        Lookup::Missing => {}
+        Lookup::WrongType => return Err(Error::WrongType),
+        Lookup::Found(_) => return Err(c"BUSYKEY Target key name already exists.".into()),
     }
     let payload = call.arg(2).bytes();
     let budget = call.memory().budget(Purpose::Create);

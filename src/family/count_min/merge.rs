@@ -5,7 +5,7 @@ use super::types::{Counts, CountsMut};
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
-use crate::server::key::{MergeKeys, OneOf, Slot};
+use crate::server::key::{Lookup, MergeKeys, OneOf};
 use roughly_sketch::count_min::{CountMin, CountMinError, CountMinWindow, MergeSource};
 use roughly_sketch::memory::{Purpose, with_capacity};
 use std::ffi::CStr;
@@ -106,7 +106,7 @@ fn merge_keys(
 fn weighted<'a, T>(
     call: &Call<'_>,
     end: usize,
-    sources: impl Iterator<Item = Slot<Option<Counts<'a>>>>,
+    sources: impl Iterator<Item = Lookup<Option<Counts<'a>>>>,
     checked: impl Fn(Counts<'a>) -> Result<&'a T, Error>,
 ) -> Result<Vec<MergeSource<'a, T>>, Error> {
     let mut weighted = with_capacity(end - FIRST_SOURCE).map_err(|_| NO_MEMORY)?;

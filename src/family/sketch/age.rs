@@ -4,7 +4,7 @@ use crate::MODULE;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::Registration;
-use crate::server::key::{AnyRef, OneOf, Slot};
+use crate::server::key::{AnyRef, Lookup, OneOf};
 use roughly_sketch::window::{Panes, Timeline};
 use roughly_sketch::window_filter::{WindowMultiset, WindowSet};
 use std::ffi::CStr;
@@ -66,13 +66,13 @@ pub fn age(call: &mut Call<'_>) -> Result<(), Error> {
     let items = call.args_from(2);
     let key = call.read(1);
     let filter = match key.get::<Filter<'_>>() {
-        Slot::Found(filter) => filter,
-        Slot::Missing => {
+        Lookup::Found(filter) => filter,
+        Lookup::Missing => {
             call.reply_array(items.len());
             items.for_each(|_| call.reply_null());
             return Ok(());
         }
-        Slot::WrongType => {
+        Lookup::WrongType => {
             let is_sketch = key.value(MODULE.data_types()).found().is_some();
             return Err(match is_sketch {
                 true => c"ERR SKETCH.AGE needs a Bloom or cuckoo filter with a window".into(),

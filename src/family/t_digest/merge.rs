@@ -6,7 +6,7 @@ use super::types::Digest;
 use crate::family::merge::{self, FIRST_SOURCE, NumkeysErrors, max_bytes};
 use crate::server::call::{Call, Error};
 use crate::server::data_type::DataType;
-use crate::server::key::{ReadKey, Slot};
+use crate::server::key::{Lookup, ReadKey};
 use crate::server::options::Options;
 use roughly_sketch::memory::{Budget, Purpose, with_capacity};
 use roughly_sketch::merge::Distinct;
@@ -35,7 +35,7 @@ pub fn merge(call: &mut Call<'_>) -> Result<(), Error> {
     }
     let mut key = call.write(1);
     let changes = match key.get() {
-        Slot::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
+        Lookup::Found(Digest::Classic(old)) => **old != merged || old.info() != merged.info(),
         _ => true,
     };
     if call.must_obey() {
@@ -92,7 +92,7 @@ fn merged(call: &Call<'_>) -> Result<(TDigest, bool), Error> {
         });
     }
     let content = match destination.first().map(|key| key.get()) {
-        Some(Slot::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
+        Some(Lookup::Found(Digest::Classic(digest))) => Some((&**digest, Some(digest.cache()))),
         _ => None,
     };
     let largest = || {

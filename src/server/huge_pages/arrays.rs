@@ -12,17 +12,17 @@ pub(super) const CAPACITY: usize = 8192;
 #[derive(Debug)]
 pub(super) struct Arrays {
     len: AtomicUsize,
-    entries: [Entry; CAPACITY],
+    entries: [ArrayEntry; CAPACITY],
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ArrayEntry {
     /// 0: the entry is free.
     address: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-impl Entry {
+impl ArrayEntry {
     const fn free() -> Self {
         Self {
             address: AtomicUsize::new(0),
@@ -42,7 +42,7 @@ impl Arrays {
     pub(super) const fn new() -> Self {
         Self {
             len: AtomicUsize::new(0),
-            entries: [const { Entry::free() }; CAPACITY],
+            entries: [const { ArrayEntry::free() }; CAPACITY],
         }
     }
 
@@ -52,7 +52,7 @@ impl Arrays {
     }
 
     /// All entries, in the order in which an address is searched.
-    fn entries(&self, address: usize) -> impl Iterator<Item = &Entry> {
+    fn entries(&self, address: usize) -> impl Iterator<Item = &ArrayEntry> {
         // Large blocks begin at least 32 MiB apart.
         let (before, after) = self.entries.split_at((address >> 25) % CAPACITY);
         after.iter().chain(before)
@@ -94,7 +94,7 @@ impl Arrays {
     /// Addresses and sizes. Other threads may add and remove arrays meanwhile; a size may be that of an array that had the
     /// entry before.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        let load = |entry: &Entry| {
+        let load = |entry: &ArrayEntry| {
             let address = entry.address.load(Ordering::Relaxed);
             (address, entry.bytes.load(Ordering::Relaxed))
         };

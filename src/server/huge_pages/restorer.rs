@@ -11,7 +11,7 @@
 use super::advice::{ARRAYS, status, whole_pages};
 use super::status::{Status, page_bytes};
 use redis_module::raw;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// Huge pages per system call.
 const PAGES: usize = 8;
+
+/// `MADV_COLLAPSE` of Linux 6.1 (include/uapi/asm-generic/mman-common.h). The crate libc has no such constant for musl.
+const MADV_COLLAPSE: c_int = 25;
 
 /// The thread waits this many times as long as a system call took, so that it uses at most a tenth of a processor and the
 /// main thread rarely waits for a page that is being copied.
@@ -95,7 +98,7 @@ fn restore_all() -> bool {
             let part = ptr::without_provenance_mut::<c_void>(address + offset);
             // SAFETY: the advice does not change the contents of memory, whatever it is used for now. Older kernels refuse
             // it.
-            if unsafe { libc::madvise(part, len, libc::MADV_COLLAPSE) } != 0 {
+            if unsafe { libc::madvise(part, len, MADV_COLLAPSE) } != 0 {
                 let error = io::Error::last_os_error().raw_os_error();
                 is_complete &= !matches!(error, Some(libc::EAGAIN | libc::EBUSY | libc::ENOMEM));
             }

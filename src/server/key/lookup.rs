@@ -2,9 +2,9 @@
 
 use super::access::{Reader, Writer};
 use super::entry::Entry;
+use super::lookup_result::Lookup;
 use super::one_of::OneOf;
 use super::opened::OpenedKey;
-use super::slot::Slot;
 use crate::server::call::{Call, Error};
 use crate::server::data_type::{AnyValue, DataType, NewValue, Registration};
 use crate::server::value::Value;
@@ -32,7 +32,7 @@ impl<Access> Key<Access> {
     /// What the key holds, for a family.
     #[must_use]
     #[inline(always)]
-    pub fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
+    pub fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
         self.opened.get()
     }
 
@@ -40,7 +40,7 @@ impl<Access> Key<Access> {
     pub fn value(
         &self,
         types: impl IntoIterator<Item = &'static Registration>,
-    ) -> Slot<&dyn AnyValue> {
+    ) -> Lookup<&dyn AnyValue> {
         // SAFETY: the value lives while the key is open, and no key is open for writing beside it (see `access`).
         self.opened
             .find(types)
@@ -60,9 +60,9 @@ impl Key<Writer> {
         types: impl IntoIterator<Item = &'static Registration>,
     ) -> Result<Found, Error> {
         match self.opened.find(types) {
-            Slot::Missing => Ok(Found::Missing(self)),
-            Slot::WrongType => Err(Error::WrongType),
-            Slot::Found((of, value)) => {
+            Lookup::Missing => Ok(Found::Missing(self)),
+            Lookup::WrongType => Err(Error::WrongType),
+            Lookup::Found((of, value)) => {
                 // SAFETY: the key holds a value of this type at this address.
                 let mut entry = unsafe { Entry::existing((self.opened, self.access), of, value) };
                 entry.set_key_bytes(call);

@@ -1,9 +1,9 @@
 //! The keys of a merge: a destination and its sources.
 
 use super::access::Writer;
+use super::lookup_result::Lookup;
 use super::one_of::{AnyMut, OneOf, OneOfMut};
 use super::opened::OpenedKey;
-use super::slot::Slot;
 use crate::server::call::Call;
 use crate::server::data_type::{AnyValue, Registration};
 
@@ -44,15 +44,15 @@ impl MergeKeys {
     /// If `D` lacks one of the types.
     pub fn get<'a, D: OneOfMut<'a>, S: OneOf<'a>>(
         &'a mut self,
-    ) -> (Slot<D>, impl Iterator<Item = Slot<Option<S>>>) {
+    ) -> (Lookup<D>, impl Iterator<Item = Lookup<Option<S>>>) {
         let destination = self.destination.find(self.types.iter().copied());
         let own = match destination {
-            Slot::Found((_, value)) => Some(value),
-            Slot::Missing | Slot::WrongType => None,
+            Lookup::Found((_, value)) => Some(value),
+            Lookup::Missing | Lookup::WrongType => None,
         };
         let sources = self.sources.iter().map(move |source| {
             if own.is_some() && source.address() == own {
-                return Slot::Found(None);
+                return Lookup::Found(None);
             }
             source.get().map(Some)
         });

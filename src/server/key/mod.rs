@@ -8,16 +8,16 @@
 mod access;
 mod entry;
 mod lookup;
+mod lookup_result;
 mod merge;
 mod one_of;
 mod opened;
-mod slot;
 
 pub use entry::Entry;
 pub use lookup::{Found, Key, ReadKey, WriteKey};
+pub use lookup_result::Lookup;
 pub use merge::MergeKeys;
 pub use one_of::{AnyMut, AnyRef, OneOf, OneOfMut};
-pub use slot::Slot;
 
 use super::call::Call;
 use super::data_type::Registration;

@@ -3,8 +3,8 @@
 //! A family is an enum of references to its types, which [`OneOf::of`] creates. The server's handle of the value's type is
 //! compared once with those of the family.
 
+use super::lookup_result::Lookup;
 use super::opened::OpenedKey;
-use super::slot::Slot;
 use crate::server::data_type::{DataType, Registration};
 use crate::server::value::Value;
 use redis_module::raw;
@@ -105,8 +105,8 @@ pub trait OneOfMut<'a>: Sized {
 impl OpenedKey {
     /// What the key holds, for a family.
     #[inline(always)]
-    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Slot<F> {
-        self.slot_of(|handle| {
+    pub(super) fn get<'a, F: OneOf<'a>>(&'a self) -> Lookup<F> {
+        self.lookup_of(|handle| {
             let value = AnyRef {
                 key: self.raw(),
                 handle,
@@ -121,8 +121,8 @@ impl OpenedKey {
     pub(super) fn find(
         &self,
         types: impl IntoIterator<Item = &'static Registration>,
-    ) -> Slot<(&'static Registration, NonNull<c_void>)> {
-        self.slot_of(|handle| {
+    ) -> Lookup<(&'static Registration, NonNull<c_void>)> {
+        self.lookup_of(|handle| {
             let of = types.into_iter().find(|of| of.handle() == handle)?;
             Some((of, self.address()?))
         })

@@ -1,6 +1,6 @@
 //! An open key of the server.
 
-use super::slot::Slot;
+use super::lookup_result::Lookup;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
 use redis_module::raw;
@@ -93,12 +93,12 @@ impl OpenedKey {
 
     /// What the key holds: `found` returns it for the handle of a value's type, which is not null.
     #[inline(always)]
-    pub(super) fn slot_of<V>(
+    pub(super) fn lookup_of<V>(
         &self,
         found: impl FnOnce(*mut raw::RedisModuleType) -> Option<V>,
-    ) -> Slot<V> {
+    ) -> Lookup<V> {
         if self.key.is_null() {
-            return Slot::Missing;
+            return Lookup::Missing;
         }
         // SAFETY: the key is open.
         let handle = unsafe { api!(RedisModule_ModuleTypeGetType)(self.key) };
@@ -106,11 +106,11 @@ impl OpenedKey {
         if !handle.is_null()
             && let Some(found) = found(handle)
         {
-            return Slot::Found(found);
+            return Lookup::Found(found);
         }
         match self.is_missing() {
-            true => Slot::Missing,
-            false => Slot::WrongType,
+            true => Lookup::Missing,
+            false => Lookup::WrongType,
         }
     }
 

@@ -14,10 +14,11 @@ pub mod environment;
 mod reference;
 mod versions;
 
-use crate::support::page::{self, Page};
+use crate::support::page::{self, Block, Page};
 use environment::Environment;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// Number of pages that are checked at the same time.
 const THREADS: usize = 4;
@@ -56,7 +57,44 @@ fn examples_print_the_documented_output() {
     }
 }
 
-/// Checks the test above: it must report a block with wrong output.
+/// The terminal session in docs/plots, which scripts/site/session.py recorded: the server gives the same replies.
+#[test]
+fn the_recorded_session_has_the_replies_of_the_server() {
+    let file = fs::read_to_string("docs/plots/session.svg").expect("the session");
+    let (mut lines, mut wait) = (Vec::new(), 0);
+    for part in file.split("<text ").skip(1) {
+        let text = part.split(['<', '>']).nth(1).expect("a text");
+        let text = text.replace("&gt;", ">").replace("&lt;", "<");
+        let seconds = text.strip_suffix(" seconds later");
+        match seconds.and_then(|text| text.strip_prefix("# ")) {
+            Some(seconds) => {
+                wait += seconds.parse::<u64>().expect("a number");
+                lines.extend([format!("> BLPOP missing {seconds}"), "(nil)".to_owned()]);
+            }
+            None => lines.push(text.replace("&amp;", "&")),
+        }
+    }
+    assert!(lines.iter().filter(|line| line.starts_with("> ")).count() > 4);
+    let block = |lines| Block {
+        language: "redis".to_owned(),
+        line: 1,
+        lines,
+    };
+    let start = block(vec!["> PING".to_owned(), "PONG".to_owned()]);
+    let session = block(lines);
+    loop {
+        let mut environment = Environment::default();
+        environment.run(&start).expect("a server");
+        let begin = Instant::now();
+        let compared = environment.run(&session);
+        // If the machine stops for seconds, the last command reads another period.
+        if begin.elapsed() < Duration::from_secs(wait + 4) {
+            return compared.expect("the replies of the file");
+        }
+    }
+}
+
+/// Checks the test of the examples: it must report a block with wrong output.
 #[test]
 fn a_wrong_example_is_found() {
     for (text, wrong) in [

@@ -4,7 +4,7 @@
 use super::cell::{Cell, CellSize, with_cell};
 use super::{CountMin, MAX_TOTAL, Shape};
 use crate::buffer::Buffer;
-use crate::format::chunks::{ChunkError, Place};
+use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory};
 use crate::stored::Stored;
@@ -149,11 +149,11 @@ impl Stored for CountMin {
         (number == 0).then_some(&mut *self.cells)
     }
 
-    fn check_chunk(&self, place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
+    fn check_chunk(&self, position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
         // Chunks may start and end inside a cell. Only cells of 8 bytes can exceed their maximum: the sign bit in the
         // last byte is then set.
         if self.shape.cell_size() == CellSize::Eight {
-            let mut last_bytes = chunk.iter().skip(7 - place.offset % 8).step_by(8);
+            let mut last_bytes = chunk.iter().skip(7 - position.offset % 8).step_by(8);
             if last_bytes.any(|&byte| byte > 0x7f) {
                 return Err(ChunkError::Invalid("a cell above its maximum"));
             }

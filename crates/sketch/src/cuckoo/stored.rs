@@ -1,11 +1,11 @@
 //! The stored forms: RDB values, and the header and chunks of SCANDUMP (docs/formats.md, "Cuckoo filters").
 //!
-//! Both are decoded to [`Parts`], which one function validates.
+//! Both are decoded to [`Unchecked`], which one function validates.
 
 use super::CuckooFilter;
 use super::shape::{MAX_SUB_FILTERS, Parameters, Shape};
 use super::sub_filter::SubFilter;
-use crate::format::chunks::{ChunkError, Place};
+use crate::format::chunks::{ChunkError, ChunkPosition};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::memory::{Budget, OutOfMemory, capacity_for, reserve_for};
 use crate::stored::Stored;
@@ -18,7 +18,7 @@ const FIRST_WITH_PARAMETERS: u16 = 4;
 
 /// The integers of a stored filter, not validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Parts {
+struct Unchecked {
     items: u64,
     num_buckets: u64,
     deletes: u64,
@@ -28,7 +28,7 @@ struct Parts {
     expansion: u64,
 }
 
-/// Validated [`Parts`].
+/// Validated [`Unchecked`].
 struct Checked {
     /// A filter without its sub-filters.
     filter: CuckooFilter,
@@ -36,7 +36,7 @@ struct Checked {
     sub_filters: usize,
 }
 
-impl Parts {
+impl Unchecked {
     fn decode_header(header: &[u8]) -> Result<Self, FormatError> {
         let header: &[u8; HEADER_BYTES] = header.try_into().map_err(|_| FormatError::Truncated)?;
         let mut fields = Fields::new(header);
@@ -124,7 +124,7 @@ impl Stored for CuckooFilter {
         encoding_version: u16,
         defaults: &Parameters,
     ) -> Result<Self, FormatError> {
-        let parts = Parts::decode_values(source, encoding_version, defaults)?;
+        let parts = Unchecked::decode_values(source, encoding_version, defaults)?;
         let Checked {
             mut filter,
             sub_filters,
@@ -184,7 +184,7 @@ impl Stored for CuckooFilter {
         let Checked {
             mut filter,
             sub_filters,
-        } = Parts::decode_header(header)?.validate()?;
+        } = Unchecked::decode_header(header)?.validate()?;
         let shape = filter.shape;
         let list_len = capacity_for(sub_filters, MAX_SUB_FILTERS);
         let list_bytes = (list_len * size_of::<SubFilter>()) as u64;
@@ -209,7 +209,7 @@ impl Stored for CuckooFilter {
         Some(self.sub_filters.get_mut(number)?.slots_mut())
     }
 
-    fn check_chunk(&self, _place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
+    fn check_chunk(&self, _position: ChunkPosition, chunk: &[u8]) -> Result<(), ChunkError> {
         if chunk.is_empty() {
             return Err(ChunkError::NoArray);
         }
@@ -253,9 +253,9 @@ impl CuckooFilter {
         header
     }
 
-    fn parts(&self) -> Parts {
+    fn parts(&self) -> Unchecked {
         let parameters = self.shape.parameters;
-        Parts {
+        Unchecked {
             items: self.items,
             num_buckets: self.shape.num_buckets,
             deletes: self.deletes,

@@ -7,16 +7,16 @@
 /// The size of the largest chunk that SCANDUMP returns, in bytes: 16 MiB.
 pub const CHUNK_BYTES: usize = 16 << 20;
 
-/// The place of a chunk: its array and the offset in it.
+/// The position of a chunk: its array and the offset in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ChunkPosition {
     /// The number of the array, from 0.
     pub array: usize,
     /// The first byte of the chunk in that array.
     pub offset: usize,
 }
 
-/// Why a chunk has no place.
+/// Why a chunk has no position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
     /// The iterator is not positive, or smaller than the length of the chunk.
@@ -33,58 +33,58 @@ pub enum ChunkError {
     Invalid(&'static str),
 }
 
-/// The place of byte `position` of the concatenated arrays, and the length of its array. Cost: linear in the number of
+/// The position of byte `byte` of the concatenated arrays, and the length of its array. Cost: linear in the number of
 /// arrays.
-fn place_of(lengths: impl Iterator<Item = usize>, position: u64) -> Option<(Place, usize)> {
+fn position_of(lengths: impl Iterator<Item = usize>, byte: u64) -> Option<(ChunkPosition, usize)> {
     let mut start = 0u64;
     for (array, length) in lengths.enumerate() {
         let end = start.checked_add(length as u64)?;
-        if position < end {
-            let offset = usize::try_from(position - start).ok()?;
-            return Some((Place { array, offset }, length));
+        if byte < end {
+            let offset = usize::try_from(byte - start).ok()?;
+            return Some((ChunkPosition { array, offset }, length));
         }
         start = end;
     }
     None
 }
 
-/// The chunk of at most `chunk_bytes` bytes at `iterator`: its place, its length, and the iterator of the next chunk.
+/// The chunk of at most `chunk_bytes` bytes at `iterator`: its position, its length, and the iterator of the next chunk.
 /// `None` for iterators below 1 or after the end.
 #[must_use]
 pub fn chunk_at(
     lengths: impl Iterator<Item = usize>,
     iterator: i64,
     chunk_bytes: usize,
-) -> Option<(Place, usize, i64)> {
-    let position = u64::try_from(iterator).ok()?.checked_sub(1)?;
-    let (place, length) = place_of(lengths, position)?;
-    let taken = chunk_bytes.min(length - place.offset);
+) -> Option<(ChunkPosition, usize, i64)> {
+    let byte = u64::try_from(iterator).ok()?.checked_sub(1)?;
+    let (position, length) = position_of(lengths, byte)?;
+    let taken = chunk_bytes.min(length - position.offset);
     let next = iterator.checked_add(i64::try_from(taken).ok()?)?;
-    Some((place, taken, next))
+    Some((position, taken, next))
 }
 
-/// The place of a chunk of `chunk_len` bytes that SCANDUMP returned with `iterator`.
+/// The position of a chunk of `chunk_len` bytes that SCANDUMP returned with `iterator`.
 ///
 /// # Errors
-/// See [`ChunkError`]; an empty chunk inside an array has a place.
-pub fn place_for(
+/// See [`ChunkError`]; an empty chunk inside an array has a position.
+pub fn position_for(
     lengths: impl Iterator<Item = usize>,
     iterator: i64,
     chunk_len: usize,
-) -> Result<Place, ChunkError> {
+) -> Result<ChunkPosition, ChunkError> {
     let iterator = u64::try_from(iterator).map_err(|_| ChunkError::BadIterator)?;
     let chunk_len = chunk_len as u64;
     if iterator == 0 || iterator < chunk_len {
         return Err(ChunkError::BadIterator);
     }
-    let position = (iterator - chunk_len)
+    let byte = (iterator - chunk_len)
         .checked_sub(1)
         .ok_or(ChunkError::NoArray)?;
-    let (place, length) = place_of(lengths, position).ok_or(ChunkError::NoArray)?;
-    if chunk_len > (length - place.offset) as u64 {
+    let (position, length) = position_of(lengths, byte).ok_or(ChunkError::NoArray)?;
+    if chunk_len > (length - position.offset) as u64 {
         return Err(ChunkError::TooLong);
     }
-    Ok(place)
+    Ok(position)
 }
 
 #[cfg(test)]
@@ -101,25 +101,25 @@ mod tests {
 
     #[test]
     fn a_misplaced_chunk_is_an_error_with_its_reason() {
-        let place = |iterator, len| place_for([5, 7].into_iter(), iterator, len);
-        assert_eq!(place(-1, 2), Err(ChunkError::BadIterator));
-        assert_eq!(place(0, 0), Err(ChunkError::BadIterator));
-        assert_eq!(place(2, 3), Err(ChunkError::BadIterator));
-        assert_eq!(place(2, 2), Err(ChunkError::NoArray));
-        assert_eq!(place(99, 1), Err(ChunkError::NoArray));
-        assert_eq!(place(7, 6), Err(ChunkError::TooLong));
-        assert_eq!(place(7, 2), Err(ChunkError::TooLong));
-        assert_eq!(place(i64::MAX, 1), Err(ChunkError::NoArray));
+        let position = |iterator, len| position_for([5, 7].into_iter(), iterator, len);
+        assert_eq!(position(-1, 2), Err(ChunkError::BadIterator));
+        assert_eq!(position(0, 0), Err(ChunkError::BadIterator));
+        assert_eq!(position(2, 3), Err(ChunkError::BadIterator));
+        assert_eq!(position(2, 2), Err(ChunkError::NoArray));
+        assert_eq!(position(99, 1), Err(ChunkError::NoArray));
+        assert_eq!(position(7, 6), Err(ChunkError::TooLong));
+        assert_eq!(position(7, 2), Err(ChunkError::TooLong));
+        assert_eq!(position(i64::MAX, 1), Err(ChunkError::NoArray));
         assert_eq!(
-            place(1, 0),
-            Ok(Place {
+            position(1, 0),
+            Ok(ChunkPosition {
                 array: 0,
                 offset: 0
             })
         );
         assert_eq!(
-            place(8, 2),
-            Ok(Place {
+            position(8, 2),
+            Ok(ChunkPosition {
                 array: 1,
                 offset: 0
             })
@@ -137,7 +137,7 @@ mod tests {
             let mut iterator = 1;
             while let Some((from, len, next)) = chunk_at(lengths(), iterator, chunk_bytes) {
                 prop_assert!(len >= 1 && len <= chunk_bytes);
-                let to = place_for(lengths(), next, len).unwrap();
+                let to = position_for(lengths(), next, len).unwrap();
                 prop_assert_eq!(from, to);
                 copy[to.array][to.offset..to.offset + len]
                     .copy_from_slice(&arrays[from.array][from.offset..from.offset + len]);

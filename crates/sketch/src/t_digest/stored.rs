@@ -165,8 +165,8 @@ impl Header {
     }
 }
 
-/// The stored fields of a digest.
-pub(super) struct Parts {
+/// The stored fields of a digest, not validated.
+pub(super) struct Unchecked {
     header: Header,
     centroids: Vec<Centroid>,
 }
@@ -180,7 +180,7 @@ pub(super) struct Checked {
     pub(super) centroids: Vec<Centroid>,
 }
 
-impl Parts {
+impl Unchecked {
     /// Reads the values. Above [`RESERVED_NODES`], memory grows with the values that are read.
     pub(super) fn decode(format: NodeFormat, source: &mut dyn Source) -> Result<Self, FormatError> {
         let header = Header::decode(source)?;
@@ -204,7 +204,7 @@ impl Parts {
         Ok(Self { header, centroids })
     }
 
-    /// The stored numbers of unmerged nodes, which [`Parts::validate`] does not check.
+    /// The stored numbers of unmerged nodes, which [`Unchecked::validate`] does not check.
     pub(super) fn unmerged(&self) -> (i64, f64) {
         (self.header.unmerged_nodes, self.header.unmerged_weight)
     }
@@ -308,7 +308,7 @@ impl Stored for TDigest {
         _encoding_version: u16,
         (): &Self::Defaults,
     ) -> Result<Self, FormatError> {
-        let parts = Parts::decode(NodeFormat::Doubles, source)?;
+        let parts = Unchecked::decode(NodeFormat::Doubles, source)?;
         if parts.header.unmerged_nodes != 0 {
             return Err(FormatError::Invalid("there are unmerged nodes"));
         }

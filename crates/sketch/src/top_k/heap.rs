@@ -28,7 +28,7 @@ const MAX_FINGERPRINT_TAGS: u32 = 4096;
 
 /// An item of the heap.
 #[derive(Debug)]
-struct Slot {
+struct HeapItem {
     /// The item and a NUL, as in the RDB format.
     terminated: Vec<u8>,
     fingerprint: u32,
@@ -36,7 +36,7 @@ struct Slot {
     position: u32,
 }
 
-impl Slot {
+impl HeapItem {
     #[inline]
     fn item(&self) -> &[u8] {
         unterminated(&self.terminated)
@@ -55,14 +55,14 @@ pub(super) struct Element<'a> {
 
 /// Maximum bytes of slots and index per item. The capacity of both tables doubles; afterwards at least a quarter of
 /// the index is occupied.
-pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<Slot>() + 4 * PAIR_BYTES as usize;
+pub(super) const MAX_ELEMENT_BYTES: usize = 2 * size_of::<HeapItem>() + 4 * PAIR_BYTES as usize;
 
 /// The heap; see the module documentation.
 #[derive(Debug)]
 pub(super) struct Heap {
     /// (count, slot + 1) in heap order; (0, 0) for an element without an item.
     elements: Pairs,
-    slots: Vec<Slot>,
+    slots: Vec<HeapItem>,
     index: Index,
     /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
     tag_hash: Option<RandomState>,
@@ -90,7 +90,7 @@ impl Heap {
         let mut slots = Vec::new();
         reserve_for(&mut slots, self.slots.len(), self.len())?;
         for slot in &self.slots {
-            slots.push(Slot {
+            slots.push(HeapItem {
                 terminated: copy_of(&slot.terminated)?,
                 ..*slot
             });
@@ -217,7 +217,7 @@ impl Heap {
         let mut bytes = (item_len + 1).saturating_sub(self.spare.capacity());
         if self.has_vacant_root() {
             let new_slots = self.next_capacity().saturating_sub(self.slots.capacity());
-            bytes += new_slots * size_of::<Slot>() + self.index.growth();
+            bytes += new_slots * size_of::<HeapItem>() + self.index.growth();
         }
         bytes as u64
     }
@@ -247,7 +247,7 @@ impl Heap {
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
         let slots = self.next_capacity() as u64;
-        budget.request(slots.saturating_mul(size_of::<Slot>() as u64))?;
+        budget.request(slots.saturating_mul(size_of::<HeapItem>() as u64))?;
         changes.freed.visit(&self.slots);
         let (len, max_len) = (self.slots.len() + 1, self.len());
         let reserved = reserve_for(&mut self.slots, len, max_len);
@@ -390,7 +390,7 @@ impl Heap {
         // Fewer slots than k, which has 32 bits.
         let slot = self.slots.len() as u32;
         let tag = self.tag(unterminated(&terminated), fingerprint);
-        self.slots.push(Slot {
+        self.slots.push(HeapItem {
             terminated,
             fingerprint,
             position,

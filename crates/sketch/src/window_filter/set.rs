@@ -1,6 +1,6 @@
 //! [`WindowSet`]: the set of items that were added in the window.
 
-use super::sub_filter::Entry;
+use super::sub_filter::LiveEntry;
 use super::ticks::LiveTicks;
 use super::{Error, Kind, Parameters, Seed, WindowFilter};
 use crate::memory::Budget;
@@ -140,7 +140,7 @@ impl WindowSet {
     fn refresh(
         &mut self,
         index: usize,
-        entry: Entry,
+        entry: LiveEntry,
         fingerprint: u64,
         live: LiveTicks,
     ) -> Addition {

@@ -29,7 +29,7 @@ const HEADER_SHAPE_BYTES: usize = 4 * 8;
 
 /// The numbers of a stored filter before its rings and sub-filters, not validated.
 #[derive(Debug, Clone, Copy)]
-struct Parts {
+struct Unchecked {
     timeline: Timeline,
     seed: Seed,
     capacity: u64,
@@ -41,7 +41,7 @@ struct Parts {
     live: LiveTicks,
 }
 
-impl Parts {
+impl Unchecked {
     /// Validates the numbers and returns a filter without sub-filters.
     fn validate<K: Kind>(self, panes: Buffer) -> Result<WindowFilter<K>, FormatError> {
         let invalid = FormatError::Invalid;
@@ -192,7 +192,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         if encoding_version != Self::ENCODING_VERSION {
             return Err(FormatError::UnknownVersion(encoding_version));
         }
-        let parts = Parts {
+        let parts = Unchecked {
             timeline: Timeline::load::<Self>(source)?,
             seed: load_seed(source)?,
             capacity: source.read_unsigned()?,
@@ -276,7 +276,7 @@ impl<K: Kind> Stored for WindowFilter<K> {
         if !fields.skip(K::HEADER_MARK) {
             return Err(FormatError::Invalid("not a header of this type"));
         }
-        let parts = Parts {
+        let parts = Unchecked {
             timeline: Timeline::from_fields::<Self>(&mut fields)?,
             seed: Seed(fields.array()?),
             capacity: fields.u64()?,

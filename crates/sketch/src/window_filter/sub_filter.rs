@@ -20,7 +20,7 @@ pub struct Place {
 
 /// A live entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct LiveEntry {
     /// The number of its slot.
     pub slot: u64,
     /// The tick at which it was added or refreshed.
@@ -305,7 +305,12 @@ impl SubFilter {
 
     /// Passes every live entry with the item's fingerprint in its buckets to `on_entry`, until that returns true.
     #[inline(always)]
-    fn for_each_match(&self, view: &View, place: &Place, mut on_entry: impl FnMut(Entry) -> bool) {
+    fn for_each_match(
+        &self,
+        view: &View,
+        place: &Place,
+        mut on_entry: impl FnMut(LiveEntry) -> bool,
+    ) {
         let base = self.layout.base(place.fingerprint);
         for bucket in place.buckets {
             let live = self.live_tags(view, bucket);
@@ -313,7 +318,7 @@ impl SubFilter {
             for slot in first..first + self.bucket_size() {
                 let value = self.layout.get(&self.slots, slot);
                 if let Some(tick) = self.layout.match_tick(&live, base, value)
-                    && on_entry(Entry { slot, tick })
+                    && on_entry(LiveEntry { slot, tick })
                 {
                     return;
                 }
@@ -329,7 +334,7 @@ impl SubFilter {
 
     /// The item's first live entry.
     #[inline]
-    pub fn first_match(&self, view: &View, place: &Place) -> Option<Entry> {
+    pub fn first_match(&self, view: &View, place: &Place) -> Option<LiveEntry> {
         let mut found = None;
         self.for_each_match(view, place, |entry| {
             found = Some(entry);
@@ -339,8 +344,8 @@ impl SubFilter {
     }
 
     /// The item's oldest live entry; of several, the first.
-    pub fn oldest_match(&self, view: &View, place: &Place) -> Option<Entry> {
-        let mut oldest: Option<Entry> = None;
+    pub fn oldest_match(&self, view: &View, place: &Place) -> Option<LiveEntry> {
+        let mut oldest: Option<LiveEntry> = None;
         self.for_each_match(view, place, |entry| {
             if oldest.is_none_or(|oldest| entry.tick < oldest.tick) {
                 oldest = Some(entry);
@@ -402,14 +407,14 @@ impl SubFilter {
     }
 
     /// Changes the tick of a live entry.
-    pub fn refresh(&mut self, view: &View, entry: Entry, fingerprint: u64, tick: u64) {
+    pub fn refresh(&mut self, view: &View, entry: LiveEntry, fingerprint: u64, tick: u64) {
         self.write(view, entry.slot, self.layout.entry(fingerprint, tick));
         self.subtract_from_count(entry.tick);
         self.add_to_count(tick);
     }
 
     /// Deletes a live entry.
-    pub fn delete(&mut self, entry: Entry) {
+    pub fn delete(&mut self, entry: LiveEntry) {
         self.layout.set(&mut self.slots, entry.slot, 0);
         self.subtract_from_count(entry.tick);
     }

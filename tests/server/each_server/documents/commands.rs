@@ -19,16 +19,24 @@ const WRITE: &str = "ROUGHLY_WRITE";
 /// The lines around a generated part.
 const START: &str = "<!-- commands: generated from the command table by `make pages` -->";
 const END: &str = "<!-- end -->";
-/// The sections of a page, in this order. A page may omit the notes.
-const SECTIONS: [&str; 6] = [
+/// The sections of a page, in this order.
+const SECTIONS: [&str; 7] = [
     "Arguments",
+    "Examples",
     "Reply",
     "Errors",
-    "Examples",
     "Notes",
+    PEER,
     "See also",
 ];
-const OPTIONAL_SECTION: &str = "Notes";
+/// The sections that a page may omit.
+const OPTIONAL_SECTIONS: [&str; 2] = ["Notes", PEER];
+/// The section with everything about valkey-bloom's type, in a collapsed block. The rest of the page only links to it.
+const PEER: &str = "valkey-bloom";
+/// The only command that is about valkey-bloom's type and nothing else.
+const COMMAND_OF_PEER: &str = "BF.LOAD";
+/// The number of characters of a line of syntax that a phone displays.
+const SYNTAX_WIDTH: usize = 40;
 
 fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(reply.text().expect("a text")).into_owned()
@@ -129,6 +137,27 @@ fn syntax(arguments: &[Argument<'_>], between: &str) -> String {
     all.collect::<Vec<_>>().join(between)
 }
 
+/// The syntax of a command: on one line if it is short. Otherwise, each option and what follows the options has a line.
+fn command_syntax(name: &str, arguments: &[Argument<'_>]) -> String {
+    let line = format!("{name} {}", syntax(arguments, " "));
+    if line.chars().count() <= SYNTAX_WIDTH {
+        return line.trim_end().to_owned();
+    }
+    let is_option = |argument: &Argument<'_>| argument.has("optional");
+    let first = arguments.iter().position(is_option);
+    let first = first.unwrap_or(arguments.len());
+    let mut lines = vec![format!("{name} {}", syntax(&arguments[..first], " "))];
+    for (index, argument) in arguments.iter().enumerate().skip(first) {
+        if is_option(argument) || is_option(&arguments[index - 1]) {
+            lines.push("  ".to_owned());
+        } else {
+            lines.last_mut().expect("a line").push(' ');
+        }
+        *lines.last_mut().expect("a line") += &argument.syntax();
+    }
+    lines.join("\n")
+}
+
 /// A command as the server and the command table describe it.
 struct Described {
     /// Name in upper case.
@@ -160,7 +189,7 @@ impl Described {
         };
         let since = format!("{module} {}", field("since"));
         let keys = info[8].items().expect("key specs").iter().map(key);
-        let line = format!("{name} {}", syntax(&arguments, " "));
+        let syntax = command_syntax(&name, &arguments);
         let rows = [
             ("Since", since),
             ("Time complexity", field("complexity")),
@@ -172,8 +201,7 @@ impl Described {
         Self {
             summary: field("summary"),
             header: format!(
-                "{START}\n\n```text\n{}\n```\n\n{}.\n\n| | |\n| --- | --- |\n{}\n\n{END}",
-                line.trim_end(),
+                "{START}\n\n```text\n{syntax}\n```\n\n{}.\n\n| | |\n| --- | --- |\n{}\n\n{END}",
                 field("summary"),
                 rows.join("\n"),
             ),
@@ -205,9 +233,8 @@ impl Described {
             .filter_map(|line| line.strip_prefix("## "));
         let headings: Vec<_> = headings.collect();
         let mut expected = SECTIONS.to_vec();
-        if !headings.contains(&OPTIONAL_SECTION) {
-            expected.retain(|section| *section != OPTIONAL_SECTION);
-        }
+        expected
+            .retain(|section| headings.contains(section) || !OPTIONAL_SECTIONS.contains(section));
         if headings != expected {
             faults.push(format!("has the sections {headings:?}"));
         }
@@ -231,8 +258,36 @@ impl Described {
         if !examples.contains(&call) && !examples.contains(&script) {
             faults.push("has no example".to_owned());
         }
+        if self.name != COMMAND_OF_PEER {
+            faults.extend(faults_of_peer(page));
+        }
         faults
     }
+}
+
+/// The errors in the section about valkey-bloom, and the lines of other sections that belong to it.
+fn faults_of_peer(page: &Page) -> Vec<String> {
+    let mut faults = Vec::new();
+    let section = page.section(&format!("## {PEER}")).unwrap_or_default();
+    let block = section.trim();
+    if !block.is_empty()
+        && !(block.starts_with("<details>\n<summary>") && block.ends_with("</details>"))
+    {
+        faults.push(format!("the section {PEER} is not one collapsed block"));
+    }
+    let link = format!("(#{PEER})");
+    let rest = page.text.replace(section, "");
+    for line in rest.lines().filter(|line| !line.starts_with('#')) {
+        let is_about = [PEER, "bloomfltr", "bf-replies", "bf-new-keys"]
+            .iter()
+            .any(|word| line.contains(word));
+        if is_about && !line.contains(&link) {
+            faults.push(format!(
+                "does not have this line in the section {PEER}: {line}"
+            ));
+        }
+    }
+    faults
 }
 
 /// Names as code, separated by commas.

@@ -7,7 +7,7 @@
 use super::super::MAX_TOTAL;
 use super::super::cell::with_cell;
 use super::*;
-use crate::format::chunks::{ChunkError, Place, place_for};
+use crate::format::chunks::{ChunkError, ChunkPosition, position_for};
 use crate::format::{Fields, FormatError, Sink, Source};
 use crate::stored::Stored;
 use std::ffi::CStr;
@@ -125,19 +125,24 @@ impl CountMinWindow {
     }
 
     /// Replaces bytes of a stored array, and updates the sums. After an error nothing has changed.
-    fn write_chunk<C: Cell>(&mut self, place: Place, chunk: &[u8]) -> Result<(), ChunkError> {
-        let Some((pane, _)) = self.stored_panes().nth(place.array) else {
+    fn write_chunk<C: Cell>(
+        &mut self,
+        position: ChunkPosition,
+        chunk: &[u8],
+    ) -> Result<(), ChunkError> {
+        let Some((pane, _)) = self.stored_panes().nth(position.array) else {
             return Err(ChunkError::NoArray);
         };
         let slot = self.timeline.slot(pane);
         let cell_bytes = size_of::<C::Bytes>();
-        let changed = place.offset / cell_bytes..(place.offset + chunk.len()).div_ceil(cell_bytes);
+        let changed =
+            position.offset / cell_bytes..(position.offset + chunk.len()).div_ceil(cell_bytes);
         // The cell after the change.
         let replaced = |mut cell: C::Bytes, number: usize| {
             let start = number * cell_bytes;
-            for (byte, position) in cell.as_mut().iter_mut().zip(start..) {
-                let new = position.checked_sub(place.offset);
-                if let Some(&new) = new.and_then(|position| chunk.get(position)) {
+            for (byte, offset) in cell.as_mut().iter_mut().zip(start..) {
+                let new = offset.checked_sub(position.offset);
+                if let Some(&new) = new.and_then(|index| chunk.get(index)) {
                     *byte = new;
                 }
             }
@@ -342,11 +347,11 @@ impl Stored for CountMinWindow {
     /// Also updates the sums. Refuses a chunk that takes a cell or a sum above its maximum.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
         let lengths = self.arrays().map(<[u8]>::len);
-        let place = place_for(lengths, iterator, chunk.len())?;
+        let position = position_for(lengths, iterator, chunk.len())?;
         if chunk.is_empty() {
             return Ok(());
         }
-        with_cell!(self.shape().cell_size(), C => self.write_chunk::<C>(place, chunk))
+        with_cell!(self.shape().cell_size(), C => self.write_chunk::<C>(position, chunk))
     }
 
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {

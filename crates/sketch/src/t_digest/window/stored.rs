@@ -13,7 +13,7 @@ use crate::stored::Stored;
 use crate::t_digest::Unmerged;
 use crate::t_digest::centroid::in_order;
 use crate::t_digest::stored::{
-    BLOCK_VALUES, Checked, Header, NodeFormat, PACKED_HEADER_BYTES, Packed, Parts, load_packed,
+    BLOCK_VALUES, Checked, Header, NodeFormat, PACKED_HEADER_BYTES, Packed, Unchecked, load_packed,
 };
 use crate::window::{MAX_SKETCHES, Timed};
 use std::ffi::CStr;
@@ -35,7 +35,7 @@ impl TDigestWindow {
 
     /// Adds a loaded pane; `number` is live and above those of all panes before.
     fn load_pane(&mut self, number: u64, source: &mut dyn Source) -> Result<(), FormatError> {
-        let parts = Parts::decode(NodeFormat::Strings, source)?;
+        let parts = Unchecked::decode(NodeFormat::Strings, source)?;
         let unmerged = parts.unmerged();
         let checked = parts.validate()?;
         if checked.compression != self.newest.compression {

@@ -1,6 +1,6 @@
 //! The candidates: the items that may be in the list, each stored once, with lookup by item.
 
-use super::place::{NONE, Place};
+use super::heap_index::{HeapIndex, NONE};
 use crate::blocks::{BlockChanges, BlockMover, BlockVisitor};
 use crate::memory::{Budget, OutOfMemory, reserve_exact, with_capacity};
 use crate::top_k::index::Index;
@@ -34,7 +34,7 @@ pub(super) struct Candidate {
     tag: u32,
     /// The lower half of the sum of its estimates in the live panes before the newest.
     closed: u32,
-    /// Its positions in the two heaps, by [`Place`].
+    /// Its positions in the two heaps, by [`HeapIndex`].
     pub positions: [u32; 2],
 }
 
@@ -326,8 +326,8 @@ impl Candidates {
     }
 
     /// Removes the position of a candidate in a heap and returns it, if there is one.
-    pub fn clear_position(&mut self, number: u32, place: Place) -> Option<u32> {
-        let position = &mut self.get_mut(number).positions[place as usize];
+    pub fn clear_position(&mut self, number: u32, heap: HeapIndex) -> Option<u32> {
+        let position = &mut self.get_mut(number).positions[heap as usize];
         let before = std::mem::replace(position, NONE);
         (before != NONE).then_some(before)
     }

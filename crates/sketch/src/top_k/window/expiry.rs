@@ -3,7 +3,7 @@
 use super::TopKWindow;
 use super::candidates::{NO_PANE, saturated};
 use super::counts::{Batch, Step};
-use super::place::Place;
+use super::heap_index::HeapIndex;
 use super::ranking::select_largest;
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::window::{Timed, Timeline};
@@ -93,8 +93,11 @@ impl TopKWindow {
     }
 
     fn remove_from_heaps(&mut self, number: u32) {
-        for (members, place) in [(&mut self.heap, Place::Heap), (&mut self.list, Place::List)] {
-            if let Some(position) = self.candidates.clear_position(number, place) {
+        for (members, heap) in [
+            (&mut self.heap, HeapIndex::Heap),
+            (&mut self.list, HeapIndex::List),
+        ] {
+            if let Some(position) = self.candidates.clear_position(number, heap) {
                 members.elements.set(position as usize, (0, 0));
             }
         }
@@ -112,7 +115,8 @@ impl TopKWindow {
             for counts in batch.count(self, step, &mut numbers, known) {
                 let number = counts.number;
                 let candidate = self.candidates.get(number);
-                let was_in_heap = candidate.positions[Place::Heap as usize] != super::place::NONE;
+                let was_in_heap =
+                    candidate.positions[HeapIndex::Heap as usize] != super::heap_index::NONE;
                 let kept_by = self.candidates.kept_by(number);
                 if was_in_heap && counts.newest > 0 {
                     self.candidates.set_kept_by(number, closing as u8);
@@ -130,7 +134,7 @@ impl TopKWindow {
         for position in len - used..len {
             let (_, number_plus_1) = self.list.elements.get(position);
             // A position is below k, which has 32 bits.
-            self.candidates.get_mut(number_plus_1 - 1).positions[Place::List as usize] =
+            self.candidates.get_mut(number_plus_1 - 1).positions[HeapIndex::List as usize] =
                 position as u32;
         }
     }

@@ -1,7 +1,7 @@
 //! A min-heap of candidates by count.
 
 use super::candidates::Candidates;
-use super::place::{NONE, Place};
+use super::heap_index::{HeapIndex, NONE};
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::OutOfMemory;
 use crate::top_k::pairs::Pairs;
@@ -13,15 +13,15 @@ use crate::top_k::sift::sift_down;
 pub(super) struct Members {
     /// (count, candidate + 1) in heap order; (0, 0) for an element without a candidate.
     pub elements: Pairs,
-    pub place: Place,
+    pub heap: HeapIndex,
 }
 
 impl Members {
     /// A heap of `k` ≥ 1 elements without candidates.
-    pub fn new(k: u32, place: Place) -> Result<Self, OutOfMemory> {
+    pub fn new(k: u32, heap: HeapIndex) -> Result<Self, OutOfMemory> {
         Ok(Self {
             elements: Pairs::zeroed(k.into())?,
-            place,
+            heap,
         })
     }
 
@@ -29,7 +29,7 @@ impl Members {
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self {
             elements: self.elements.try_clone()?,
-            place: self.place,
+            heap: self.heap,
         })
     }
 
@@ -65,7 +65,7 @@ impl Members {
     ) -> Option<u32> {
         let expelled = self.elements.get(0).1.checked_sub(1);
         if let Some(expelled) = expelled {
-            candidates.get_mut(expelled).positions[self.place as usize] = NONE;
+            candidates.get_mut(expelled).positions[self.heap as usize] = NONE;
         }
         self.elements.set(0, (count, number + 1));
         self.sift_down(0, candidates);
@@ -74,15 +74,15 @@ impl Members {
 
     #[inline]
     fn sift_down(&mut self, position: usize, candidates: &mut Candidates) -> usize {
-        let place = self.place as usize;
+        let heap = self.heap as usize;
         sift_down(&mut self.elements, position, |number, position| {
-            candidates.get_mut(number).positions[place] = position;
+            candidates.get_mut(number).positions[heap] = position;
         })
     }
 
     /// Writes the new number of the candidate with these positions, unless it is not in the heap.
     pub fn renumber(&mut self, positions: [u32; 2], number: u32) {
-        let position = positions[self.place as usize];
+        let position = positions[self.heap as usize];
         if position != NONE {
             let (count, _) = self.elements.get(position as usize);
             self.elements.set(position as usize, (count, number + 1));

@@ -23,8 +23,8 @@ mod cache;
 mod candidates;
 mod counts;
 mod expiry;
+mod heap_index;
 mod members;
-mod place;
 mod ranking;
 mod read;
 mod stored;
@@ -42,8 +42,8 @@ use crate::window::{Timeline, Window};
 use crate::work_limit::{MAX_ROWS_WITHOUT_LIMIT, within_work_limit};
 pub use cache::RankingCache;
 use candidates::{Candidates, saturated};
+use heap_index::{HeapIndex, NONE};
 use members::Members;
-use place::{NONE, Place};
 
 /// The maximum depth: the columns of an item in all rows are computed once for all panes.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
@@ -104,8 +104,8 @@ impl TopKWindow {
         let shape = Shape::new(k, width, depth, decay)?;
         check_limits(shape, window)?;
         request_memory(shape, window, budget)?;
-        let heap = Members::new(shape.k, Place::Heap)?;
-        let list = Members::new(shape.k, Place::List)?;
+        let heap = Members::new(shape.k, HeapIndex::Heap)?;
+        let list = Members::new(shape.k, HeapIndex::List)?;
         let random = seed_from(|feed| shape.digest(feed));
         Ok(Self::assemble(
             Timeline::new::<Self>(window)?,

@@ -8,7 +8,7 @@ use super::cache::{Ranking, RankingCache};
 use super::candidates::saturated;
 use super::counts::Batch;
 use super::counts::Step;
-use super::place::{NONE, Place};
+use super::heap_index::{HeapIndex, NONE};
 use super::ranking::select_largest;
 use super::{ItemHash, TopKWindow, sum_of_estimates};
 use crate::memory::{OutOfMemory, with_capacity};
@@ -65,7 +65,7 @@ impl TopKWindow {
         };
         let candidate = self.candidates.get(number);
         let Some(step) = self.later_step(panes) else {
-            return Ok(candidate.positions[Place::List as usize] != NONE);
+            return Ok(candidate.positions[HeapIndex::List as usize] != NONE);
         };
         if step.drops_all {
             return Ok(false);
@@ -107,8 +107,8 @@ impl TopKWindow {
     /// (count, candidate + 1) of the elements of the list with counts above 0, the largest count first.
     fn listed(&self) -> Result<Vec<(u32, u32)>, OutOfMemory> {
         let elements = || {
-            let positions =
-                (self.candidates.iter()).map(|candidate| candidate.positions[Place::List as usize]);
+            let positions = (self.candidates.iter())
+                .map(|candidate| candidate.positions[HeapIndex::List as usize]);
             positions
                 .filter(|&position| position != NONE)
                 .map(|position| self.list.elements.get(position as usize))
@@ -194,7 +194,7 @@ impl TopKWindow {
             slots.get(slot).copied().unwrap_or(false)
         };
         let is_in_heap =
-            |number: u32| self.candidates.get(number).positions[Place::Heap as usize] != NONE;
+            |number: u32| self.candidates.get(number).positions[HeapIndex::Heap as usize] != NONE;
         ranking.sums.fill(0);
         let mut batch = Batch::new(self.candidates.len(), self.rows.depth);
         let mut numbers = (0..self.candidates.len())

@@ -2,8 +2,8 @@
 //! header of a chunked dump, which holds everything except the tables.
 
 use super::candidates::{MAX_CANDIDATE_BYTES, MAX_SUM, NO_PANE};
+use super::heap_index::{HeapIndex, NONE};
 use super::members::Members;
-use super::place::{NONE, Place};
 use super::{RankingCache, TopKWindow, check_limits, request_memory};
 use crate::blocks::{BlockChanges, BlockVisitor};
 use crate::buffer::Buffer;
@@ -59,15 +59,15 @@ impl Stored for TopKWindow {
         let shape = shape_of(k, width, depth, source.read_double()?)?;
         check_limits(shape, timeline.window())?;
         let random = Random::from_stored(source.read_unsigned()?).ok_or(BAD_RANDOM)?;
-        let mut members = |place| -> Result<Members, FormatError> {
+        let mut members = |heap| -> Result<Members, FormatError> {
             let elements = source.read_bytes()?;
             if elements.len() as u64 != u64::from(shape.k) * PAIR_BYTES {
                 return Err(FormatError::Invalid("a heap has not k elements"));
             }
             let elements = Pairs::from(elements);
-            Ok(Members { elements, place })
+            Ok(Members { elements, heap })
         };
-        let (heap, list) = (members(Place::Heap)?, members(Place::List)?);
+        let (heap, list) = (members(HeapIndex::Heap)?, members(HeapIndex::List)?);
         let mut sketch = Self::assemble(timeline, shape, random, heap, list)?;
         for pane in timeline.live() {
             let (total, buckets) = (source.read_unsigned()?, source.read_bytes()?);
@@ -207,8 +207,8 @@ impl Stored for TopKWindow {
         budget.request(table_bytes(shape, tables))?;
         budget.request(candidates * MAX_CANDIDATE_BYTES as u64 + item_bytes)?;
 
-        let heap = header_members(shape, Place::Heap)?;
-        let list = header_members(shape, Place::List)?;
+        let heap = header_members(shape, HeapIndex::Heap)?;
+        let list = header_members(shape, HeapIndex::List)?;
         let mut sketch = Self::assemble(timeline, shape, random, heap, list)?;
         let (mut panes, mut elements) = (panes, elements);
         for pane in timeline.live() {
@@ -391,12 +391,12 @@ impl TopKWindow {
                 if number >= self.candidates.len() {
                     return Err(FormatError::Invalid("a candidate does not exist"));
                 }
-                let place = &mut self.candidates.get_mut(number).positions[members.place as usize];
-                if *place != NONE {
+                let slot = &mut self.candidates.get_mut(number).positions[members.heap as usize];
+                if *slot != NONE {
                     return Err(FormatError::Invalid("a candidate is in a heap twice"));
                 }
                 // A position is below k, which has 32 bits.
-                *place = position as u32;
+                *slot = position as u32;
             }
         }
         let newest = self.pane(self.timeline.newest());
@@ -423,8 +423,8 @@ impl TopKWindow {
 }
 
 /// A heap of k elements without candidates.
-fn header_members(shape: Shape, place: Place) -> Result<Members, FormatError> {
-    Ok(Members::new(shape.k, place)?)
+fn header_members(shape: Shape, heap: HeapIndex) -> Result<Members, FormatError> {
+    Ok(Members::new(shape.k, heap)?)
 }
 
 /// Bytes of this many tables, or `u64::MAX` if they do not fit in 64 bits.

@@ -1,10 +1,10 @@
-//! What a key holds.
+//! The result of looking up a key.
 
 use crate::server::call::{Call, Error};
 
-/// What a key holds.
+/// The result of looking up a key.
 #[derive(Debug)]
-pub enum Slot<V> {
+pub enum Lookup<V> {
     /// The key is missing.
     Missing,
     /// A value of another type.
@@ -13,7 +13,7 @@ pub enum Slot<V> {
     Found(V),
 }
 
-impl<V> Slot<V> {
+impl<V> Lookup<V> {
     /// The value.
     ///
     /// # Errors
@@ -59,12 +59,12 @@ impl<V> Slot<V> {
         }
     }
 
-    /// The same slot with another value.
-    pub(super) fn map<W>(self, map: impl FnOnce(V) -> W) -> Slot<W> {
+    /// The same result with another value.
+    pub(super) fn map<W>(self, map: impl FnOnce(V) -> W) -> Lookup<W> {
         match self {
-            Self::Missing => Slot::Missing,
-            Self::WrongType => Slot::WrongType,
-            Self::Found(value) => Slot::Found(map(value)),
+            Self::Missing => Lookup::Missing,
+            Self::WrongType => Lookup::WrongType,
+            Self::Found(value) => Lookup::Found(map(value)),
         }
     }
 }

@@ -1,0 +1,71 @@
+"""Hooks of the documentation site (mkdocs.yml) for its search: each error text and log line of troubleshooting is a result of its
+own, which leads to its row, and some pages have keywords."""
+
+import html
+import json
+import re
+from pathlib import Path
+
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File
+
+SCRIPT = Path(__file__).with_name("search.js")
+TROUBLESHOOTING = "troubleshooting.md"
+# What readers type, if the page has other words for it.
+KEYWORDS = {
+    "migration.md": ["rollback", "roll back", "Redis Stack", "200 GB"],
+    "sizing.md": ["memory before", "how much memory", "how large"],
+    # Pages that must rank above the error texts that contain these words.
+    "families/bloom.md": ["Bloom filter", "false positive"],
+    "sliding-windows.md": ["window", "panes"],
+    "operations.md": ["memory usage", "huge pages"],
+}
+# An exact text ranks above the titles of pages that have some of its words.
+BOOST = 2
+# The rows of troubleshooting: texts and location.
+rows = []
+
+
+def on_files(files, config):
+    """Adds the script that changes queries."""
+    rows.clear()
+    files.append(File.generated(config, SCRIPT.name, abs_src_path=str(SCRIPT)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Adds the keywords of the page."""
+    if page.file.src_uri in KEYWORDS:
+        page.meta["tags"] = KEYWORDS[page.file.src_uri]
+    return markdown
+
+
+def on_page_content(content, page, config, files):
+    """Gives each row of troubleshooting an anchor. Ranks the page on performance low, and excludes its tables: otherwise, its many
+    short headings about filters and its numbers would displace other pages."""
+    if page.file.src_uri == "performance.md":
+        page.meta["search"] = {"boost": 0.2}
+        content = content.replace("<table>", "<table data-search-exclude>")
+    if page.file.src_uri != TROUBLESHOOTING:
+        return content
+
+    def anchored(row):
+        texts = re.findall(r"<code>(.*?)</code>", row[1])
+        if not texts:
+            return row[0]
+        anchor = f"text-{len(rows) + 1}"
+        rows.append((texts, f"{page.url}#{anchor}", re.sub(r"<[^>]+>", "", row[2])))
+        return f'<tr id="{anchor}">\n<td>{row[1]}</td>{row[2]}</tr>'
+
+    return re.sub(r"<tr>\n<td>(.*?)</td>(.*?)</tr>", anchored, content, flags=re.DOTALL)
+
+
+@event_priority(-100)
+def on_post_build(config):
+    """Adds the rows to the index that the search plugin wrote."""
+    path = Path(config["site_dir"]) / "search/search_index.json"
+    index = json.loads(path.read_text())
+    for texts, location, meaning in rows:
+        title = " · ".join(texts)
+        index["docs"].append({"location": location, "title": title, "text": meaning.strip(), "boost": BOOST})
+    path.write_text(json.dumps(index, separators=(",", ":")))
