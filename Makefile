@@ -1,6 +1,6 @@
 # Each target calls a script in scripts/, or cargo.
 
-.PHONY: help run build install uninstall test lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
+.PHONY: help run build install uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
@@ -29,10 +29,20 @@ install: ## install the built module and its configuration under PREFIX (default
 uninstall: ## remove what install added
 	@packaging/install.sh uninstall
 
+python: ## build the Python package of python/ and install it into the virtual environment target/python
+	@scripts/install.sh build python
+	@cd python && . ../target/python/bin/activate && maturin develop --release --quiet
+
 # to change it:
 
 test: ## run all tests on the installed server; install a server if there is none
 	@scripts/test.sh
+
+test-python: python ## test the Python package: its types, and its objects beside a server
+	@scripts/install.sh server
+	cargo build --release --lib
+	cd python && . ../target/python/bin/activate && python -m mypy.stubtest roughly && mypy --strict tests/typed.py \
+		&& pyright tests/typed.py && python -m pytest -q
 
 lint: ## check formatting, clippy, documentation, licenses and shell scripts
 	@scripts/lint.sh

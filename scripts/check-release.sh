@@ -10,10 +10,13 @@
 #     worst-cases   every command on keys of 128 MiB
 #     kills         kills a server with SIGKILL KILLS times (default 200) while clients write, and half as many times during saves
 #                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
+#     differential  COMMANDS random commands (default 200,000) of all types on a primary: its replica, and the primary after it loaded its
+#                   files, must have equal keys. SEED (default: the time) selects the commands
 #     faults        every request for memory of every command is refused (make faults)
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
+#     python        the Python package, and its wheels on new Debian systems
 #     arm64, musl   scripts/test-platform.sh
 #     packages      scripts/test-packages.sh
 #     reproducible  scripts/test-reproducible.sh; the working tree must have no uncommitted changes
@@ -30,6 +33,10 @@ kills() {
     build server && ROUGHLY_KILLS=${KILLS:-200} ROUGHLY_SEED=${SEED:-8} \
         cargo test --quiet --test server crash_recovery:: -- --nocapture --test-threads 1
 }
+differential() {
+    build server && ROUGHLY_COMMANDS=${COMMANDS:-200000} ROUGHLY_SEED=${SEED:-$(date +%s)} \
+        cargo test --quiet --test server differential:: -- --nocapture
+}
 defrag() {
     local server=redis-defrag
     build && scripts/fetch.sh server $server && mkdir -p target/abilities && rm -f target/abilities/$server.txt \
@@ -44,12 +51,31 @@ site() {
     scripts/install.sh browser && make docs \
         && target/tools/bin/python scripts/site/check.py target/site
 }
+# The wheel for this machine's C library is installed without a network, as a user installs it.
+python() {
+    local target wheels=target/wheels system suite
+    make test-python && scripts/install.sh chroot && rm -rf $wheels || return
+    for target in $(. scripts/targets.sh && all_targets); do
+        scripts/cross.sh "$target" wheel $wheels || return
+    done
+    for suite in bookworm trixie; do
+        system=$wheels/$suite
+        cp -a "$(scripts/fetch.sh chroot $suite python3-pip)" $system || return
+        cp $wheels/*manylinux*"$(uname -m)".whl $system/tmp \
+            && chroot $system sh -c 'python3 -m pip install --quiet --root-user-action ignore --no-index --break-system-packages \
+                --force-reinstall /tmp/roughly-*.whl' \
+            && chroot $system python3 -c 'import roughly
+sketch = roughly.BloomFilter(100)
+sketch.update(["alice", 7])
+assert roughly.load(sketch.dump()).contains(["alice", 7, "bob"]) == [True, True, False]' || return
+    done
+}
 worst_cases() {
     build server && ROUGHLY_WORST_CASE_MIB=128 cargo test --quiet --test server -- once::worst_cases --test-threads 1
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release servers clients worst-cases kills faults defrag sizing site arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release servers clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
@@ -58,10 +84,12 @@ for check in "${checks[@]}"; do
         clients) step "clients on all servers" "6 minutes" scripts/test-matrix.sh clients ;;
         worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
+        differential) step "${COMMANDS:-200000} random commands on servers that must agree" "8 minutes" differential ;;
         faults) step "refused memory in every command" "5 minutes" make faults ;;
         defrag) step "active defragmentation" "5 minutes" defrag ;;
         sizing) step "sizing page in a browser" "3 minutes" sizing ;;
         site) step "documentation site in a browser" "3 minutes" site ;;
+        python) step "Python package and wheels" "15 minutes" python ;;
         arm64) step "unit and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
         musl) step "unit and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
         packages) step "packages" "10 minutes" scripts/test-packages.sh ;;

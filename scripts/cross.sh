@@ -2,6 +2,7 @@
 # Builds for a target of scripts/targets.sh, with the C compiler and linker of Zig under target/zig.
 #
 #   scripts/cross.sh TARGET module                    builds the stripped module and prints its path
+#   scripts/cross.sh TARGET wheel DIRECTORY           builds the wheel of the Python package in a directory; needs target/python
 #   scripts/cross.sh TARGET cc                        prints the path of the C compiler
 #   scripts/cross.sh TARGET cargo COMMAND [ARGUMENT...]
 #                                                     runs cargo; the results are in target/portable/TARGET/TARGET
@@ -68,6 +69,11 @@ case $what in
         CARGO_PROFILE_RELEASE_STRIP=symbols "$cargo" build "${options[@]}" --release --lib >&2
         cp "$directory/$target/release/libroughly.so" "$directory"
         echo "$directory/libroughly.so"
+        ;;
+    wheel)
+        # maturin also checks that the wheel requires only the libraries and symbols that its name promises.
+        CARGO=$cargo CARGO_PROFILE_RELEASE_STRIP=symbols target/python/bin/maturin build --quiet --release \
+            --manifest-path python/Cargo.toml "${options[@]}" --compatibility "$(wheel_platform "$target")" --out "$1" >&2
         ;;
     *)
         echo "cross: unknown argument: $what" >&2

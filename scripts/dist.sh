@@ -6,6 +6,8 @@
 #                                       list Rust's standard library
 #   roughly_VERSION_ARCHITECTURE.deb    the Debian package, if the target has one. It has no maintainer scripts: installing and
 #                                       removing it does not touch a server
+#   roughly-VERSION-cp39-abi3-PLATFORM.whl, roughly-VERSION.tar.gz
+#                                       the wheel of the Python package, and its sources
 #   SHA256SUMS                          the checksums of all these files
 #
 #   scripts/dist.sh [TARGET...]
@@ -114,6 +116,8 @@ bill_of_materials() {
     mkdir -p "$copy"
     cp -r Cargo.toml Cargo.lock build.rs src crates tests "$copy"
     install -D -m 644 benches/Cargo.toml "$copy/benches/Cargo.toml"
+    mkdir "$copy/python"
+    cp -r python/Cargo.toml python/src "$copy/python"
     # Without SOURCE_DATE_EPOCH, the bill has a random serial number.
     cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" --format json --spec-version 1.5 --target "$1" --no-build-deps \
         --override-filename bill >&2
@@ -202,10 +206,13 @@ LINES
     echo "dist: target/dist/roughly_${version}_$architecture.deb"
 }
 
+scripts/install.sh python
 for target in "${targets[@]}"; do
     tarball "$target"
+    scripts/cross.sh "$target" wheel target/dist
     [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
 done
+target/python/bin/maturin sdist --manifest-path python/Cargo.toml --out target/dist
 cd target/dist
-find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' -o -name '*.cdx.json' \) -printf '%f\0' | LC_ALL=C sort -z \
+find . -maxdepth 1 \( -name '*.whl' -o -name '*.tar.gz' -o -name '*.deb' -o -name '*.cdx.json' \) -printf '%f\0' | LC_ALL=C sort -z \
     | xargs -0 sha256sum > SHA256SUMS

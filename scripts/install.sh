@@ -15,6 +15,7 @@
 #   valgrind valgrind
 #   browser  Chromium, and the tools
 #   examples the Python client for Redis that the examples in docs/ use
+#   python   the build tool of the Python package and the tools of its tests, under target/python
 #   clients  Python, Node, and the clients of tests/clients, under target/clients; Go with a Redis client
 #   zig      the C compiler and linker of the packages, under target/zig
 #   sbom     cargo-cyclonedx, which writes the bill of materials of a release
@@ -221,6 +222,7 @@ for need in "$@"; do
             need_tools
             ;;
         valgrind | lintian) program "$need" "$need" ;;
+        python) python_packages target/python python/requirements.txt ;;
         zig) python_packages target/zig packaging/requirements.txt ;;
         # Pinned, because the output of another version can differ.
         sbom) cargo cyclonedx --version 2> /dev/null | grep -qF " 0.5.9" || cargo install --quiet --locked --debug cargo-cyclonedx@0.5.9 ;;

@@ -93,6 +93,10 @@ for file in "${packages[@]}" "${bills[@]}"; do
     [ -s "target/dist/$file" ] || fail "target/dist/$file was not built"
     grep -q "  $file\$" target/dist/SHA256SUMS || fail "SHA256SUMS does not have $file"
 done
+sdist=roughly-$version.tar.gz
+wheels=$(cd target/dist && find . -name "roughly-$version-cp39-abi3-*.whl" | wc -l)
+[ "$wheels" -eq "$(all_targets | wc -l)" ] || fail "target/dist/roughly-$version-*.whl: $wheels wheels were built"
+[ -s "target/dist/$sdist" ] || fail "target/dist/$sdist was not built"
 for package in "${packages[@]}"; do
     # The module reports its revision in INFO.
     module_of "target/dist/$package" | grep -aF "$revision" > /dev/null \
@@ -129,7 +133,9 @@ Steps:
 2. Create a release of this tag with the text of target/dist/release-notes.md, and upload the files above.
 3. Publish the crates, in this order:
 $(printf '       cargo publish --locked -p %s\n' "${crates[@]}")
-4. Build and push the image, with the name of your registry instead of registry.example:
+4. Upload the Python package to the package index:
+       twine upload target/dist/*.whl target/dist/$sdist
+5. Build and push the image, with the name of your registry instead of registry.example:
        docker buildx build --platform $platforms -f packaging/Dockerfile \\
            --build-arg REVISION=$revision -t registry.example/roughly:$version --push .
 LINES

@@ -41,6 +41,14 @@ debian_architecture() {
     target_field "$1" 3 | sed '/^-$/d'
 }
 
+# wheel_platform TARGET: prints the platform in the name of a wheel, without the architecture: the oldest C library.
+wheel_platform() {
+    case $1 in
+        *-musl) echo musllinux_1_2 ;;
+        *) zig_target "$1" | sed 's/.*-gnu\.\([0-9]*\)\.\([0-9]*\)/manylinux_\1_\2/' ;;
+    esac
+}
+
 # zig_target TARGET: prints the target for the C compiler and linker.
 zig_target() {
     target_field "$1" 4

@@ -61,14 +61,13 @@ export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_TEST_DEBUG=false
 ROUGHLY_MODULE=$(scripts/cross.sh "$target" module)
 export ROUGHLY_MODULE
 start=$SECONDS
-if [ "$part" = server ]; then
-    # The module with debug assertions, which some server tests need.
-    CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cross.sh "$target" cargo build --quiet --lib
-else
+if [ "$part" = all ]; then
     say "unit tests and mutation test for $target"
     scripts/cross.sh "$target" cargo test --quiet --workspace --lib --test mutation
     say "these tests took $((SECONDS - start)) s, with their compilation"
 fi
+# The module with debug assertions, which some server tests need.
+CARGO_PROFILE_DEV_OPT_LEVEL=1 scripts/cross.sh "$target" cargo build --quiet --lib
 
 ROUGHLY_CC=$(scripts/cross.sh "$target" cc)
 export ROUGHLY_CC ROUGHLY_SERVER=$server/server

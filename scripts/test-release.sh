@@ -58,6 +58,7 @@ for target in $(all_targets); do
     name=target/dist/roughly-$version-$(platform "$target")
     tar -C $root/usr/lib/redis -czf "$name.tar.gz" modules
     echo '{}' > "$name.cdx.json"
+    echo wheel > "target/dist/roughly-$version-cp39-abi3-$target.whl"
 done
 for target in $(debian_targets); do
     architecture=$(debian_architecture "$target")
@@ -66,6 +67,7 @@ for target in $(debian_targets); do
     dpkg-deb --build $root "target/dist/roughly_${version}_$architecture.deb" > /dev/null
 done
 rm -r $root
+echo sources > "target/dist/roughly-$version.tar.gz"
 [ -z "${OMITTED:-}" ] || rm target/dist/*"$OMITTED"*
 (cd target/dist && rm -f SHA256SUMS && sha256sum -- * > SHA256SUMS)
 SCRIPT
@@ -89,6 +91,7 @@ while read -r package; do
 done < <(
     for target in $(all_targets); do platform "$target" | sed 's/$/.tar/; p; s/tar$/cdx/'; done
     for target in $(debian_targets); do debian_architecture "$target"; done
+    printf '%s\n' "gnu.whl" "$version.tar"
 )
 BUILT_COMMIT=HEAD~1 refuses "the module in roughly-$version-$(platform "$(all_targets | head -n 1)").tar.gz was not built from"
 status=0

@@ -11,7 +11,7 @@ mod support;
 #[allow(dead_code)]
 mod workload;
 
-use families::{FAMILIES, Family, numbers};
+use families::{FAMILIES, Family, numbers, valkey_bloom};
 use std::time::{Duration, Instant};
 use support::abilities::record;
 use support::resp::{Connection, Reply};
@@ -151,6 +151,29 @@ fn defragmentation_moves_keys_of_every_type_without_changing_them() {
         State::of(&mut replica.resp2()).assert_same(&wanted, of.type_name);
         record("active defragmentation", of.type_name);
     }
+}
+
+/// `bf.bloom-defrag-enabled` applies to keys of valkey-bloom's type. The server moves its own blocks of the keys in any case.
+#[test]
+fn filters_of_valkey_bloom_are_moved_only_if_the_setting_allows_it() {
+    let mut server = start();
+    let mut connection = server.resp2();
+    run(&mut connection, "CONFIG SET bf.bloom-defrag-enabled no");
+    fragment(&mut connection, &valkey_bloom::TYPE);
+    let fragmented = wait_for_fragmentation(&mut server, 1.3);
+    set_defragmentation(&server, "yes");
+    server.wait_until("two passes over the keys", |server| {
+        let keys = ["active_defrag_key_hits", "active_defrag_key_misses"];
+        let visited: f64 = keys.map(|field| number(server, field)).iter().sum();
+        visited > f64::from(2 * KEYS / 4)
+    });
+    let remaining = fragmentation(&server);
+    assert!(
+        remaining - 1.0 > (fragmented - 1.0) / 2.0,
+        "{fragmented} -> {remaining}"
+    );
+    run(&mut connection, "CONFIG SET bf.bloom-defrag-enabled yes");
+    wait_for_defragmentation(&mut server, fragmented);
 }
 
 /// The server defragments a key with many blocks (more than active-defrag-max-scan-fields) in steps, and clients may

@@ -24,6 +24,8 @@ FAMILIES = [
     ("tdigest", "t-digest"),
     ("sketch", "All families"),
 ]
+# Pages that use the space of the table of contents.
+WIDE_PAGES = ["README.md", "commands/README.md"]
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 # The languages of examples/, with the name for the highlighter, and the programs with commands and with recipes.
 LANGUAGES = {
@@ -37,6 +39,7 @@ NOT_IN_PROGRAMS = ("scandump", "loadchunk", "debug", "load", "advance")
 # The kinds of executed blocks (tests/server/each_server/documents.rs) and how the site shows them.
 FENCES = {
     "redis": "text",
+    "python roughly": "python",
     "redis resp3": 'text title="RESP3"',
     "redis redis-8": 'text title="Redis 8"',
     "make": "sh",
@@ -137,6 +140,8 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.generated_by:
         return markdown
     path = source_of(uri)
+    if uri in WIDE_PAGES:
+        page.meta["hide"] = ["toc"]
     if "\n## Other languages\n" in markdown:
         markdown += "".join(recipe_tabs(path.stem))
     if re.match(r"commands/\w+\.\w+\.md", uri):

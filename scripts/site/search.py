@@ -15,6 +15,7 @@ TROUBLESHOOTING = "troubleshooting.md"
 KEYWORDS = {
     "migration.md": ["rollback", "roll back", "Redis Stack", "200 GB"],
     "sizing.md": ["memory before", "how much memory", "how large"],
+    "containers.md": ["Docker", "Kubernetes"],
     # Pages that must rank above the error texts that contain these words.
     "families/bloom.md": ["Bloom filter", "false positive"],
     "sliding-windows.md": ["window", "panes"],
@@ -41,7 +42,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
-    """Gives each row of troubleshooting an anchor. Ranks the page on performance low, and excludes its tables: otherwise, its many
+    """Gives each row of troubleshooting an anchor, and marks its tables for docs/site.css. Ranks the page on performance low, and excludes its tables: otherwise, its many
     short headings about filters and its numbers would displace other pages."""
     if page.file.src_uri == "performance.md":
         page.meta["search"] = {"boost": 0.2}
@@ -57,6 +58,7 @@ def on_page_content(content, page, config, files):
         rows.append((texts, f"{page.url}#{anchor}", re.sub(r"<[^>]+>", "", row[2])))
         return f'<tr id="{anchor}">\n<td>{row[1]}</td>{row[2]}</tr>'
 
+    content = content.replace("<table>", "<table data-stacked>")
     return re.sub(r"<tr>\n<td>(.*?)</td>(.*?)</tr>", anchored, content, flags=re.DOTALL)
 
 

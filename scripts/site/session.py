@@ -21,7 +21,7 @@ SESSION = [
     "SKETCH.WITHIN 5000 TOPK.LIST pages WITHCOUNT",
 ]
 # What is displayed after a line, in seconds: a wait is shortened.
-TYPING, REPLY, WAIT, END = 0.6, 0.5, 1.2, 6
+TYPING, REPLY, WAIT = 0.6, 0.5, 1.2
 FONT, LINE, WIDTH, MARGIN = 13, 19, 398, 14
 PROMPT, NOTE, OUTPUT = "prompt", "note", "output"
 
@@ -46,7 +46,7 @@ def record():
 
 def svg(lines):
     """The file: a dark terminal, which is readable on light and dark pages."""
-    total = lines[-1][2] + END
+    total = lines[-1][2] + REPLY
     height = len(lines) * LINE + 2 * MARGIN
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
     yield "<title>A terminal session: the top pages of the last minute and of the last five seconds, from one key</title>"
@@ -57,7 +57,7 @@ def svg(lines):
     for moment in sorted({at for _, _, at in lines if at > 0}):
         name = f"t{round(moment * 10)}"
         begin = 100 * moment / total
-        yield f".{name} {{ animation: {name} {total:.1f}s step-end infinite }}"
+        yield f".{name} {{ animation: {name} {total:.1f}s step-end }}"
         yield f"@keyframes {name} {{ 0% {{ opacity: 0 }} {begin:.1f}% {{ opacity: 1 }} 100% {{ opacity: 1 }} }}"
     yield "}"
     yield "</style>"

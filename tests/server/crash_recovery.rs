@@ -8,10 +8,11 @@
 //! seed. `scripts/check-release.sh kills` sets them to 200 and 8 by default.
 
 use crate::families::{FAMILIES, Family, NumberSet};
-use crate::support::resp::{Connection, Reply, Text};
+use crate::support::resp::{Connection, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::state::{State, select};
+use crate::support::variables::number;
 use crate::workload::{Command, Random, Unit, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +25,6 @@ const WRITERS: u32 = 4;
 const KEYS: u64 = 5;
 /// Numbers per lookup command.
 const BATCH: usize = 500;
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
-    })
-}
 
 /// The families that store sets of numbers.
 fn sets() -> impl Iterator<Item = (&'static Family, NumberSet)> {
@@ -133,7 +127,7 @@ impl Writer {
                 again,
                 reply,
                 "{}: the model answers otherwise",
-                show(&write)
+                write.unit().show()
             );
             counts.acknowledged += 1;
         }
@@ -225,15 +219,6 @@ impl Counts {
     }
 }
 
-fn show(write: &Write) -> String {
-    let sent = write.unit().sent();
-    let show = |command: &Vec<Vec<u8>>| {
-        let words: Vec<_> = command.iter().map(|word| Text(word).to_string()).collect();
-        words.join(" ")
-    };
-    sent.iter().map(show).collect::<Vec<_>>().join("; ")
-}
-
 /// Waits until the clients have sent about this many further commands.
 fn wait_for_writes(server: &mut Server, more: u64) {
     let commands = |server: &Server| server.info_number("total_commands_processed");
@@ -247,7 +232,7 @@ fn is_busy(server: &Server, field: &str) -> bool {
 
 #[test]
 fn acknowledged_writes_survive_a_kill() {
-    let (kills, seed) = (setting("ROUGHLY_KILLS", 12), setting("ROUGHLY_SEED", 8));
+    let (kills, seed) = (number("ROUGHLY_KILLS", 12), number("ROUGHLY_SEED", 8));
     println!("seed {seed}");
     let mut random = Random::new(seed);
     let mut counts = Counts::default();
@@ -317,7 +302,7 @@ fn acknowledged_writes_survive_a_kill() {
 /// Without an append-only file, the server has exactly the data of the last complete save.
 #[test]
 fn a_kill_during_a_save_leaves_the_previous_save() {
-    let (kills, seed) = (setting("ROUGHLY_KILLS", 12) / 2, setting("ROUGHLY_SEED", 8));
+    let (kills, seed) = (number("ROUGHLY_KILLS", 12) / 2, number("ROUGHLY_SEED", 8));
     let mut random = Random::new(seed);
     let mut counts = Counts::default();
     let mut server = Server::start();

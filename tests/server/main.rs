@@ -15,6 +15,7 @@ mod bloom;
 mod count_min;
 mod crash_recovery;
 mod cuckoo;
+mod differential;
 mod encoding_versions;
 mod expiry;
 mod golden_dumps;

@@ -5,11 +5,12 @@
 //! Runs for a few seconds in the tests, or as long as `make soak MINUTES=30` specifies (`ROUGHLY_SOAK_SECONDS`).
 
 use crate::families::{FAMILIES, Setting, one_per_family};
-use crate::support::damage::Numbers;
-use crate::support::resp::{Connection, Reply};
+use crate::support::resp::{Connection, Protocol, Reply};
 use crate::support::server::{Options, Server};
 use crate::support::set_on_drop::SetOnDrop;
 use crate::support::time;
+use crate::support::variables::number;
+use crate::workload::{Random, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,34 +19,28 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 50;
 /// Keys per type.
-const KEYS: usize = 12;
+const KEYS: u64 = 12;
 /// The test runs until the clients have sent more commands than this.
 const MIN_COMMANDS: usize = 1000;
 /// Maximum time that this may take, in addition to the specified time.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Number of distinct items.
-const ITEMS: usize = 5000;
 /// Maximum pause of a client between two commands. The pauses keep the load low, so that commands do not wait for
 /// others and the measured times include no waiting.
 const MAX_THINK_TIME: Duration = Duration::from_millis(8);
 /// Pause between two actions of the operator.
 const BETWEEN_EVENTS: Duration = Duration::from_millis(700);
 /// A client disconnects after one in this many commands without waiting for the reply.
-const DISCONNECT_ONE_IN: usize = 300;
+const DISCONNECT_ONE_IN: u64 = 300;
 /// Memory that may be in use after all keys are removed, in addition to that at the start: buffers, the backlog,
 /// fragmentation of the server's allocator.
 const LEFT_BYTES: i64 = 24 << 20;
 
-/// Commands for keys of any type.
-const ANY_KEY: &[&str] = &[
-    "UNLINK K",
-    "DEL K",
-    "COPY K L REPLACE",
-    "MEMORY USAGE K",
-    "DUMP K",
-];
-/// One in this many commands is from [`ANY_KEY`].
-const ANY_KEY_ONE_IN: usize = 25;
+/// Windows with panes of a fifth of a second and less, which begin and expire during the test.
+const WINDOWS: &[&str] = &["1000 PANES 5", "400 PANES 20"];
+/// Limits the memory of long runs: equal items make cuckoo filters grow.
+const MAX_KEY_BYTES: &str = "1000000";
+/// One unit in this many is followed by DUMP and RESTORE.
+const RESTORE_ONE_IN: u64 = 50;
 
 /// Errors that this workload can cause.
 const EXPECTED_ERRORS: &[&str] = &[
@@ -59,13 +54,27 @@ const EXPECTED_ERRORS: &[&str] = &[
     "width/depth is not equal",
     "window/panes is not equal",
     "cannot merge",
+    "cannot be merged",
     "CMS: CMSk overflow",
     "overflow",
+    "the key would hold more bytes",
+    "problem inserting into filter",
     "Maximum expansions reached",
     "Filter is full",
     "no such key",
+    "WRONGTYPE",
+    "bloom object decoding failed",
+    "Invalid information value",
+    "invalid information value",
+    // WINDOW, on a key of valkey-bloom's type.
+    "unknown argument received",
+    "cannot be decremented",
+    "underflow",
     // A command that adds items creates a key without a window.
-    "the sketch has no window",
+    "has no window",
+    "cell size is not equal",
+    "needs a Bloom or cuckoo filter with a window",
+    "pane is in the future",
 ];
 
 /// Settings of the families; some servers require the prefix `bf.`.
@@ -114,21 +123,17 @@ impl Latencies {
     }
 }
 
-/// The arguments of a random command.
-fn command(numbers: &mut Numbers) -> Vec<String> {
-    let family = &FAMILIES[numbers.below(FAMILIES.len())];
-    let template = match numbers.below(ANY_KEY_ONE_IN) {
-        0 => ANY_KEY[numbers.below(ANY_KEY.len())],
-        _ => numbers.pick(family.soak),
-    };
-    let words = template.split(' ').map(|word| match word {
-        "K" | "L" => format!("{}:{}", family.name, numbers.below(KEYS)),
-        "I" => format!("item:{}", numbers.below(ITEMS)),
-        "N" => numbers.below(100).to_string(),
-        "X" => numbers.below(100_000).to_string(),
-        word => word.to_owned(),
-    });
-    words.collect()
+/// The errors in a reply.
+fn errors(reply: &Reply) -> Vec<String> {
+    match reply {
+        Reply::Error(text) => vec![text.escape_ascii().to_string()],
+        reply => reply
+            .items()
+            .into_iter()
+            .flatten()
+            .flat_map(errors)
+            .collect(),
+    }
 }
 
 /// The first 20 failures.
@@ -149,54 +154,56 @@ fn client(
     end: &AtomicBool,
     complaints: &Complaints,
 ) -> Latencies {
-    let mut numbers = Numbers(number * 0x9e37_79b9 + 1);
+    let mut random = Random::new(number);
+    let mut workload = Workload::new(!number, "", KEYS)
+        .with_windows(WINDOWS)
+        .with_all_commands(3);
     let mut latencies = Latencies::default();
-    let mut dump: Option<(String, Vec<u8>)> = None;
     while !end.load(Ordering::Relaxed) {
-        let protocol = numbers.pick(&crate::support::resp::Protocol::BOTH);
-        let mut connection = server.connect(protocol);
+        let mut connection = server.connect(random.pick(&Protocol::BOTH));
         while !end.load(Ordering::Relaxed) {
-            let words = command(&mut numbers);
-            if numbers.below(DISCONNECT_ONE_IN) == 0 {
-                let _ = connection.write(&words);
+            let unit = workload.unit();
+            if random.one_in(DISCONNECT_ONE_IN) {
+                for command in unit.sent() {
+                    let _ = connection.write(&command);
+                }
                 break;
             }
             let start = Instant::now();
-            let reply = connection.try_send(&words);
+            let reply = unit.send(&mut connection);
             latencies.add(start.elapsed());
             commands.fetch_add(1, Ordering::Relaxed);
-            match reply {
+            let reply = match reply {
+                Ok(reply) => reply,
                 Err(error) => {
-                    complain(complaints, format!("{words:?}: {error}"));
+                    complain(complaints, format!("{}: {error}", unit.show()));
                     break;
                 }
-                Ok(Reply::Error(text)) => {
-                    let text = text.escape_ascii().to_string();
-                    if !EXPECTED_ERRORS
-                        .iter()
-                        .any(|expected| text.contains(expected))
-                    {
-                        complain(complaints, format!("{words:?}: {text}"));
-                    }
+            };
+            for text in errors(&reply) {
+                if !EXPECTED_ERRORS
+                    .iter()
+                    .any(|expected| text.contains(expected))
+                {
+                    complain(complaints, format!("{text}: {}", unit.show()));
                 }
-                Ok(Reply::Bulk(payload)) if words[0] == "DUMP" => {
-                    dump = Some((words[1].clone(), payload));
-                }
-                Ok(_) => {}
             }
-            if let Some((key, payload)) = dump.take() {
-                restore(&mut connection, &key, &payload, complaints);
+            if random.one_in(RESTORE_ONE_IN) {
+                restore(&mut connection, &workload.key(), complaints);
             }
-            thread::sleep(MAX_THINK_TIME * numbers.below(1000) as u32 / 1000);
+            thread::sleep(MAX_THINK_TIME * random.below(1000) as u32 / 1000);
         }
     }
     latencies
 }
 
-/// Restores a recent dump over its key.
-fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &Complaints) {
+/// Restores a key over itself.
+fn restore(connection: &mut Connection, key: &str, complaints: &Complaints) {
+    let Ok(Reply::Bulk(payload)) = connection.try_send(&["DUMP", key]) else {
+        return;
+    };
     let restored =
-        connection.try_send(&[&b"RESTORE"[..], key.as_bytes(), b"0", payload, b"REPLACE"]);
+        connection.try_send(&[&b"RESTORE"[..], key.as_bytes(), b"0", &payload, b"REPLACE"]);
     if !restored.as_ref().is_ok_and(Reply::is_ok) {
         complain(complaints, format!("RESTORE {key}: {restored:?}"));
     }
@@ -204,22 +211,22 @@ fn restore(connection: &mut Connection, key: &str, payload: &[u8], complaints: &
 
 /// Runs the actions of an operator, one after another, until the end. Returns their number.
 fn operate(primary: &Server, replica: &Server, end: &AtomicBool, complaints: &Complaints) -> usize {
-    let mut numbers = Numbers(0x0b5e55ed);
+    let mut random = Random::new(0x0b5e55ed);
     let settings = settings();
     let mut done = 0;
     while !end.load(Ordering::Relaxed) {
-        let event = match numbers.below(6) {
+        let event = match random.below(6) {
             0..=1 => {
                 let Setting {
                     name,
                     default,
                     other,
                     ..
-                } = numbers.pick(&settings);
+                } = random.pick(&settings);
                 format!(
                     "CONFIG SET {} {}",
                     primary.setting(name),
-                    numbers.pick(&[default, other])
+                    random.pick(&[default, other])
                 )
             }
             2 => "BGSAVE SCHEDULE".to_owned(),
@@ -270,13 +277,19 @@ fn differences(primary: &Server, replica: &Server) -> String {
 
 #[test]
 fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
-    let seconds = std::env::var("ROUGHLY_SOAK_SECONDS")
-        .map_or(3, |seconds| seconds.parse().expect("a number of seconds"));
+    let seconds = number("ROUGHLY_SOAK_SECONDS", 3);
     let mut primary = Options::new()
         .arguments(&["--appendonly", "yes", "--appendfsync", "everysec"])
         .start();
     let mut replica = Server::start();
     replica.replicate(&primary);
+    let limit = [
+        "CONFIG",
+        "SET",
+        &primary.setting("sketch-max-key-bytes"),
+        MAX_KEY_BYTES,
+    ];
+    assert!(primary.resp2().send(&limit).is_ok());
     let before = primary.info_number("used_memory");
     let (end, complaints) = (AtomicBool::new(false), Complaints::default());
     let (events, most_memory) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -286,10 +299,10 @@ fn mixed_traffic_leaves_primary_replica_and_files_in_agreement() {
     thread::scope(|scope| {
         let _end = SetOnDrop(&end);
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|number| {
+            .map(|client_number| {
                 let (primary, commands, end) = (&primary, &commands, &end);
                 let complaints = &complaints;
-                scope.spawn(move || client(primary, number, commands, end, complaints))
+                scope.spawn(move || client(primary, client_number, commands, end, complaints))
             })
             .collect();
         scope.spawn(|| {

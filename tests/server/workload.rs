@@ -1,10 +1,10 @@
-//! Seeded random writes of every family, for tests that compare servers afterwards.
+//! Seeded random commands of every family, for tests that compare servers afterwards.
 //!
 //! The commands are a function of the seed and do not depend on replies. Some of them fail (an existing key, sketches
 //! of different sizes), and must fail on every server in the same way.
 
-use crate::families::{FAMILIES, Family, one_per_family};
-use crate::support::resp::{Connection, Reply};
+use crate::families::{FAMILIES, Family, SKETCH_USES, one_per_family};
+use crate::support::resp::{Connection, Reply, Text};
 use std::io;
 
 /// A command: its name and arguments.
@@ -55,6 +55,12 @@ pub fn words(text: &str) -> Command {
     text.split(' ')
         .map(|word| word.as_bytes().to_vec())
         .collect()
+}
+
+/// A command, readable.
+pub fn show(command: &[Vec<u8>]) -> String {
+    let arguments: Vec<_> = (command.iter().map(|argument| Text(argument).to_string())).collect();
+    arguments.join(" ")
 }
 
 fn item(random: &mut Random) -> Vec<u8> {
@@ -132,6 +138,15 @@ impl Unit {
         }
     }
 
+    /// The commands of the unit, readable.
+    pub fn show(&self) -> String {
+        let (Self::Transaction(commands) | Self::Script(commands)) = self else {
+            return self.sent().iter().map(|command| show(command)).collect();
+        };
+        let commands: Vec<_> = commands.iter().map(|command| show(command)).collect();
+        commands.join("; ")
+    }
+
     /// Sends the unit. The reply is that of the command, of EXEC, or of the script.
     ///
     /// # Errors
@@ -152,6 +167,10 @@ impl Unit {
 pub struct Workload {
     random: Random,
     families: Vec<&'static Family>,
+    /// Values and options of WINDOW, one of which replaces those of the families.
+    windows: &'static [&'static str],
+    /// One in this many commands is any command of the module; 0 for writes only.
+    any_one_in: u64,
     /// Whether a command is left out.
     is_excluded: fn(&Command) -> bool,
     prefix: String,
@@ -164,6 +183,8 @@ impl Workload {
         Self {
             random: Random::new(seed),
             families: FAMILIES.iter().collect(),
+            windows: &[],
+            any_one_in: 0,
             is_excluded: |_| false,
             prefix: prefix.to_owned(),
             keys,
@@ -186,10 +207,29 @@ impl Workload {
         self
     }
 
+    /// Creates sketches with these windows, such as `1000 PANES 5`.
+    pub fn with_windows(mut self, windows: &'static [&'static str]) -> Self {
+        self.windows = windows;
+        self
+    }
+
+    /// Adds the other commands of the module: one in `one_in` is one of [`Family::uses`], [`Family::reads`] or
+    /// [`SKETCH_USES`].
+    pub fn with_all_commands(mut self, one_in: u64) -> Self {
+        self.any_one_in = one_in;
+        self
+    }
+
     /// Leaves out the commands for which this is true.
     pub fn without(mut self, is_excluded: fn(&Command) -> bool) -> Self {
         self.is_excluded = is_excluded;
         self
+    }
+
+    /// The name of a random key of a random type.
+    pub fn key(&mut self) -> String {
+        let family = self.random.pick(&self.families);
+        self.name(family)
     }
 
     fn name(&mut self, family: &Family) -> String {
@@ -224,8 +264,18 @@ impl Workload {
         }
     }
 
-    /// A write command of the module, or a generic one of the server.
+    /// A command that creates a key.
+    pub fn creation(&mut self) -> Command {
+        let family = self.random.pick(&self.families);
+        let key = self.name(family);
+        self.included(|random| (family.random.create)(random, &key))
+    }
+
+    /// A command of the module, or a generic one of the server.
     pub fn command(&mut self) -> Command {
+        if self.any_one_in > 0 && self.random.one_in(self.any_one_in) {
+            return self.any();
+        }
         if !self.random.one_in(15) {
             return self.write();
         }
@@ -234,10 +284,29 @@ impl Workload {
         self.included(|random| generic(random, &key, &other))
     }
 
-    /// The next command that is not left out.
+    /// Any command of the module.
+    fn any(&mut self) -> Command {
+        let family = self.random.pick(&self.families);
+        let (key, other) = (self.name(family), self.name(family));
+        let templates = self.random.pick(&[family.uses, family.reads, SKETCH_USES]);
+        let template = self.random.pick(templates);
+        let arguments = template.split(' ').map(|argument| match argument {
+            "K" | "KEY" => key.clone(),
+            "K2" => other.clone(),
+            argument => argument.to_owned(),
+        });
+        arguments.map(String::into_bytes).collect()
+    }
+
+    /// The next command that is not left out, with one of the windows of this workload.
     fn included(&mut self, next: impl Fn(&mut Random) -> Command) -> Command {
         loop {
-            let command = next(&mut self.random);
+            let mut command = next(&mut self.random);
+            let window = command.iter().position(|argument| argument == b"WINDOW");
+            if let (Some(at), false) = (window, self.windows.is_empty()) {
+                let window = words(self.random.pick(self.windows));
+                command.splice(at + 1..at + 4, window);
+            }
             if !(self.is_excluded)(&command) {
                 return command;
             }

@@ -15,3 +15,4 @@ pub mod server;
 pub mod set_on_drop;
 pub mod state;
 pub mod time;
+pub mod variables;

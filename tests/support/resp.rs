@@ -84,6 +84,20 @@ impl Reply {
         Some(&pair[1])
     }
 
+    /// Removes a field from a map, or from an array of names and values.
+    pub fn remove_field(&mut self, name: &str) {
+        match self {
+            Self::Map(pairs) => pairs.retain(|(key, _)| key.text() != Some(name.as_bytes())),
+            Self::Array(items) => {
+                let mut names = items.iter().step_by(2);
+                if let Some(index) = names.position(|key| key.text() == Some(name.as_bytes())) {
+                    items.drain(2 * index..(2 * index + 2).min(items.len()));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The bytes of a simple, bulk or verbatim string.
     pub fn text(&self) -> Option<&[u8]> {
         match self {

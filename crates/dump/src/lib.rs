@@ -12,15 +12,24 @@ pub enum Error {
     /// The payload is malformed; the text describes the error.
     #[error("{0}")]
     Invalid(&'static str),
+    /// The allocator refused memory for this many bytes.
+    #[error("not enough memory for {0} bytes")]
+    OutOfMemory(u64),
 }
 
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
+/// The CRC64 of Redis, which is the last part of a payload.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u64 {
+    CRC64.checksum(bytes)
+}
+
 /// First byte of the payload of a module value.
 const MODULE_VALUE: u8 = 7;
-/// RDB version in the footer. A server refuses versions above its own. All supported servers accept 9, and it has the
-/// current format of module values.
-const RDB_VERSION: u16 = 9;
+/// The RDB version that [`Writer::finish`] writes into the footer. A server refuses versions above its own. All supported
+/// servers accept 9, and it has the current format of module values.
+pub const RDB_VERSION: u16 = 9;
 /// Size of the footer: RDB version and CRC64.
 const FOOTER_BYTES: usize = 10;
 
@@ -78,12 +87,18 @@ impl Writer {
         writer
     }
 
-    /// Ends the payload with its footer. Cost: one CRC64 pass.
+    /// Ends the payload with its footer of the version [`RDB_VERSION`]. Cost: one CRC64 pass.
     #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
+        self.finish_with(RDB_VERSION)
+    }
+
+    /// As [`Writer::finish`], with this RDB version in the footer.
+    #[must_use]
+    pub fn finish_with(mut self, rdb_version: u16) -> Vec<u8> {
         self.length(OPCODE_END);
-        self.payload.extend_from_slice(&RDB_VERSION.to_le_bytes());
-        let checksum = CRC64.checksum(&self.payload);
+        self.payload.extend_from_slice(&rdb_version.to_le_bytes());
+        let checksum = checksum(&self.payload);
         self.payload.extend_from_slice(&checksum.to_le_bytes());
         self.payload
     }
@@ -150,30 +165,12 @@ impl Values {
     /// # Errors
     /// [`Error`] if the bytes are not the payload of a module value.
     pub fn from_dump(payload: &[u8]) -> Result<(u64, Self), Error> {
-        let body = payload
-            .len()
-            .checked_sub(FOOTER_BYTES)
-            .and_then(|end| payload.get(..end))
-            .ok_or(Error::Truncated)?;
-        let mut reader = Reader { rest: body };
-        if reader.byte()? != MODULE_VALUE {
-            return Err(Error::Invalid("not the payload of a module value"));
-        }
-        let id = reader.length()?;
+        let mut reader = Reader::new(payload)?;
         let mut values = VecDeque::new();
-        loop {
-            values.push_back(match reader.length()? {
-                OPCODE_END => break,
-                OPCODE_SIGNED | OPCODE_UNSIGNED => Value::Integer(reader.length()?),
-                OPCODE_DOUBLE => Value::Double(f64::from_le_bytes(reader.array()?)),
-                OPCODE_STRING => Value::Bytes(reader.string()?),
-                _ => return Err(Error::Invalid("unknown opcode")),
-            });
+        while let Some(value) = reader.next_value()? {
+            values.push_back(value);
         }
-        if !reader.rest.is_empty() {
-            return Err(Error::Invalid("bytes after the end"));
-        }
-        Ok((id, Self { values }))
+        Ok((reader.type_id(), Self { values }))
     }
 
     /// The payload of these values with this type id.
@@ -191,12 +188,69 @@ impl Values {
     }
 }
 
-/// Reads lengths and strings in RDB format.
-struct Reader<'a> {
+/// Checks the checksum in the footer of a payload and returns the RDB version. Cost: one CRC64 pass.
+///
+/// # Errors
+/// [`Error`] if the payload has no footer or the checksum is wrong.
+pub fn check_footer(payload: &[u8]) -> Result<u16, Error> {
+    let (checked, checksum) = payload.split_last_chunk().ok_or(Error::Truncated)?;
+    let (_, rdb_version) = checked.split_last_chunk().ok_or(Error::Truncated)?;
+    if self::checksum(checked) != u64::from_le_bytes(*checksum) {
+        return Err(Error::Invalid("the checksum is wrong"));
+    }
+    Ok(u16::from_le_bytes(*rdb_version))
+}
+
+/// Reads the values of a payload one after the other.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    type_id: u64,
     rest: &'a [u8],
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Reads the type id of a payload. Ignores the footer, which [`check_footer`] checks.
+    ///
+    /// # Errors
+    /// [`Error`] if the bytes are not the payload of a module value.
+    pub fn new(payload: &'a [u8]) -> Result<Self, Error> {
+        let body = payload
+            .len()
+            .checked_sub(FOOTER_BYTES)
+            .and_then(|end| payload.get(..end))
+            .ok_or(Error::Truncated)?;
+        let mut reader = Self {
+            type_id: 0,
+            rest: body,
+        };
+        if reader.byte()? != MODULE_VALUE {
+            return Err(Error::Invalid("not the payload of a module value"));
+        }
+        reader.type_id = reader.length()?;
+        Ok(reader)
+    }
+
+    /// The type id; see [`type_id`].
+    #[must_use]
+    pub fn type_id(&self) -> u64 {
+        self.type_id
+    }
+
+    /// The next value; `None` at the end. Takes memory for at most 100 times as many bytes as the payload has.
+    ///
+    /// # Errors
+    /// [`Error`] if there is no valid value, or if bytes follow the end.
+    pub fn next_value(&mut self) -> Result<Option<Value>, Error> {
+        Ok(Some(match self.length()? {
+            OPCODE_END if self.rest.is_empty() => return Ok(None),
+            OPCODE_END => return Err(Error::Invalid("bytes after the end")),
+            OPCODE_SIGNED | OPCODE_UNSIGNED => Value::Integer(self.length()?),
+            OPCODE_DOUBLE => Value::Double(f64::from_le_bytes(self.array()?)),
+            OPCODE_STRING => Value::Bytes(self.string()?),
+            _ => return Err(Error::Invalid("unknown opcode")),
+        }))
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let (array, rest) = self.rest.split_first_chunk().ok_or(Error::Truncated)?;
         self.rest = rest;
@@ -233,7 +287,10 @@ impl Reader<'_> {
         const COMPRESSED: u8 = 0xc3;
         if self.rest.first() != Some(&COMPRESSED) {
             let len = self.length()?;
-            return self.take(len).map(<[u8]>::to_vec);
+            let bytes = self.take(len)?;
+            let mut copy = with_capacity(len)?;
+            copy.extend_from_slice(bytes);
+            return Ok(copy);
         }
         self.byte()?;
         let compressed_len = self.length()?;
@@ -243,19 +300,30 @@ impl Reader<'_> {
         if len > compressed_len.saturating_mul(100) {
             return Err(Error::Invalid("not LZF data"));
         }
-        lzf_expand(compressed)
+        lzf_expand(compressed, with_capacity(len)?)
             .filter(|bytes| bytes.len() as u64 == len)
             .ok_or(Error::Invalid("not LZF data"))
     }
 }
 
-/// Decompresses LZF (Marc Lehmann's format): literal runs and copies of previous output.
-fn lzf_expand(mut from: &[u8]) -> Option<Vec<u8>> {
-    let mut out: Vec<u8> = Vec::new();
+/// An empty vector with capacity for this many bytes.
+fn with_capacity(bytes: u64) -> Result<Vec<u8>, Error> {
+    let mut vec = Vec::new();
+    let capacity = usize::try_from(bytes).unwrap_or(usize::MAX);
+    match vec.try_reserve_exact(capacity) {
+        Ok(()) => Ok(vec),
+        Err(_) => Err(Error::OutOfMemory(bytes)),
+    }
+}
+
+/// Decompresses LZF (Marc Lehmann's format) into the capacity of `out`: literal runs and copies of previous output. `None` if
+/// the data are invalid or longer.
+fn lzf_expand(mut from: &[u8], mut out: Vec<u8>) -> Option<Vec<u8>> {
     while let Some((&control, rest)) = from.split_first() {
         from = rest;
         if control < 32 {
             let (literal, rest) = from.split_at_checked(usize::from(control) + 1)?;
+            has_room(&out, literal.len())?;
             out.extend_from_slice(literal);
             from = rest;
             continue;
@@ -270,11 +338,17 @@ fn lzf_expand(mut from: &[u8]) -> Option<Vec<u8>> {
         from = rest;
         let back = (usize::from(control & 31) << 8 | usize::from(low)) + 1;
         let start = out.len().checked_sub(back)?;
+        has_room(&out, len)?;
         for i in start..start + len {
             out.push(out[i]);
         }
     }
     Some(out)
+}
+
+/// `None` if these bytes exceed the capacity.
+fn has_room(out: &Vec<u8>, bytes: usize) -> Option<()> {
+    (bytes <= out.capacity() - out.len()).then_some(())
 }
 
 #[cfg(test)]
@@ -293,10 +367,14 @@ mod tests {
 
     #[test]
     fn lzf_runs_and_copies_expand() {
-        assert_eq!(lzf_expand(&[0, b'a', 0xe0, 1, 0]).unwrap(), b"aaaaaaaaaaa");
-        assert_eq!(lzf_expand(&[1, b'a', b'b', 0x20, 1]).unwrap(), b"ababa");
-        assert_eq!(lzf_expand(&[0x20, 5]), None);
-        assert_eq!(lzf_expand(&[5, 1]), None);
+        let expand = |from: &[u8], bytes| lzf_expand(from, Vec::with_capacity(bytes));
+        assert_eq!(expand(&[0, b'a', 0xe0, 1, 0], 11).unwrap(), b"aaaaaaaaaaa");
+        assert_eq!(expand(&[1, b'a', b'b', 0x20, 1], 5).unwrap(), b"ababa");
+        assert_eq!(expand(&[0x20, 5], 9), None);
+        assert_eq!(expand(&[5, 1], 9), None);
+        // Longer than the capacity.
+        assert_eq!(expand(&[0, b'a', 0xe0, 1, 0], 8), None);
+        assert_eq!(expand(&[1, b'a', b'b'], 1), None);
     }
 
     #[test]
@@ -304,6 +382,17 @@ mod tests {
         for payload in [&b""[..], b"\x07", &[7; 11], &[0xc3; 40]] {
             assert!(Values::from_dump(payload).is_err());
         }
+    }
+
+    #[test]
+    fn the_footer_has_the_version_and_the_checksum() {
+        let id = type_id(b"MBbloom--", 4);
+        let mut payload = Writer::new(id).finish_with(11);
+        assert_eq!(check_footer(&payload), Ok(11));
+        assert_eq!(check_footer(&Writer::new(id).finish()), Ok(RDB_VERSION));
+        assert_eq!(check_footer(&payload[..9]), Err(Error::Truncated));
+        payload[3] ^= 1;
+        assert!(matches!(check_footer(&payload), Err(Error::Invalid(_))));
     }
 
     proptest! {

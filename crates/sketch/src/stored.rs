@@ -86,8 +86,11 @@ pub trait Stored: Blocks + Timed + Send + Sync + Sized {
     /// The arrays that chunks are cut from, in order.
     fn arrays(&self) -> impl Iterator<Item = &[u8]>;
 
-    /// The array with this number, from 0.
-    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]>;
+    /// The array with this number, from 0, for [`Stored::load_chunk`]. By default `None`, for types without arrays and those
+    /// that load chunks differently.
+    fn array_mut(&mut self, _number: usize) -> Option<&mut [u8]> {
+        None
+    }
 
     /// Checks the contents of a chunk that has a position.
     ///

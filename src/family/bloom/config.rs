@@ -3,23 +3,21 @@
 use crate::server::argument::Argument;
 use crate::server::config::{Accepted, Rejection, Setting, store_integer};
 use crate::server::log;
-use roughly_sketch::bloom::{MAX_ERROR_RATE, Parameters};
+use roughly_sketch::bloom::{MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Valid capacities.
-pub const CAPACITIES: RangeInclusive<i64> = 1..=1 << 30;
+pub const CAPACITIES: RangeInclusive<i64> = 1..=MAX_CAPACITY as i64;
 /// Valid growth factors; 0 stands for a non-scaling filter.
-pub const EXPANSIONS: RangeInclusive<i64> = 0..=32768;
+pub const EXPANSIONS: RangeInclusive<i64> = 0..=MAX_EXPANSION as i64;
 
-const DEFAULT_ERROR_RATE: f64 = 0.01;
-const DEFAULT_CAPACITY: i64 = 100;
 /// The default growth factor.
-pub const DEFAULT_EXPANSION: u32 = 2;
+pub const DEFAULT_EXPANSION: u32 = Parameters::DEFAULT.expansion;
 
 /// Bits of the error rate as a double.
-static ERROR_RATE: AtomicU64 = AtomicU64::new(DEFAULT_ERROR_RATE.to_bits());
-static CAPACITY: AtomicI64 = AtomicI64::new(DEFAULT_CAPACITY);
+static ERROR_RATE: AtomicU64 = AtomicU64::new(Parameters::DEFAULT.error_rate.to_bits());
+static CAPACITY: AtomicI64 = AtomicI64::new(Parameters::DEFAULT.capacity as i64);
 static EXPANSION: AtomicI64 = AtomicI64::new(DEFAULT_EXPANSION as i64);
 
 /// The settings.

@@ -169,11 +169,6 @@ pub struct SubFilter {
     pub error_rate: f64,
 }
 
-/// The size of a filter in BF.INFO, with this many sub-filters and bytes of their arrays.
-fn reported_size(sub_filters: usize, bytes: u64) -> u64 {
-    32 + 64 * sub_filters as u64 + bytes
-}
-
 impl Filter<'_> {
     /// The panes that count for a read.
     ///
@@ -232,7 +227,7 @@ impl Filter<'_> {
                 Description {
                     is_valkey: false,
                     capacity: chain.capacity(),
-                    size: reported_size(chain.filters().len(), chain.bit_bytes()),
+                    size: bloom::nominal_bytes(chain.filters().len(), chain.bit_bytes()),
                     sub_filters: chain.filters().len(),
                     items,
                     // A filter that grows begins with half of the error rate.
@@ -245,7 +240,7 @@ impl Filter<'_> {
             Self::Windowed(set) => Description {
                 is_valkey: false,
                 capacity: set.grown_capacity(),
-                size: reported_size(set.num_sub_filters(), set.slot_bytes()),
+                size: bloom::nominal_bytes(set.num_sub_filters(), set.slot_bytes()),
                 sub_filters: set.num_sub_filters(),
                 items,
                 error_rate: set.error_rate(),

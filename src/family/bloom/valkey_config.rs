@@ -6,6 +6,7 @@ use crate::family::bloom::dialect;
 use crate::server::argument::Argument;
 use crate::server::call::Call;
 use crate::server::config::{Accepted, Rejection, Setting, store_boolean};
+use roughly_sketch::valkey_bloom::DEFAULT_MAX_SIZE;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ static EXPANSION: AtomicI64 = AtomicI64::new(2);
 static ERROR_RATE: AtomicU64 = AtomicU64::new(0.01f64.to_bits());
 /// Bits of the tightening ratio as a double.
 static TIGHTENING: AtomicU64 = AtomicU64::new(0.5f64.to_bits());
-static MAX_SIZE: AtomicI64 = AtomicI64::new(128 << 20);
+static MAX_SIZE: AtomicI64 = AtomicI64::new(DEFAULT_MAX_SIZE as i64);
 static USE_RANDOM_SEED: AtomicBool = AtomicBool::new(true);
 static IS_DEFRAGMENTED: AtomicBool = AtomicBool::new(true);
 

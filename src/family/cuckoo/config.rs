@@ -2,12 +2,12 @@
 
 use super::request::ReserveOptions;
 use crate::server::config::{Setting, integer_in, store_integer};
-use roughly_sketch::cuckoo::{MAX_EXPANSION, Parameters};
+use roughly_sketch::cuckoo::{self, MAX_EXPANSION, Parameters};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The largest valid capacity.
-pub const MAX_CAPACITY: i64 = 1 << 30;
+pub const MAX_CAPACITY: i64 = cuckoo::MAX_CAPACITY as i64;
 /// The smallest value of `cf-initial-size`, whatever the bucket size.
 const MIN_INITIAL_SIZE: i64 = 4;
 /// Valid bucket sizes.
@@ -19,11 +19,11 @@ pub const EXPANSIONS: RangeInclusive<i64> = 0..=MAX_EXPANSION as i64;
 /// Valid limits of sub-filters.
 const LIMITS: RangeInclusive<i64> = 1..=65536;
 
-static BUCKET_SIZE: AtomicI64 = AtomicI64::new(2);
-static CAPACITY: AtomicI64 = AtomicI64::new(1024);
-static MAX_ITERATIONS: AtomicI64 = AtomicI64::new(20);
-static EXPANSION: AtomicI64 = AtomicI64::new(1);
-static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(32);
+static BUCKET_SIZE: AtomicI64 = AtomicI64::new(Parameters::DEFAULT.bucket_size as i64);
+static CAPACITY: AtomicI64 = AtomicI64::new(cuckoo::DEFAULT_CAPACITY as i64);
+static MAX_ITERATIONS: AtomicI64 = AtomicI64::new(Parameters::DEFAULT.max_iterations as i64);
+static EXPANSION: AtomicI64 = AtomicI64::new(Parameters::DEFAULT.expansion as i64);
+static MAX_SUB_FILTERS: AtomicI64 = AtomicI64::new(cuckoo::DEFAULT_MAX_SUB_FILTERS as i64);
 
 /// The settings.
 pub const SETTINGS: &[Setting] = &[

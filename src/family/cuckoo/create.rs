@@ -227,9 +227,6 @@ pub fn insert_options(call: &Call<'_>) -> Result<InsertOptions, Error> {
     let mut create = true;
     let mut accepted_everywhere = true;
     let mut index = 2;
-    if call.len() < 4 {
-        return Err(Error::WrongArity);
-    }
     while index < call.len() {
         let argument = call.arg(index).bytes();
         index += 1;

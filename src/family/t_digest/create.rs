@@ -6,11 +6,8 @@ use crate::family::window::{WindowOption, replicate_creation};
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
 use roughly_sketch::memory::Purpose;
-use roughly_sketch::t_digest::{DigestError, TDigest, TDigestWindow};
+use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, DigestError, TDigest, TDigestWindow};
 use std::ffi::CStr;
-
-/// The default compression. It is not a setting, so that the command has the same effect on every server.
-const DEFAULT_COMPRESSION: i64 = 100;
 
 /// The number of arguments without and with a compression, and without a window.
 const ARGUMENTS: [usize; 2] = [2, 4];

@@ -130,22 +130,6 @@ pub const FAMILY: Family = Family {
             }
         },
     },
-    soak: &[
-        "BF.ADD K I",
-        "BF.MADD K I I I I I I I I",
-        "BF.ADDNX K I I",
-        "BF.INSERT K CAPACITY 50 ERROR 0.01 ITEMS I I I",
-        "BF.INSERT K NOCREATE ITEMS I",
-        "BF.MERGE K 2 K L",
-        "BF.EXISTS K I",
-        "BF.MEXISTS K I I I I",
-        "BF.RESERVE K 0.001 100 EXPANSION 4",
-        "BF.RESERVE K 0.01 300 NONSCALING",
-        "BF.CARD K",
-        "BF.INFO K",
-        "BF.DEBUG K",
-        "BF.SCANDUMP K 1",
-    ],
     numbers: Some(NUMBERS),
     uses: &[
         "BF.ADD K w1",
@@ -273,24 +257,6 @@ pub const WINDOW: Family = Family {
             }
         },
     },
-    // Panes of a fifth of a second, which begin and expire during the test.
-    soak: &[
-        "BF.RESERVE K 0.001 100 EXPANSION 4 WINDOW 1000 PANES 5",
-        "BF.RESERVE K 0.01 300 NONSCALING WINDOW 400 PANES 20",
-        "BF.INSERT K WINDOW 1000 PANES 5 CAPACITY 50 ERROR 0.01 ITEMS I I I",
-        "BF.ADD K I",
-        "BF.MADD K I I I I I I I I",
-        "BF.MADD K I I I I I I I I",
-        "BF.ADDNX K I I I",
-        "BF.EXISTS K I",
-        "BF.MEXISTS K I I I I",
-        "BF.CARD K",
-        "BF.INFO K",
-        "BF.DEBUG K",
-        "BF.SCANDUMP K 1",
-        "SKETCH.WINDOW K",
-        "SKETCH.ADVANCE K X",
-    ],
     numbers: Some(NumberSet {
         create: &[seeded_window!("BF.RESERVE KEY 1e-9 1000")],
         ..NUMBERS

@@ -96,17 +96,6 @@ pub const FAMILY: Family = Family {
             }),
         },
     },
-    soak: &[
-        "CMS.INITBYDIM K 500 4",
-        "CMS.INITBYDIM K 500 4",
-        "CMS.INITBYPROB K 0.01 0.01",
-        "CMS.INCRBY K I N I N I N",
-        "CMS.INCRBY K I N I N I N",
-        "CMS.INCRBYLIMIT K X I N I N I N",
-        "CMS.QUERY K I I I",
-        "CMS.MERGE K 2 K L WEIGHTS 1 2",
-        "CMS.INFO K",
-    ],
     numbers: Some(NumberSet {
         create: &["CMS.INITBYDIM KEY 2000 5"],
         add: "CMS.INCRBY KEY N 1",
@@ -226,20 +215,6 @@ pub const WINDOW: Family = Family {
             }),
         },
     },
-    // Panes of a fifth of a second, which begin and expire during the test.
-    soak: &[
-        "CMS.INITBYDIM K 500 4 WINDOW 1000 PANES 5",
-        "CMS.INITBYDIM K 500 4 WINDOW 1000 PANES 5",
-        "CMS.INITBYDIM K 500 4 WINDOW 400 PANES 20",
-        "CMS.INCRBY K I N I N I N",
-        "CMS.INCRBY K I N I N I N",
-        "CMS.INCRBYLIMIT K X I N I N I N",
-        "CMS.QUERY K I I I",
-        "CMS.MERGE K 2 K L WEIGHTS 1 2",
-        "CMS.INFO K",
-        "SKETCH.WINDOW K",
-        "SKETCH.ADVANCE K X",
-    ],
     numbers: Some(NumberSet {
         create: &[window!("CMS.INITBYDIM KEY 2000 5")],
         add: "CMS.INCRBY KEY N 1",

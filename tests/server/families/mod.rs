@@ -174,8 +174,6 @@ pub struct Family {
 
     /// Random commands.
     pub random: RandomCommands,
-    /// Commands for the soak test: K and L are keys, I an item, N a small number, X a large one.
-    pub soak: &'static [&'static str],
     /// Commands that store a set of numbers. `None` for top-k, which does not keep all items.
     pub numbers: Option<NumberSet>,
     /// Every command with a key K, which may have any value.
@@ -539,17 +537,8 @@ impl Family {
     /// The replies of the reads, without the field of SKETCH.WINDOW that changes with time.
     pub fn read(&self, connection: &mut Connection, key: &str) -> Vec<Reply> {
         let mut replies = run_on(connection, key, self.reads);
-        let name = Reply::Simple(b"covered".to_vec());
         for reply in &mut replies {
-            match reply {
-                Reply::Array(items) => {
-                    if let Some(index) = items.iter().position(|item| *item == name) {
-                        items.drain(index..index + 2);
-                    }
-                }
-                Reply::Map(fields) => fields.retain(|(field, _)| *field != name),
-                _ => {}
-            }
+            reply.remove_field("covered");
         }
         replies
     }

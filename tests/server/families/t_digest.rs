@@ -123,19 +123,6 @@ pub const FAMILY: Family = Family {
             _ => random_samples(random, key),
         },
     },
-    soak: &[
-        "TDIGEST.CREATE K COMPRESSION 50",
-        "TDIGEST.ADD K N X N X N",
-        "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
-        "TDIGEST.MERGE K 1 L",
-        "TDIGEST.MERGE K 2 K L COMPRESSION 100",
-        "TDIGEST.QUANTILE K 0 0.5 0.99 1",
-        "TDIGEST.RANK K N X",
-        "TDIGEST.CDF K N",
-        "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
-        "TDIGEST.RESET K",
-        "TDIGEST.INFO K",
-    ],
     numbers: Some(NumberSet {
         // The smallest number has rank 0, and all above it have a higher rank.
         create: &["TDIGEST.CREATE KEY", "TDIGEST.ADD KEY 0"],
@@ -307,22 +294,6 @@ pub const WINDOW: Family = Family {
             _ => random_samples(random, key),
         },
     },
-    // Panes of a fifth of a second, which begin and expire during the test.
-    soak: &[
-        "TDIGEST.CREATE K COMPRESSION 50 WINDOW 1000 PANES 5",
-        "TDIGEST.CREATE K COMPRESSION 50 WINDOW 400 PANES 20",
-        "TDIGEST.ADD K N X N X N",
-        "TDIGEST.ADD K N N N N N N N N N N N N N N N N",
-        "TDIGEST.MERGE merged 2 K L COMPRESSION 100 OVERRIDE",
-        "TDIGEST.QUANTILE K 0 0.5 0.99 1",
-        "TDIGEST.RANK K N X",
-        "TDIGEST.CDF K N",
-        "TDIGEST.TRIMMED_MEAN K 0.1 0.9",
-        "TDIGEST.RESET K",
-        "TDIGEST.INFO K",
-        "SKETCH.WINDOW K",
-        "SKETCH.ADVANCE K X",
-    ],
     numbers: Some(NumberSet {
         create: &[window!("TDIGEST.CREATE KEY"), "TDIGEST.ADD KEY 0"],
         add: "TDIGEST.ADD KEY N",

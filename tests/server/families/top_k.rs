@@ -82,16 +82,6 @@ pub const FAMILY: Family = Family {
             }),
         },
     },
-    soak: &[
-        "TOPK.RESERVE K 10 50 4 0.9",
-        "TOPK.ADD K I I I I",
-        "TOPK.ADD K I I I I",
-        "TOPK.INCRBY K I N I X",
-        "TOPK.QUERY K I I",
-        "TOPK.COUNT K I I",
-        "TOPK.LIST K WITHCOUNT",
-        "TOPK.INFO K",
-    ],
     numbers: None,
     uses: &[
         "TOPK.ADD K a w1 w2",
@@ -182,20 +172,6 @@ pub const WINDOW: Family = Family {
         create: |random, key| windowed((FAMILY.random.create)(random, key)),
         write: FAMILY.random.write,
     },
-    // Panes of a fifth of a second, which begin and expire during the test.
-    soak: &[
-        "TOPK.RESERVE K 10 50 4 0.9 WINDOW 1000 PANES 5",
-        "TOPK.RESERVE K 10 50 4 0.9 WINDOW 400 PANES 20",
-        "TOPK.ADD K I I I I",
-        "TOPK.ADD K I I I I",
-        "TOPK.INCRBY K I N I X",
-        "TOPK.QUERY K I I",
-        "TOPK.COUNT K I I",
-        "TOPK.LIST K WITHCOUNT",
-        "TOPK.INFO K",
-        "SKETCH.WINDOW K",
-        "SKETCH.ADVANCE K X",
-    ],
     sizes: &[
         "TOPK.RESERVE K * WINDOW 1000",
         "TOPK.RESERVE K * 8 7 0.9 WINDOW 1000 PANES 1000",

@@ -111,20 +111,6 @@ pub const TYPE: Family = Family {
             }
         },
     },
-    soak: &[
-        "BF.INSERT K CAPACITY 100 ERROR 0.001 EXPANSION 4 TIGHTENING 0.25",
-        seeded!("K", " CAPACITY 300 NONSCALING ITEMS I I"),
-        "BF.INSERT K CAPACITY 50 EXPANSION 2 VALIDATESCALETO 1000 ITEMS I I I",
-        "BF.ADD K I",
-        "BF.MADD K I I I I I I I I",
-        "BF.MADD K I I I I I I I I",
-        "BF.EXISTS K I",
-        "BF.MEXISTS K I I I I",
-        "BF.CARD K",
-        "BF.INFO K",
-        "BF.DEBUG K",
-        "BF.SCANDUMP K 1",
-    ],
     numbers: Some(NumberSet {
         create: &[seeded!("KEY", " ERROR 1e-9 CAPACITY 1000")],
         add: "BF.ADD KEY N",
@@ -165,10 +151,15 @@ pub fn allow_huge_keys(connection: &mut Connection) {
     assert!(connection.call(&set).is_ok());
 }
 
-/// The payload of BF.LOAD for a key, from its DUMP.
+/// The payload of BF.LOAD for a key.
 pub fn load_payload(connection: &mut Connection, key: &str) -> Vec<u8> {
     let reply = connection.send(&["DUMP", key]);
-    let (_, values) = Values::from_dump(reply.text().expect("a payload")).expect("values");
+    load_payload_of(reply.text().expect("a payload"))
+}
+
+/// The payload of BF.LOAD for the payload of DUMP.
+pub fn load_payload_of(dump: &[u8]) -> Vec<u8> {
+    let (_, values) = Values::from_dump(dump).expect("values");
     let values: Vec<_> = values.values.into();
     let [
         Value::Integer(filters),
@@ -179,7 +170,7 @@ pub fn load_payload(connection: &mut Connection, key: &str) -> Vec<u8> {
         rest @ ..,
     ] = &values[..]
     else {
-        panic!("DUMP {key}: {reply}");
+        panic!("{values:?}");
     };
     let mut payload = vec![1];
     payload.extend((*expansion as u32).to_le_bytes());
@@ -197,7 +188,7 @@ pub fn load_payload(connection: &mut Connection, key: &str) -> Vec<u8> {
             _ => capacity,
         };
         let Some(Value::Bytes(blob)) = rest.next() else {
-            panic!("DUMP {key}: no bytes");
+            panic!("no bytes");
         };
         payload.extend((blob.len() as u64).to_le_bytes());
         payload.extend(blob);

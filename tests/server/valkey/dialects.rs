@@ -300,6 +300,15 @@ fn the_syntax_depends_on_the_dialect() {
             "BF.RESERVE n5 0.01 1073741825",
             same("-ERR capacity must be in the range [1, 1073741824]"),
         ),
+        (
+            "BF.INSERT n10 EXPANSION 32769 ITEMS a",
+            [
+                "-Bad expansion",
+                "-Bad expansion",
+                "-ERR expansion must be in the range [0, 32768]",
+                "-ERR expansion must be in the range [0, 32768]",
+            ],
+        ),
         // An option of only one of them.
         ("BF.INSERT n6 CAP 50 WINDOW 1000 IT a", created),
         ("TYPE n6", same("+bf-window")),
@@ -314,7 +323,7 @@ fn the_syntax_depends_on_the_dialect() {
         ("BF.INSERT n9 TIGHTENING 0.5", same("*[]")),
         ("TYPE n9", same("+bloomfltr")),
         ("BF.INSERT valkey NONSCALING EXPANSION 3 ITEMS z", created),
-        ("EXISTS n0 n4 n5 n8", same(":0")),
+        ("EXISTS n0 n4 n5 n8 n10", same(":0")),
         ("BF.CARD n9", same(":0")),
         ("EXISTS n9", same(":1")),
     ]);

@@ -21,6 +21,11 @@ const SEED_32: u32 = 0x9747_b28c;
 /// The largest error rate of new chains. The caller replaces higher rates with it.
 pub const MAX_ERROR_RATE: f64 = 0.25;
 
+/// The largest capacity that BF.RESERVE accepts.
+pub const MAX_CAPACITY: u64 = 1 << 30;
+/// The largest [`Parameters::expansion`] that BF.RESERVE accepts.
+pub const MAX_EXPANSION: u32 = 32768;
+
 /// The largest number of items of a chain: the largest integer of a reply.
 const MAX_ITEMS: u64 = i64::MAX as u64;
 
@@ -52,7 +57,40 @@ pub struct Parameters {
     pub scaling: bool,
 }
 
+impl Parameters {
+    /// Those of a filter that the server creates without a specification.
+    pub const DEFAULT: Self = Self {
+        capacity: 100,
+        error_rate: 0.01,
+        expansion: 2,
+        scaling: true,
+    };
+}
+
+/// The size of a filter in BF.INFO, with this many sub-filters and bytes of their arrays.
+#[must_use]
+pub fn nominal_bytes(sub_filters: usize, bytes: u64) -> u64 {
+    32 + 64 * sub_filters as u64 + bytes
+}
+
 /// A scalable Bloom filter.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::bloom::{Chain, Parameters};
+/// use roughly_sketch::memory::Budget;
+///
+/// # fn main() -> Result<(), roughly_sketch::bloom::Error> {
+/// // BF.RESERVE fruit 0.01 1000, BF.ADD fruit apple
+/// let parameters = Parameters { capacity: 1000, ..Parameters::DEFAULT };
+/// let mut fruit = Chain::new(&parameters, Budget::UNLIMITED)?;
+/// assert!(fruit.add(b"apple", (), Budget::UNLIMITED)?);
+/// assert!(!fruit.add(b"apple", (), Budget::UNLIMITED)?);
+/// assert!(fruit.contains(b"apple") && !fruit.contains(b"pear"));
+/// # Ok(())
+/// # }
+/// ```
 pub type Chain = chain::Chain<Layout>;
 /// One filter of a chain.
 pub type Filter = chain::Filter<Shape>;

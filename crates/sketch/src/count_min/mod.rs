@@ -106,6 +106,22 @@ pub enum CountMinError {
 ///
 /// All counts are in one block of `width × depth × cell_size` bytes, row by row and little-endian, which is also the
 /// stored form.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::count_min::{CellSize, CountMin, dimensions_for};
+/// use roughly_sketch::memory::Budget;
+///
+/// # fn main() -> Result<(), roughly_sketch::count_min::CountMinError> {
+/// // CMS.INITBYPROB fruit 0.001 0.01, CMS.INCRBY fruit apple 3
+/// let (width, depth) = dimensions_for(0.001, 0.01)?;
+/// let mut fruit = CountMin::new(width, depth, CellSize::default(), Budget::UNLIMITED)?;
+/// assert_eq!(fruit.increment(b"apple", 3)?, 3);
+/// assert_eq!(fruit.query(b"pear"), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct CountMin {
     shape: Shape,

@@ -22,7 +22,10 @@ mod stored;
 mod sub_filter;
 
 pub use batch::BLOCK_ITEMS;
-pub use shape::{MAX_EXPANSION, MAX_SUB_FILTERS, Parameters};
+pub use shape::{
+    DEFAULT_CAPACITY, DEFAULT_MAX_SUB_FILTERS, MAX_CAPACITY, MAX_EXPANSION, MAX_SUB_FILTERS,
+    Parameters,
+};
 pub use stored::HEADER_BYTES;
 
 use crate::blocks::{BlockMover, BlockVisitor, Blocks};
@@ -49,6 +52,23 @@ pub enum CuckooError {
 }
 
 /// A cuckoo filter; see the [module documentation](self).
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::cuckoo::{CuckooFilter, Parameters};
+/// use roughly_sketch::memory::Budget;
+///
+/// # fn main() -> Result<(), roughly_sketch::cuckoo::CuckooError> {
+/// // CF.RESERVE fruit 1000, CF.ADD fruit apple, CF.DEL fruit apple
+/// let mut fruit = CuckooFilter::new(1000, Parameters::DEFAULT, Budget::UNLIMITED)?;
+/// fruit.insert(b"apple", Budget::UNLIMITED)?;
+/// assert_eq!(fruit.count(b"apple"), 1);
+/// assert!(fruit.delete(b"apple", Budget::UNLIMITED));
+/// assert!(!fruit.contains(b"apple"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct CuckooFilter {
     shape: Shape,

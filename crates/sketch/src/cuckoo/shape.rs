@@ -12,6 +12,27 @@ pub struct Parameters {
     pub expansion: u16,
 }
 
+impl Parameters {
+    /// Those of a filter that the server creates without a specification.
+    pub const DEFAULT: Self = Self {
+        bucket_size: 2,
+        max_iterations: 20,
+        expansion: 1,
+    };
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The largest capacity that CF.RESERVE accepts. The smallest has two buckets.
+pub const MAX_CAPACITY: u64 = 1 << 30;
+/// The capacity of a filter that the server creates without a specification.
+pub const DEFAULT_CAPACITY: u64 = 1024;
+/// By default, the server adds no item to a filter with this many sub-filters.
+pub const DEFAULT_MAX_SUB_FILTERS: u64 = 32;
 /// The largest [`Parameters::expansion`].
 pub const MAX_EXPANSION: u16 = 32768;
 /// The largest number of sub-filters of a filter. (The server's configuration may set a lower limit.)

@@ -2,7 +2,41 @@
 
 use super::{FormatError, Sink, Source};
 use crate::buffer::Buffer;
-use roughly_dump::{Value, Values, Writer};
+use crate::memory::OutOfMemory;
+use roughly_dump::{Error, Reader, Value, Values, Writer};
+
+impl From<Error> for FormatError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Truncated => Self::Truncated,
+            Error::Invalid(text) => Self::Invalid(text),
+            Error::OutOfMemory(bytes) => OutOfMemory { bytes }.into(),
+        }
+    }
+}
+
+impl Source for Reader<'_> {
+    fn read_unsigned(&mut self) -> Result<u64, FormatError> {
+        match self.next_value()? {
+            Some(Value::Integer(value)) => Ok(value),
+            _ => Err(FormatError::Truncated),
+        }
+    }
+
+    fn read_double(&mut self) -> Result<f64, FormatError> {
+        match self.next_value()? {
+            Some(Value::Double(value)) => Ok(value),
+            _ => Err(FormatError::Truncated),
+        }
+    }
+
+    fn read_bytes(&mut self) -> Result<Buffer, FormatError> {
+        match self.next_value()? {
+            Some(Value::Bytes(value)) => Ok(value.into()),
+            _ => Err(FormatError::Truncated),
+        }
+    }
+}
 
 impl Source for Values {
     fn read_unsigned(&mut self) -> Result<u64, FormatError> {

@@ -66,6 +66,9 @@ pub enum DigestError {
     OutOfMemory(#[from] OutOfMemory),
 }
 
+/// The compression of a digest that the server creates without a specification.
+pub const DEFAULT_COMPRESSION: i64 = 100;
+
 /// The largest compression whose capacity fits in 31 bits.
 pub const MAX_COMPRESSION: u32 = (i32::MAX as u32 - 10) / 6;
 
@@ -111,6 +114,22 @@ struct Unmerged {
 ///
 /// The state is the nodes in *stable order*: by mean, and among equal means (0.0 and -0.0 are equal) first the
 /// compressed nodes, then the others in the order of their addition.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, TDigest};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // TDIGEST.CREATE latency, TDIGEST.ADD latency 1 2 3, TDIGEST.QUANTILE latency 0.5
+/// let mut latency = TDigest::new(DEFAULT_COMPRESSION, Budget::UNLIMITED)?;
+/// latency.add(&[1.0, 2.0, 3.0])?;
+/// let mut cache = Default::default();
+/// assert_eq!(latency.compressed_with(&mut cache)?.quantile(0.5), 2.0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TDigest {
     /// From 1 to [`MAX_COMPRESSION`].

@@ -345,10 +345,6 @@ impl Stored for TDigest {
         std::iter::empty()
     }
 
-    fn array_mut(&mut self, _number: usize) -> Option<&mut [u8]> {
-        None
-    }
-
     /// Feeds the logical state. Whether a node is merged, and capacities, are not part of it.
     /// Cost: four calls, and two per node.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {

@@ -66,6 +66,23 @@ pub struct Added<'a> {
 }
 
 /// A top-k sketch.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::top_k::{DEFAULT_DECAY, TopK};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // TOPK.RESERVE fruit 2 50 4 0.9, TOPK.INCRBY fruit apple 3, TOPK.ADD fruit pear
+/// let mut fruit = TopK::new(2, 50, 4, DEFAULT_DECAY, Budget::UNLIMITED)?;
+/// fruit.add(b"apple", 3)?;
+/// fruit.add(b"pear", 1)?;
+/// let list: Vec<_> = fruit.list()?.collect();
+/// assert_eq!(list, [(&b"apple"[..], 3), (b"pear", 1)]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TopK {
     width: u32,

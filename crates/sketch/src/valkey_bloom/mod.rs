@@ -23,6 +23,9 @@ use shape::{
 pub use load::LoadError;
 pub use scale::check_scales_to;
 
+/// The default of the setting `bf.bloom-memory-usage-limit`: the largest [`ValkeyChain::size`] that a command creates.
+pub const DEFAULT_MAX_SIZE: u64 = 128 << 20;
+
 /// The seed of chains that are created without a random one.
 ///
 /// Format: docs/formats.md, "Bloom filters of valkey-bloom".
@@ -88,6 +91,28 @@ impl Parameters {
 }
 
 /// A scalable Bloom filter.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::valkey_bloom::{DEFAULT_MAX_SIZE, FIXED_SEED, Parameters, ValkeyChain};
+///
+/// # fn main() -> Result<(), roughly_sketch::valkey_bloom::Error> {
+/// let parameters = Parameters {
+///     capacity: 1000,
+///     error_rate: 0.01,
+///     tightening: 0.5,
+///     expansion: 2,
+///     seed: FIXED_SEED,
+///     seed_is_random: false,
+/// };
+/// let mut fruit = ValkeyChain::new(&parameters, DEFAULT_MAX_SIZE, Budget::UNLIMITED)?;
+/// fruit.add(b"apple", DEFAULT_MAX_SIZE, Budget::UNLIMITED)?;
+/// assert!(fruit.contains(b"apple") && !fruit.contains(b"pear"));
+/// # Ok(())
+/// # }
+/// ```
 pub type ValkeyChain = chain::Chain<Layout>;
 
 /// The parameters of a chain, and the sums over its filters.

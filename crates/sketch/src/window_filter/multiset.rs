@@ -21,6 +21,33 @@ const MAX_ERROR_RATE: f64 = 0.5;
 /// The false-positive rate is at most `2 * bucket_size / 255` per sub-filter. A sub-filter has two buckets per item, so every
 /// `2 * bucket_size` occurrences of an item need another sub-filter, which is small while the filter is not full. The time
 /// of all operations is proportional to the sub-filters.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::window::{Timed, Window};
+/// use roughly_sketch::window_filter::{Seed, MultisetParameters, WindowMultiset};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Window::of::<WindowMultiset>(60_000, 6)?;
+/// let parameters = MultisetParameters {
+///     // A server takes random bytes.
+///     seed: Seed::default(),
+///     capacity: 1000,
+///     bucket_size: 4,
+///     max_iterations: 20,
+///     expansion: 2,
+/// };
+/// let mut fruit = WindowMultiset::new(minute, &parameters, Budget::UNLIMITED)?;
+/// let now = 1_700_000_000_000;
+/// fruit.advance(minute.pane_at(now));
+/// fruit.insert_item(b"apple", Budget::UNLIMITED)?;
+/// assert!(fruit.contains(b"apple", fruit.timeline().panes_at(now)));
+/// assert!(!fruit.contains(b"apple", fruit.timeline().panes_at(now + 90_000)));
+/// # Ok(())
+/// # }
+/// ```
 pub type WindowMultiset = WindowFilter<Multiset>;
 
 /// The kind of [`WindowMultiset`].

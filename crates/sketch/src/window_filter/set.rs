@@ -19,6 +19,32 @@ const MAX_ITERATIONS: u16 = 1024;
 ///
 /// Different items with the same fingerprint and buckets share an entry. Its tick is that of the latest addition of any
 /// of them.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::window::{Timed, Window};
+/// use roughly_sketch::window_filter::{Seed, SetParameters, WindowSet};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Window::of::<WindowSet>(60_000, 6)?;
+/// let parameters = SetParameters {
+///     // A server takes random bytes.
+///     seed: Seed::default(),
+///     capacity: 1000,
+///     error_rate: 0.01,
+///     expansion: 2,
+/// };
+/// let mut fruit = WindowSet::new(minute, &parameters, Budget::UNLIMITED)?;
+/// let now = 1_700_000_000_000;
+/// fruit.advance(minute.pane_at(now));
+/// fruit.add(b"apple", Budget::UNLIMITED)?;
+/// assert!(fruit.contains(b"apple", fruit.timeline().panes_at(now)));
+/// assert!(!fruit.contains(b"apple", fruit.timeline().panes_at(now + 90_000)));
+/// # Ok(())
+/// # }
+/// ```
 pub type WindowSet = WindowFilter<Set>;
 
 /// The kind of [`WindowSet`].

@@ -270,9 +270,8 @@ fn faults_of_peer(page: &Page) -> Vec<String> {
     let mut faults = Vec::new();
     let section = page.section(&format!("## {PEER}")).unwrap_or_default();
     let block = section.trim();
-    if !block.is_empty()
-        && !(block.starts_with("<details>\n<summary>") && block.ends_with("</details>"))
-    {
+    let is_collapsed = block.starts_with("<details>\n<summary>") && block.ends_with("</details>");
+    if !block.is_empty() && !is_collapsed {
         faults.push(format!("the section {PEER} is not one collapsed block"));
     }
     let link = format!("(#{PEER})");

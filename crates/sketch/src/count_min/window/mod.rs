@@ -57,6 +57,25 @@ use ages::Ages;
 use std::ops::Range;
 
 /// A count-min sketch with a window.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::count_min::{CellSize, CountMinWindow};
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::window::{Timed, Window};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Window::of::<CountMinWindow>(60_000, 6)?;
+/// let mut fruit = CountMinWindow::new(2000, 5, CellSize::default(), minute, Budget::UNLIMITED)?;
+/// let now = 1_700_000_000_000;
+/// fruit.advance(minute.pane_at(now));
+/// fruit.increment(b"apple", 3, Budget::UNLIMITED)?;
+/// assert_eq!(fruit.query(b"apple", fruit.timeline().panes_at(now + 30_000)), 3);
+/// assert_eq!(fruit.query(b"apple", fruit.timeline().panes_at(now + 90_000)), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct CountMinWindow {
     timeline: Timeline,

@@ -337,13 +337,6 @@ impl Stored for CountMinWindow {
         self.stored_panes().map(|(_, pane)| &*pane.cells)
     }
 
-    /// Changes of these bytes do not change the sums: only [`Stored::load_chunk`] does both.
-    fn array_mut(&mut self, number: usize) -> Option<&mut [u8]> {
-        let (pane, _) = self.stored_panes().nth(number)?;
-        let slot = self.timeline.slot(pane);
-        Some(&mut self.panes[slot].cells)
-    }
-
     /// Also updates the sums. Refuses a chunk that takes a cell or a sum above its maximum.
     fn load_chunk(&mut self, iterator: i64, chunk: &[u8]) -> Result<(), ChunkError> {
         let lengths = self.arrays().map(<[u8]>::len);

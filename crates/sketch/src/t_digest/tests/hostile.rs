@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::format::FormatError;
-use crate::testing::check_rules;
+use crate::testing::{check_rules, with};
 use roughly_dump::Value::{Double, Integer};
 
 #[test]
@@ -52,6 +52,11 @@ fn every_rule_of_the_values_is_checked() {
     ];
     let three = saved(&digest_of(2, &[1.0, 2.0, 3.0]));
     check_rules(&three, |values| TDigest::load(values, 0, &()), &rules);
+    // Rounding to doubles does not explain a sum of 1.5 * 2^63.
+    let large = Double((1u64 << 62) as f64);
+    let mut values = (12..15).fold(three, |values, weight| with(&values, weight, large.clone()));
+    let refused = TDigest::load(&mut values, 0, &());
+    assert_eq!(refused.err(), Some(FormatError::Invalid(sum)));
 }
 
 #[test]

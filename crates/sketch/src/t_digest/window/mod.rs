@@ -40,6 +40,25 @@ use pane::{ClosedPane, max_closed_nodes};
 pub const MAX_WINDOW_COMPRESSION: u32 = 200_000;
 
 /// A t-digest with a sliding window. See the module documentation (window/mod.rs).
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::t_digest::{DEFAULT_COMPRESSION, TDigestWindow};
+/// use roughly_sketch::window::{Timed, Window};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Window::of::<TDigestWindow>(60_000, 6)?;
+/// let mut latency = TDigestWindow::new(DEFAULT_COMPRESSION, minute, Budget::UNLIMITED)?;
+/// let now = 1_700_000_000_000;
+/// latency.advance(minute.pane_at(now));
+/// latency.add_within(&[1.0, 2.0, 3.0], Budget::UNLIMITED)?;
+/// assert_eq!(latency.max_at(latency.timeline().panes_at(now)), 3.0);
+/// assert!(latency.max_at(latency.timeline().panes_at(now + 90_000)).is_nan());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TDigestWindow {
     timeline: Timeline,

@@ -214,10 +214,6 @@ impl Stored for TDigestWindow {
         std::iter::empty()
     }
 
-    fn array_mut(&mut self, _number: usize) -> Option<&mut [u8]> {
-        None
-    }
-
     /// Feeds the logical state. Capacities and the kept merges are not part of it. Cost: two calls per node, and seven
     /// per pane.
     fn digest(&self, feed: &mut dyn FnMut(&[u8])) {

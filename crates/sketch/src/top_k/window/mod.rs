@@ -64,6 +64,25 @@ struct Pane {
 }
 
 /// A top-k sketch with a window.
+///
+/// # Example
+///
+/// ```
+/// use roughly_sketch::memory::Budget;
+/// use roughly_sketch::top_k::{DEFAULT_DECAY, TopKWindow};
+/// use roughly_sketch::window::{Timed, Window};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Window::of::<TopKWindow>(60_000, 6)?;
+/// let mut fruit = TopKWindow::new(2, 50, 4, DEFAULT_DECAY, minute, Budget::UNLIMITED)?;
+/// let now = 1_700_000_000_000;
+/// fruit.advance(minute.pane_at(now));
+/// fruit.add(b"apple", 3)?;
+/// assert_eq!(fruit.count_at(b"apple", fruit.timeline().panes_at(now)), 3);
+/// assert_eq!(fruit.count_at(b"apple", fruit.timeline().panes_at(now + 90_000)), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TopKWindow {
     timeline: Timeline,

@@ -3,7 +3,7 @@
 use super::super::super::MergeSource;
 use super::super::super::cell::ALL_SIZES;
 use super::*;
-use crate::testing::MERGED_BLOCKS;
+use crate::testing::{MERGED_BLOCKS, with};
 use crate::window::Panes;
 
 fn other(sketch: &CountMinWindow, weight: i64) -> MergeSource<'_, CountMinWindow> {
@@ -112,6 +112,22 @@ fn refused_merges_change_nothing() {
         assert_eq!(values(&sketch), before);
         assert_eq!(merge(&mut sketch, &[other(&full, 1)]), Ok(true));
         assert_eq!(sketch.query(b"a", Panes::ALL), max.cast_unsigned());
+    }
+}
+
+/// Only a stored total can be below the counts.
+#[test]
+fn counts_above_their_total_do_not_overflow() {
+    let full = counted(CellSize::Eight, &[(1, i64::MAX)]);
+    let full = load(with(&values(&full), 10, Value::Integer(1))).unwrap();
+    let mut sketch = counted(CellSize::Eight, &[(1, 7)]);
+    let before = values(&sketch);
+    for sources in [&[other(&full, 2)][..], &[other(&full, 1), own(1)]] {
+        assert_eq!(
+            merge(&mut sketch, sources),
+            Err(CountMinError::MergeOverflow)
+        );
+        assert_eq!(values(&sketch), before);
     }
 }
 

@@ -128,6 +128,10 @@ fn every_rule_of_the_values_is_checked() {
         panic!("the number of candidates");
     };
     assert!(load(&with(&values, 18, Integer(candidates + 1))).is_err());
+    // The heap has the counts of the newest pane.
+    let without_table = with(&with(&values, 16, Integer(0)), 17, Bytes(Vec::new()));
+    let rule = "the newest pane has no table";
+    assert_eq!(load(&without_table), Err(FormatError::Invalid(rule)));
     // A candidate that nothing keeps, and more candidates than the heap of a pane has elements.
     for (number, age, rule) in [
         (1, 0, "nothing keeps a candidate"),

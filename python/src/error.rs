@@ -1,0 +1,66 @@
+//! Errors, which may be created without the interpreter.
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use roughly_sketch::format::FormatError;
+use roughly_sketch::format::chunks::ChunkError;
+use roughly_sketch::memory::OutOfMemory;
+use std::borrow::Cow;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub enum Error {
+    /// `ValueError` with the text of the command.
+    Value(Cow<'static, str>),
+    /// `TypeError`.
+    Type(&'static str),
+    /// `MemoryError`.
+    OutOfMemory(OutOfMemory),
+}
+
+/// A value of a type with a window cannot be changed.
+pub const READ_ONLY: Error = Error::Type("a sketch with a window is read-only");
+
+impl Error {
+    /// A `ValueError` with this text.
+    pub const fn value(text: &'static str) -> Self {
+        Self::Value(Cow::Borrowed(text))
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Value(text) => PyValueError::new_err(text.into_owned()),
+            Error::Type(text) => PyTypeError::new_err(text),
+            Error::OutOfMemory(error) => PyMemoryError::new_err(error.to_string()),
+        }
+    }
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory(error)
+    }
+}
+
+/// The text of RESTORE, followed by the reason.
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::OutOfMemory(error) => error.into(),
+            error => Self::Value(format!("Bad data format: {error}").into()),
+        }
+    }
+}
+
+/// The texts of LOADCHUNK.
+impl From<ChunkError> for Error {
+    fn from(error: ChunkError) -> Self {
+        Self::value(match error {
+            ChunkError::BadIterator | ChunkError::Invalid(_) => "received bad data",
+            ChunkError::NoArray => "invalid offset - no link found",
+            ChunkError::TooLong => "invalid chunk - Too big for current filter",
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Numbers as arguments: increments, samples, and the points of queries.
+
+use crate::error::Error;
+use crate::numpy_array::{self, results};
+use numpy::{Element, PyReadonlyArray1};
+use pyo3::IntoPyObjectExt;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+
+/// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
+pub struct Integer(pub i64);
+
+impl<'py> FromPyObject<'_, 'py> for Integer {
+    type Error = PyErr;
+
+    fn extract(integer: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        integer.extract().map(Self).or_else(|error: PyErr| {
+            if !error.is_instance_of::<PyOverflowError>(integer.py()) {
+                return Err(error);
+            }
+            let is_negative = integer.lt(0)?;
+            Ok(Self(if is_negative { i64::MIN } else { i64::MAX }))
+        })
+    }
+}
+
+/// Numbers of one type, in an array or a vector.
+pub enum Numbers<'py, T: Element> {
+    /// A contiguous NumPy array, which is not copied.
+    Array(PyReadonlyArray1<'py, T>),
+    /// Numbers of other objects.
+    Vec(Vec<T>),
+}
+
+impl<'py, T: Element + FromPyObjectOwned<'py>> Numbers<'py, T> {
+    /// The numbers of an iterable. `dtype` is NumPy's name of the type. Numbers of other types are converted without loss of
+    /// integers.
+    pub fn of(numbers: &Bound<'py, PyAny>, dtype: &str, kinds: &[char]) -> PyResult<Self> {
+        if let Some(array) = numpy_array::of(numbers)?
+            && kinds.contains(&array.kind)
+        {
+            return Ok(Self::Array(array.to(dtype)?));
+        }
+        let mut vec = Vec::new();
+        for number in numbers.try_iter()? {
+            vec.push(number?.extract().map_err(Into::into)?);
+        }
+        Ok(Self::Vec(vec))
+    }
+
+    /// The numbers.
+    pub fn as_slice(&self) -> PyResult<&[T]> {
+        match self {
+            Self::Array(array) => Ok(array.as_slice()?),
+            Self::Vec(vec) => Ok(vec),
+        }
+    }
+}
+
+/// Increments of items: the same for all, or one for each.
+pub enum Counts<'py> {
+    /// For all items.
+    All(i64),
+    /// For each item.
+    Each(Numbers<'py, i64>),
+}
+
+impl<'py> Counts<'py> {
+    /// An integer or an iterable of integers.
+    pub fn of(counts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        match counts.extract() {
+            Ok(count) => Ok(Self::All(count)),
+            Err(_) => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
+        }
+    }
+
+    /// The increments in order.
+    pub fn reader(&self) -> PyResult<CountsReader<'_>> {
+        Ok(match self {
+            Self::All(count) => CountsReader::All(*count),
+            Self::Each(counts) => CountsReader::Each(counts.as_slice()?),
+        })
+    }
+}
+
+/// Increments that are not yet used.
+pub enum CountsReader<'a> {
+    /// For all items.
+    All(i64),
+    /// For each item.
+    Each(&'a [i64]),
+}
+
+const OTHER_LENGTH: Error = Error::value("items and counts have different lengths");
+
+impl<'a> CountsReader<'a> {
+    /// The increments of the next items.
+    pub fn next(&mut self, len: usize) -> Result<impl Iterator<Item = i64> + 'a, Error> {
+        let (all, each) = match self {
+            Self::All(count) => (Some(*count), &[][..]),
+            Self::Each(counts) => {
+                let (next, rest) = counts.split_at_checked(len).ok_or(OTHER_LENGTH)?;
+                *counts = rest;
+                (None, next)
+            }
+        };
+        Ok((0..len).map(move |number| all.unwrap_or_else(|| each[number])))
+    }
+
+    /// Checks that no increment is left.
+    pub fn finish(self) -> Result<(), Error> {
+        match self {
+            Self::Each([_, ..]) => Err(OTHER_LENGTH),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Calls `answer` for a number, or for each number of an iterable, and returns the result or the results.
+pub fn answers<'py, N, R>(
+    numbers: &Bound<'py, PyAny>,
+    dtype: &str,
+    kinds: &[char],
+    answer: impl Fn(&[N]) -> Result<Vec<R>, Error> + Sync,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    N: Element + FromPyObjectOwned<'py>,
+    R: Element + IntoPyObject<'py> + Copy + Send,
+{
+    let py = numbers.py();
+    if numpy_array::of(numbers).is_ok_and(|array| array.is_none())
+        && let Ok(number) = numbers.extract::<N>()
+    {
+        let answers = answer(&[number])?;
+        return match answers.first() {
+            Some(&answer) => answer.into_bound_py_any(py),
+            None => Ok(py.None().into_bound(py)),
+        };
+    }
+    let numbers = Numbers::<N>::of(numbers, dtype, kinds)?;
+    let numbers = numbers.as_slice()?;
+    let found = py.detach(|| answer(numbers))?;
+    results(py, found)
+}

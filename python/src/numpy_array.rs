@@ -1,0 +1,97 @@
+//! NumPy arrays as arguments and results. NumPy need not be installed.
+
+use numpy::{Element, PyArray1, PyReadonlyArray1};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+/// The array of an argument: a NumPy array, or an object that has one (a column of a data frame). `None` for other objects.
+pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
+    let py = argument.py();
+    // If NumPy is not loaded, there is no array. The crate numpy panics if NumPy is not installed.
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(numpy) = modules.get_item("numpy") else {
+        return Ok(None);
+    };
+    let ndarray = numpy.getattr("ndarray")?;
+    let array = if argument.is_instance(&ndarray)? {
+        argument.clone()
+    } else if let Some(to_numpy) = argument.getattr_opt("to_numpy")? {
+        to_numpy.call0()?
+    } else {
+        return Ok(None);
+    };
+    if !array.is_instance(&ndarray)? {
+        return Err(PyTypeError::new_err("to_numpy() returned no NumPy array"));
+    }
+    if array.getattr("ndim")?.extract::<usize>()? != 1 {
+        return Err(PyValueError::new_err("the array must have one dimension"));
+    }
+    let kind = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    Ok(Some(Array { numpy, array, kind }))
+}
+
+/// A NumPy array of one dimension.
+pub struct Array<'py> {
+    numpy: Bound<'py, PyAny>,
+    array: Bound<'py, PyAny>,
+    /// NumPy's letter for the kind of the elements.
+    pub kind: char,
+}
+
+impl<'py> Array<'py> {
+    /// The elements as a contiguous array of this type, converted if it is another one.
+    pub fn to<T: Element>(&self, dtype: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
+        let array = self.contiguous(dtype)?;
+        array.extract()
+    }
+
+    fn contiguous(&self, dtype: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = (&self.array, dtype.into_bound_py_any(self.array.py())?);
+        self.numpy.call_method1("ascontiguousarray", arguments)
+    }
+
+    /// The elements of an array of fixed-length strings as an array of this smaller type, and its number of elements per
+    /// string.
+    pub fn strings<T: Element>(&self, dtype: &str) -> PyResult<(PyReadonlyArray1<'py, T>, usize)> {
+        let native = self.array.getattr("dtype")?;
+        let native = native.call_method1("newbyteorder", ("=",))?;
+        let bytes: usize = native.getattr("itemsize")?.extract()?;
+        let array = self.contiguous(native)?;
+        let elements = match bytes {
+            // NumPy makes no views of empty strings.
+            0 => {
+                let kwargs = PyDict::new(array.py());
+                kwargs.set_item("dtype", dtype)?;
+                self.numpy.call_method("empty", (0,), Some(&kwargs))?
+            }
+            _ => array.call_method1("view", (dtype,))?,
+        };
+        Ok((elements.extract()?, bytes / size_of::<T>()))
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> PyResult<usize> {
+        self.array.len()
+    }
+
+    /// The elements as a list.
+    pub fn to_list(&self) -> PyResult<Bound<'py, PyAny>> {
+        self.array.call_method0("tolist")
+    }
+}
+
+/// Results as a NumPy array, or as a list if NumPy is not installed.
+pub fn results<'py, T>(py: Python<'py>, results: Vec<T>) -> PyResult<Bound<'py, PyAny>>
+where
+    T: Element + IntoPyObject<'py>,
+{
+    static IS_INSTALLED: PyOnceLock<bool> = PyOnceLock::new();
+    let is_installed = IS_INSTALLED.get_or_init(py, || py.import("numpy").is_ok());
+    match is_installed {
+        true => Ok(PyArray1::from_vec(py, results).into_any()),
+        false => results.into_bound_py_any(py),
+    }
+}

@@ -1,0 +1,236 @@
+//! DUMP payloads, files with one of them, and chunks.
+
+use crate::bloom::BloomFilter;
+use crate::count_min::CountMinSketch;
+use crate::cuckoo::CuckooFilter;
+use crate::error::Error;
+use crate::sketch::{Class, Variants};
+use crate::t_digest::TDigest;
+use crate::top_k::TopK;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
+use roughly_sketch::format::FormatError;
+use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::stored::Stored;
+use std::io;
+use std::path::Path;
+
+/// The lowest ten bits of a type id are the encoding version.
+const VERSION_BITS: u32 = 10;
+
+/// The type id of the payloads that a type writes.
+fn id_of<T: Stored>() -> u64 {
+    let name = T::TYPE_NAME.to_bytes().first_chunk();
+    name.map_or(0, |name| type_id(name, T::ENCODING_VERSION))
+}
+
+/// The sketch whose values a payload has; `None` if it has another type.
+pub fn load_values<T: Stored<Defaults: Default>>(
+    reader: &mut Reader<'_>,
+) -> Option<Result<T, FormatError>> {
+    let id = reader.type_id();
+    if id >> VERSION_BITS != id_of::<T>() >> VERSION_BITS {
+        return None;
+    }
+    let version = (id & ((1 << VERSION_BITS) - 1)) as u16;
+    Some(T::load(reader, version, &T::Defaults::default()))
+}
+
+/// The payload of a sketch.
+pub fn dump<T: Stored>(sketch: &T, rdb_version: u16) -> Result<Vec<u8>, Error> {
+    let bytes = sketch.payload_bytes();
+    let writer = Writer::with_capacity(id_of::<T>(), bytes);
+    let mut writer = writer.map_err(|_| OutOfMemory { bytes })?;
+    sketch.save(&mut writer);
+    Ok(writer.finish_with(rdb_version))
+}
+
+/// The header of the chunks of a sketch.
+pub fn header<T: Stored>(sketch: &T) -> Result<Vec<u8>, Error> {
+    match sketch.has_header() {
+        true => Ok(sketch.header()?),
+        false => Err(Error::value("the sketch has no chunks")),
+    }
+}
+
+/// The payload of an object, with this RDB version in the footer.
+pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Vec<u8>> {
+    let version = u16::try_from(rdb_version).ok();
+    let version = version.filter(|&version| version >= RDB_VERSION);
+    let version = version.ok_or(Error::value("rdb_version must be in the range [9, 65535]"))?;
+    Ok(py.detach(|| object.sketch().dump(version))?)
+}
+
+/// Writes the payload of an object into a file.
+pub fn save<T: Class>(object: &T, py: Python<'_>, path: &Path) -> PyResult<()> {
+    let payload = of(object, py, RDB_VERSION.into())?;
+    let written = py.detach(|| std::fs::write(path, payload));
+    written.map_err(|error| os_error(&error, path))
+}
+
+/// `OSError`, which selects its subclass, with the name of the file.
+fn os_error(error: &io::Error, path: &Path) -> PyErr {
+    let text = error.to_string();
+    PyOSError::new_err((error.raw_os_error(), text, path.to_path_buf()))
+}
+
+fn load_as<T: Class>(py: Python<'_>, payload: &[u8]) -> Option<PyResult<Py<PyAny>>> {
+    let loaded = py.detach(|| {
+        let mut reader = Reader::new(payload).ok()?;
+        Some(
+            T::Variants::load(&mut reader)?.and_then(|sketch| match reader.next_value()? {
+                None => Ok(sketch),
+                Some(_) => Err(FormatError::Invalid("values after the end")),
+            }),
+        )
+    })?;
+    let loaded = loaded.map_err(|error| Error::from(error).into());
+    Some(loaded.and_then(|sketch| Ok(Py::new(py, T::of(sketch))?.into_any())))
+}
+
+/// The object whose DUMP payload this is.
+#[pyfunction]
+pub fn load(py: Python<'_>, payload: &[u8]) -> PyResult<Py<PyAny>> {
+    py.detach(|| {
+        check_footer(payload)
+            .map_err(|_| Error::value("DUMP payload version or checksum are wrong"))?;
+        Reader::new(payload).map_err(|error| Error::from(FormatError::from(error)))?;
+        Ok::<_, Error>(())
+    })?;
+    load_as::<BloomFilter>(py, payload)
+        .or_else(|| load_as::<CuckooFilter>(py, payload))
+        .or_else(|| load_as::<CountMinSketch>(py, payload))
+        .or_else(|| load_as::<TopK>(py, payload))
+        .or_else(|| load_as::<TDigest>(py, payload))
+        .unwrap_or_else(|| Err(Error::value("Bad data format: unknown type of value").into()))
+}
+
+/// The object in a file that `save` wrote.
+#[pyfunction]
+pub fn open(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Py<PyAny>> {
+    let payload = py.detach(|| std::fs::read(&path));
+    load(py, &payload.map_err(|error| os_error(&error, &path))?)
+}
+
+/// A chunk, with the next iterator and the sketch.
+type ChunkAt = dyn Fn(Python<'_>, i64) -> PyResult<Option<(i64, Py<PyBytes>)>> + Send + Sync;
+
+/// The chunks of a sketch: an iterator of pairs of an iterator and bytes, as SCANDUMP returns them.
+#[pyclass(module = "roughly", name = "Chunks")]
+pub struct Chunks {
+    chunk_at: Box<ChunkAt>,
+    iterator: Option<i64>,
+}
+
+impl Chunks {
+    /// The chunks of an object.
+    pub fn of<T: Class>(object: Py<T>) -> Self {
+        let chunk_at = move |py: Python<'_>, iterator| {
+            let object = object.bind(py).try_borrow()?;
+            let sketch = object.sketch();
+            if iterator == 0 {
+                let header = sketch.header()?;
+                return Ok(Some((1, PyBytes::new(py, &header).unbind())));
+            }
+            let chunk = sketch.chunk(iterator);
+            Ok(chunk.map(|(next, chunk)| (next, PyBytes::new(py, chunk).unbind())))
+        };
+        Self {
+            chunk_at: Box::new(chunk_at),
+            iterator: Some(0),
+        }
+    }
+}
+
+#[pymethods]
+impl Chunks {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<(i64, Py<PyBytes>)>> {
+        let Some(iterator) = self.iterator else {
+            return Ok(None);
+        };
+        let chunk = (self.chunk_at)(py, iterator)?;
+        self.iterator = chunk.as_ref().map(|(next, _)| *next);
+        Ok(chunk)
+    }
+}
+
+/// The iterator and the bytes of a pair.
+fn pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(i64, Bound<'py, PyBytes>)> {
+    let pair: Bound<'py, PyTuple> = match pair.cast::<PyTuple>() {
+        Ok(pair) => pair.clone(),
+        // A reply to SCANDUMP is a list.
+        Err(_) => PyTuple::new(pair.py(), pair.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,
+    };
+    pair.extract()
+}
+
+/// A sketch that a header describes.
+enum Candidate {
+    Bloom,
+    Cuckoo,
+    CountMin,
+    TopK,
+    TDigest,
+}
+
+/// Whether the header is one of the class. Takes memory in proportion to the header, which has all data of a t-digest, and
+/// not to the arrays.
+fn accepts<T: Class>(header: &[u8]) -> bool {
+    let allows = |bytes| bytes <= 16 * header.len() as u64;
+    let loaded = T::Variants::from_header(header, Budget::new(&allows));
+    matches!(loaded, Ok(_) | Err(FormatError::OutOfMemory(_)))
+}
+
+/// The object whose chunks these are.
+#[pyfunction]
+pub fn load_chunks(py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    const BAD_DATA: Error = Error::value("received bad data");
+    let mut pairs = pairs.try_iter()?;
+    let header = pairs.next().ok_or(BAD_DATA)??;
+    let (1, header) = pair(&header)? else {
+        return Err(BAD_DATA.into());
+    };
+    let header = header.as_bytes();
+    let candidates = [
+        (accepts::<BloomFilter>(header), Candidate::Bloom),
+        (accepts::<CuckooFilter>(header), Candidate::Cuckoo),
+        (accepts::<CountMinSketch>(header), Candidate::CountMin),
+        (accepts::<TopK>(header), Candidate::TopK),
+        (accepts::<TDigest>(header), Candidate::TDigest),
+    ];
+    let mut accepted = candidates.into_iter().filter(|(accepts, _)| *accepts);
+    let (Some((_, candidate)), None) = (accepted.next(), accepted.next()) else {
+        return Err(BAD_DATA.into());
+    };
+    match candidate {
+        Candidate::Bloom => load_chunks_as::<BloomFilter>(py, header, pairs),
+        Candidate::Cuckoo => load_chunks_as::<CuckooFilter>(py, header, pairs),
+        Candidate::CountMin => load_chunks_as::<CountMinSketch>(py, header, pairs),
+        Candidate::TopK => load_chunks_as::<TopK>(py, header, pairs),
+        Candidate::TDigest => load_chunks_as::<TDigest>(py, header, pairs),
+    }
+}
+
+fn load_chunks_as<'py, T: Class>(
+    py: Python<'py>,
+    header: &[u8],
+    pairs: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+) -> PyResult<Py<PyAny>> {
+    let mut sketch = T::Variants::from_header(header, Budget::UNLIMITED).map_err(Error::from)?;
+    for chunk in pairs {
+        let (iterator, chunk) = pair(&chunk?)?;
+        let chunk = chunk.as_bytes();
+        // The end of SCANDUMP.
+        if iterator == 0 && chunk.is_empty() {
+            break;
+        }
+        py.detach(|| sketch.load_chunk(iterator, chunk))?;
+    }
+    Ok(Py::new(py, T::of(sketch))?.into_any())
+}

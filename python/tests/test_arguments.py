@@ -1,0 +1,235 @@
+"""Items and numbers as arguments, and errors, which are those of the server."""
+
+import datetime
+
+import numpy as np
+import pytest
+import redis
+import roughly
+
+
+def test_items_have_the_bytes_that_clients_send(client):
+    items = ["alice", "", "é€😀", b"\x00\xff\x00", b"", 0, -5, 2**63 - 1, 2**64, -(2**80)]
+    sketch = roughly.BloomFilter(1000, 0.001)
+    for item in items:
+        assert sketch.add(item) == client.execute_command("BF.ADD", "k", item)
+    assert all(sketch.contains([np.int32(-5), np.uint64(2**64 - 1)]) == [True, False])
+    assert "-5" in sketch and 5 not in sketch
+    client.delete("k")
+    client.execute_command("BF.RESERVE", "k", 0.001, 1000)
+    client.execute_command("BF.MADD", "k", *items)
+    assert sketch.dump() == roughly.load(client.dump("k")).dump()
+    bulk = roughly.BloomFilter(1000, 0.001)
+    bulk.update(item for item in items)
+    assert bulk.dump() == sketch.dump()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(np.arange(-300, 300).astype(kind) for kind in ("i1", "i2", "i4", "i8", ">i4")),
+        *(np.arange(600).astype(kind) for kind in ("u1", "u2", "u4", "u8", ">u8")),
+        np.arange(10_000)[::3],
+        np.array([-(2**63), 2**63 - 1, 0]),
+        np.array([2**64 - 1, 0], dtype="u8"),
+        np.array(["alice", "é€😀", "", "a\x00b", "x" * 50]),
+        np.array(["alice", "é"]).astype(">U9"),
+        np.array([b"alice", b"a\x00b", b"", b"\xff" * 40]),
+        np.array(["", ""]),
+        np.array(["a", b"b", 3], dtype=object),
+        np.array([], dtype="i8"),
+        np.arange(1_100_000),
+    ],
+    ids=lambda array: f"{array.dtype}-{len(array)}",
+)
+def test_arrays_have_the_items_of_their_lists(array):
+    one, other = roughly.BloomFilter(2_000_000), roughly.BloomFilter(2_000_000)
+    one.update(array)
+    other.update(array.tolist())
+    assert one.dump() == other.dump()
+    found = one.contains(array)
+    assert isinstance(found, np.ndarray) and found.dtype == bool and len(found) == len(array)
+    assert found.all()
+
+
+def test_columns_of_data_frames_are_arrays():
+    class Column:
+        def to_numpy(self):
+            return np.arange(100)
+
+    sketch = roughly.BloomFilter(1000)
+    sketch.update(Column())
+    assert len(sketch) == 100
+    digest = roughly.TDigest()
+    digest.update(Column())
+    assert digest.max() == 99
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["abc", b"abc", 5, None, [1.5], [True], [None], np.array([1.5]), np.array([True])],
+    ids=repr,
+)
+def test_other_items_are_type_errors(items):
+    for sketch in [
+        roughly.BloomFilter(),
+        roughly.CuckooFilter(),
+        roughly.CountMinSketch(10, 2),
+        roughly.TopK(2),
+    ]:
+        with pytest.raises(TypeError):
+            sketch.update(items)
+
+
+def test_arrays_have_one_dimension():
+    with pytest.raises(ValueError, match="one dimension"):
+        roughly.BloomFilter().update(np.zeros((2, 2), dtype=int))
+    with pytest.raises(UnicodeEncodeError):
+        roughly.BloomFilter().add("\ud800")
+
+
+def test_items_before_an_error_were_added():
+    sketch = roughly.BloomFilter()
+    with pytest.raises(ZeroDivisionError):
+        sketch.update(1 // (5000 - n) for n in range(10_000))
+    with pytest.raises(ValueError, match="^non scaling filter is full$"):
+        full = roughly.BloomFilter(10, nonscaling=True)
+        full.update(range(1000))
+    assert len(full) == 10
+
+
+def test_counts_belong_to_items():
+    one, other = roughly.CountMinSketch(2000, 5), roughly.CountMinSketch(2000, 5)
+    one.update(np.arange(5000), np.arange(5000))
+    for item in range(5000):
+        other.add(item, item)
+    assert one.dump() == other.dump()
+    assert one.query(np.arange(5000)).tolist() == other.query(range(5000)).tolist()
+    top, same = roughly.TopK(10, 50, 4), roughly.TopK(10, 50, 4)
+    top.update(["a", "b", "c"] * 3000, list(range(9000)))
+    for number in range(9000):
+        same.add("abc"[number % 3], number)
+    assert top.dump() == same.dump()
+    for counts in ([1], [1, 2, 3]):
+        with pytest.raises(ValueError, match="different lengths"):
+            one.update(["a", "b"], counts)
+
+
+def test_samples_may_be_arrays_of_any_numbers():
+    samples = np.random.default_rng(1).random(10_000)
+    digests = []
+    for values in (samples, samples.tolist(), iter(samples.tolist()), np.repeat(samples, 2)[::2]):
+        digests.append(roughly.TDigest())
+        digests[-1].update(values)
+    one_by_one = roughly.TDigest()
+    for sample in samples:
+        one_by_one.add(sample)
+    assert len({digest.dump() for digest in [*digests, one_by_one]}) == 1
+    before = one_by_one.dump()
+    with pytest.raises(ValueError, match="finite number"):
+        one_by_one.update([1.0, float("nan")])
+    assert one_by_one.dump() == before
+    integers = roughly.TDigest()
+    integers.update(np.arange(10, dtype="u1"))
+    assert integers.quantile(0.5) == integers.quantile([0.5])[0]
+    assert isinstance(integers.quantile(0.5), float) and isinstance(integers.rank(3), int)
+
+
+@pytest.mark.parametrize(
+    "command, create",
+    [
+        ("BF.RESERVE k 0 10", lambda: roughly.BloomFilter(10, 0)),
+        ("BF.RESERVE k 1 10", lambda: roughly.BloomFilter(10, 1)),
+        ("BF.RESERVE k 0.1 0", lambda: roughly.BloomFilter(0, 0.1)),
+        ("BF.RESERVE k 0.1 1073741825", lambda: roughly.BloomFilter(2**30 + 1, 0.1)),
+        ("BF.RESERVE k 0.1 9 EXPANSION 32769", lambda: roughly.BloomFilter(9, expansion=32769)),
+        ("BF.RESERVE k 0.1 9 EXPANSION -1", lambda: roughly.BloomFilter(9, expansion=-1)),
+        (
+            "BF.RESERVE k 0.1 9 EXPANSION 2 NONSCALING",
+            lambda: roughly.BloomFilter(9, expansion=2, nonscaling=True),
+        ),
+        ("CF.RESERVE k 3", lambda: roughly.CuckooFilter(3)),
+        ("CF.RESERVE k 1073741825", lambda: roughly.CuckooFilter(2**30 + 1)),
+        ("CF.RESERVE k 99 BUCKETSIZE 0", lambda: roughly.CuckooFilter(99, bucket_size=0)),
+        ("CF.RESERVE k 99 BUCKETSIZE 256", lambda: roughly.CuckooFilter(99, bucket_size=256)),
+        (
+            "CF.RESERVE k 99 MAXITERATIONS 0",
+            lambda: roughly.CuckooFilter(99, max_iterations=0),
+        ),
+        ("CF.RESERVE k 99 EXPANSION -1", lambda: roughly.CuckooFilter(99, expansion=-1)),
+        ("CMS.INITBYDIM k 0 1", lambda: roughly.CountMinSketch(0, 1)),
+        ("CMS.INITBYDIM k 1 -1", lambda: roughly.CountMinSketch(1, -1)),
+        ("CMS.INITBYDIM k 9 9 CELL_SIZE 3", lambda: roughly.CountMinSketch(9, 9, cell_size=3)),
+        ("CMS.INITBYPROB k 1 0.1", lambda: roughly.CountMinSketch(error=1, probability=0.1)),
+        ("CMS.INITBYPROB k 0.1 0", lambda: roughly.CountMinSketch(error=0.1, probability=0)),
+        ("TOPK.RESERVE k 0", lambda: roughly.TopK(0)),
+        ("TOPK.RESERVE k 2 0 1 0.5", lambda: roughly.TopK(2, 0, 1, 0.5)),
+        ("TOPK.RESERVE k 2 1 -1 0.5", lambda: roughly.TopK(2, 1, -1, 0.5)),
+        ("TOPK.RESERVE k 2 1 1 0", lambda: roughly.TopK(2, 1, 1, 0)),
+        ("BF.RESERVE k 0.1 9223372036854775807", lambda: roughly.BloomFilter(2**80, 0.1)),
+        ("TDIGEST.CREATE k COMPRESSION 0", lambda: roughly.TDigest(0)),
+        ("TDIGEST.CREATE k COMPRESSION 999999999", lambda: roughly.TDigest(999999999)),
+    ],
+)
+def test_parameters_are_refused_with_the_text_of_the_server(client, command, create):
+    with pytest.raises(redis.ResponseError) as theirs:
+        client.execute_command(*command.split())
+    with pytest.raises(ValueError) as ours:
+        create()
+    assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize(
+    "command, sketch",
+    [
+        ("BF.ADD k {item}", roughly.BloomFilter()),
+        ("CF.ADD k {item}", roughly.CuckooFilter()),
+    ],
+)
+def test_defaults_are_those_of_a_missing_key(client, command, sketch):
+    for item in range(3000):
+        client.execute_command(*command.format(item=item).split())
+    sketch.update(range(3000))
+    assert sketch.dump() == roughly.load(client.dump("k")).dump()
+
+
+def test_values_with_a_window_are_read_only(client):
+    window = ["WINDOW", 60_000, "PANES", 6]
+    client.execute_command("BF.RESERVE", "bf", 0.01, 100, *window)
+    client.execute_command("BF.MADD", "bf", *range(50))
+    client.execute_command("CF.RESERVE", "cf", 100, *window)
+    client.execute_command("CF.INSERT", "cf", "ITEMS", *range(50))
+    client.execute_command("CMS.INITBYDIM", "cms", 100, 4, *window)
+    client.execute_command("CMS.INCRBY", "cms", "a", 3)
+    client.execute_command("TOPK.RESERVE", "topk", 3, *window)
+    client.execute_command("TOPK.INCRBY", "topk", "a", 3)
+    client.execute_command("TDIGEST.CREATE", "td", *window)
+    client.execute_command("TDIGEST.ADD", "td", *range(50))
+    seconds, micros = client.time()
+    now, later = seconds + micros / 1e6, seconds + 90
+    loaded = {key: roughly.load(client.dump(key)) for key in ("bf", "cf", "cms", "topk", "td")}
+    for key, sketch in loaded.items():
+        assert roughly.load(client.dump(key)).dump() == sketch.dump()
+        assert roughly.load_chunks(sketch.to_chunks()).dump() == sketch.dump()
+        for write in (lambda: sketch.add(1), lambda: sketch.update([1])):
+            with pytest.raises(TypeError, match="read-only"):
+                write()
+    bf, cf, cms, topk, td = loaded.values()
+    assert 7 in bf and len(bf) == 50 and bf.info(at=later)["Number of items inserted"] == 0
+    assert bf.contains([7, 99], at=now).tolist() == [True, False]
+    assert bf.contains([7], at=datetime.datetime.fromtimestamp(later)).tolist() == [False]
+    assert (cf.count(7, at=now), cf.count(7, at=later), len(cf)) == (1, 0, 50)
+    assert cms.query(["a"]).tolist() == [3] and cms.query(["a"], at=later).tolist() == [0]
+    assert topk.items() == [(b"a", 3)] and topk.items(at=later) == [] and "a" in topk
+    assert (topk.count("a"), topk.count("a", at=later)) == (3, 0)
+    assert td.max() == 49 and np.isnan(td.max(at=later)) and td.quantile(0.5) == 24.5
+    merged = roughly.TDigest()
+    merged.merge(td)
+    assert merged.info()["Observations"] == 50
+    with pytest.raises(ValueError, match="no window"):
+        roughly.BloomFilter().contains([1], at=0)
+    for at in (-1, float("nan"), 1e300):
+        with pytest.raises(ValueError):
+            bf.contains([1], at=at)
+    with pytest.raises(TypeError):
+        bf.contains([1], at="now")
