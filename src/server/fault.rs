@@ -5,7 +5,7 @@
 //! - The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
 //!   one per line.
 //! - The command `ROUGHLY.FAULT first last` counts the requests for memory from then on, and refuses those from number
-//!   `first` to number `last`. It replies with what happened since its last call ([`Requests`]).
+//!   `first` to number `last`. It replies with what happened since its last call.
 //!
 //! A request is one to the allocator for memory whose failure is an error ([`roughly_sketch::refusable`]), or one to the
 //! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.

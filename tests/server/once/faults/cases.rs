@@ -56,6 +56,9 @@ pub fn commands(connection: &mut Connection, family: &Family) -> Vec<Command> {
         texts.push(format!("{name} KEY 3 SOURCE KEY SOURCE"));
         texts.push(merge.create.to_owned());
     }
+    if family.prefix == "cf" {
+        texts.push("CF.DEL KEY 7".to_owned());
+    }
     if family.prefix == "tdigest" {
         texts.push("TDIGEST.MERGE KEY 2 SOURCE KEY COMPRESSION 50 OVERRIDE".to_owned());
     }

@@ -29,7 +29,7 @@ macro_rules! sweeps {
         $(
             #[test]
             fn $test() {
-                sweep::run($name);
+                sweep::run($name, &[]);
             }
         )*
 
@@ -54,6 +54,13 @@ sweeps! {
     top_k_window: "topk-window",
     t_digest_window: "tdigest-window",
     valkey_bloom: "bloomfltr",
+}
+
+/// The replies of valkey-bloom, and new keys of its type.
+#[test]
+fn bloom_like_valkey_bloom() {
+    let settings = ["bf-replies", "bf-new-keys"].map(|name| (name, "valkey-bloom"));
+    sweep::run("bf", &settings);
 }
 
 /// The entry with this name, which may be that of a type with a window.

@@ -31,6 +31,9 @@ pub const CREATED_MS: u64 = 20 * PANE_MS + PANE_MS / 10;
 /// The length of a pane of these keys.
 pub const PANE_MS: u64 = 315_360_000_000 / 4;
 
+/// The creation of a filter whose items are deleted.
+const DELETED_WINDOW: &str = "CF.RESERVE KEY 16 EXPANSION 1 WINDOW 315360000000 PANES 4";
+
 /// The items that are added to find the last state before a key grows.
 const MAX_ITEMS: u32 = 400;
 
@@ -50,8 +53,27 @@ pub fn states(server: &Server, connection: &mut Connection, family: &'static Fam
         .iter()
         .find(|command| !command.contains("SOURCE"));
     let (created, _) = payload("created", &[creation.expect("a creation")]);
+    let deleted = match family.name {
+        "cf" => "CF.RESERVE KEY 16 EXPANSION 1",
+        "cf-window" => DELETED_WINDOW,
+        _ => "",
+    };
+    let deletions = ["CF.INSERT KEY ITEMS 0..100", "CF.DEL KEY 5", "CF.DEL KEY 6"];
+    let deleted = (!deleted.is_empty()).then(|| {
+        let commands = [&[deleted], &deletions[..]].concat();
+        payload("with deleted items", &commands).0
+    });
     let mut states = vec![missing, created, built.clone()];
-    states.extend(about_to_grow(server, connection, family));
+    states.extend(deleted);
+    let growing = about_to_grow(server, connection, family);
+    if family.has_window {
+        states.extend(growing.iter().map(|state| State {
+            name: format!("{}, 1 pane later", state.name),
+            clock_ms: state.clock_ms + PANE_MS,
+            ..state.clone()
+        }));
+    }
+    states.extend(growing);
     states.push(State {
         name: "at its limit".to_owned(),
         max_key_bytes: bytes,
