@@ -194,10 +194,11 @@ def test_defaults_are_those_of_a_missing_key(client, command, sketch):
 
 
 def test_values_with_a_window_are_read_only(client):
-    window = ["WINDOW", 60_000, "PANES", 6]
-    client.execute_command("BF.RESERVE", "bf", 0.01, 100, *window)
+    window = ["WINDOW", 3_600_000, "PANES", 6]
+    seed = ["SEED", "000102030405060708090a0b0c0d0e0f"]
+    client.execute_command("BF.RESERVE", "bf", 0.0001, 100, *window, *seed)
     client.execute_command("BF.MADD", "bf", *range(50))
-    client.execute_command("CF.RESERVE", "cf", 100, *window)
+    client.execute_command("CF.RESERVE", "cf", 100, *window, *seed)
     client.execute_command("CF.INSERT", "cf", "ITEMS", *range(50))
     client.execute_command("CMS.INITBYDIM", "cms", 100, 4, *window)
     client.execute_command("CMS.INCRBY", "cms", "a", 3)
@@ -206,7 +207,7 @@ def test_values_with_a_window_are_read_only(client):
     client.execute_command("TDIGEST.CREATE", "td", *window)
     client.execute_command("TDIGEST.ADD", "td", *range(50))
     seconds, micros = client.time()
-    now, later = seconds + micros / 1e6, seconds + 90
+    now, later = seconds + micros / 1e6, seconds + 5400
     loaded = {key: roughly.load(client.dump(key)) for key in ("bf", "cf", "cms", "topk", "td")}
     for key, sketch in loaded.items():
         assert roughly.load(client.dump(key)).dump() == sketch.dump()

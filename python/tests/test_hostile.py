@@ -38,13 +38,16 @@ def use(sketch):
         ("trimmed_mean", (0.1, 0.9)),
         ("byrank", (3,)),
         ("cdf", (1.5,)),
-        ("copy", ()),
     ]:
         if hasattr(sketch, method):
             try:
                 getattr(sketch, method)(*arguments)
             except (ValueError, TypeError, MemoryError):
                 pass
+    # A damaged capacity makes a filter grow by any size.
+    if sketch.info().get("Size", 0) > 1 << 26:
+        return
+    sketch.copy()
     again = roughly.load(sketch.dump())
     assert roughly.load(again.dump()).dump() == again.dump()
     try:
