@@ -20,7 +20,7 @@ fn large(sketch: &Sketch) -> (&'static str, &'static str, u64) {
         "cmswindow" => ("CMS.INITBYDIM KEY 300000 5", sketch.add, 3),
         "tk-window" => ("TOPK.RESERVE KEY 100 50000 5 0.9", "TOPK.ADD KEY", 1000),
         "td-window" => (
-            "TDIGEST.CREATE KEY COMPRESSION 20000",
+            "TDIGEST.CREATE KEY COMPRESSION 25000",
             "TDIGEST.ADD KEY",
             100_000,
         ),
