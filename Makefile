@@ -1,6 +1,6 @@
 # Each target calls a script in scripts/, or cargo.
 
-.PHONY: help run build install uninstall python test test-python lint fmt pages docs bench fuzz soak asan valgrind check-release dist release
+.PHONY: help run build install uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
 export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
 
@@ -62,6 +62,12 @@ bench: ## measure the CPU time per command, also of the module files REDISBLOOM,
 
 fuzz: ## fuzz every decoder and every sketch, for MINUTES (default 11) in total
 	@scripts/fuzz.sh
+
+faults: ## refuse every request for memory of every command, and let files, forks and connections fail
+	@scripts/install.sh build server
+	cargo build --release --lib
+	cargo test --quiet --package roughly-models --test refusals -- --nocapture
+	ROUGHLY_FAULTS=all cargo test --quiet --test server -- once::faults:: refused_calls:: --nocapture
 
 soak: ## run mixed traffic of all families on a real server for MINUTES (default 5)
 	@scripts/install.sh build server

@@ -12,6 +12,7 @@
 #                   without an append-only file; finds lost writes. SEED (default 8) selects the random choices
 #     differential  COMMANDS random commands (default 200,000) of all types on a primary: its replica, and the primary after it loaded its
 #                   files, must have equal keys. SEED (default: the time) selects the commands
+#     faults        every request for memory of every command is refused (make faults)
 #     defrag        active defragmentation of keys of every type during writes
 #     sizing        docs/sizing.html in a browser: its numbers are those of the sketches and of a server
 #     site          the documentation site in a browser (scripts/site/check.py)
@@ -74,7 +75,7 @@ worst_cases() {
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(release servers clients worst-cases kills differential defrag sizing site python arm64 musl packages reproducible image)
+[ $# -gt 0 ] || checks=(release servers clients worst-cases kills faults differential defrag sizing site python arm64 musl packages reproducible image)
 steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
@@ -84,6 +85,7 @@ for check in "${checks[@]}"; do
         worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
         differential) step "${COMMANDS:-200000} random commands on servers that must agree" "8 minutes" differential ;;
+        faults) step "refused memory in every command" "5 minutes" make faults ;;
         defrag) step "active defragmentation" "5 minutes" defrag ;;
         sizing) step "sizing page in a browser" "3 minutes" sizing ;;
         site) step "documentation site in a browser" "3 minutes" site ;;

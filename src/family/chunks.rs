@@ -10,6 +10,9 @@ use roughly_sketch::memory::{Budget, Purpose};
 use std::ffi::CStr;
 use std::ptr;
 
+/// No memory for a header.
+pub const NO_MEMORY: &CStr = c"ERR Insufficient memory";
+
 /// Invalid chunk.
 pub const BAD_DATA: &CStr = c"ERR received bad data";
 
@@ -23,8 +26,6 @@ pub struct Chunks {
     pub replaced: Option<&'static Registration>,
     /// The error for a missing key.
     pub not_found: &'static CStr,
-    /// The error if there is no memory for a header.
-    pub no_memory: &'static CStr,
     /// The keyspace event of LOADCHUNK.
     pub event: &'static CStr,
     /// The error for an invalid chunk.
@@ -50,7 +51,7 @@ pub fn scandump(call: &mut Call<'_>, family: &Chunks) -> Result<(), Error> {
     let header;
     let (next, chunk) = match iterator {
         0 => {
-            header = value.header().map_err(|_| family.no_memory)?;
+            header = value.header().map_err(|_| NO_MEMORY)?;
             (1, &header[..])
         }
         _ => value.chunk(iterator, CHUNK_BYTES).unwrap_or((0, &[])),

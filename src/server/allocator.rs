@@ -62,9 +62,6 @@ fn given<T>(block: *mut T, size: usize) -> *mut u8 {
 }
 
 fn try_alloc(size: usize) -> *mut u8 {
-    if fault::refuses_memory() {
-        return ptr::null_mut();
-    }
     let function = optional_api!(RedisModule_TryAlloc).or(optional_api!(RedisModule_Alloc));
     // SAFETY: both take any size.
     function.map_or(ptr::null_mut(), |alloc| unsafe { given(alloc(size), size) })
@@ -75,6 +72,16 @@ fn free(block: *mut u8) {
         // SAFETY: the callers pass blocks of the server's allocator, or null, which it takes.
         unsafe { free(block.cast()) }
     }
+}
+
+/// Whether tests refuse this block.
+#[inline(always)]
+fn is_refused_by_test(size: usize) -> bool {
+    let refused = fault::refuses_allocation(size);
+    if refused {
+        REFUSED_BYTES.store(size, Ordering::Relaxed);
+    }
+    refused
 }
 
 /// Whether a block of this size can be allocated now: allocates it with `RedisModule_TryAlloc`, and frees it.
@@ -88,9 +95,6 @@ fn is_available(size: usize) -> bool {
 }
 
 fn try_calloc(size: usize) -> *mut u8 {
-    if fault::refuses_memory() {
-        return ptr::null_mut();
-    }
     if let Some(calloc) = optional_api!(RedisModule_TryCalloc) {
         // SAFETY: takes any size.
         return unsafe { given(calloc(1, size), size) };
@@ -103,9 +107,6 @@ fn try_calloc(size: usize) -> *mut u8 {
 }
 
 fn try_realloc(block: *mut u8, size: usize) -> *mut u8 {
-    if fault::refuses_memory() {
-        return ptr::null_mut();
-    }
     if let Some(realloc) = optional_api!(RedisModule_TryRealloc) {
         // SAFETY: `block` was allocated by the server's allocator.
         return unsafe { given(realloc(block.cast(), size), size) };
@@ -146,6 +147,9 @@ unsafe impl GlobalAlloc for ServerAllocator {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc(layout) };
         }
+        if is_refused_by_test(layout.size()) {
+            return ptr::null_mut();
+        }
         let block = if layout.align() > NATURAL_ALIGNMENT {
             alloc_aligned(layout, try_alloc)
         } else {
@@ -160,6 +164,9 @@ unsafe impl GlobalAlloc for ServerAllocator {
         if !server_is_there() {
             // SAFETY: the caller's contract is that of the system allocator.
             return unsafe { System.alloc_zeroed(layout) };
+        }
+        if is_refused_by_test(layout.size()) {
+            return ptr::null_mut();
         }
         let block = if layout.align() > NATURAL_ALIGNMENT {
             alloc_aligned(layout, try_calloc)
@@ -192,6 +199,9 @@ unsafe impl GlobalAlloc for ServerAllocator {
             return unsafe { System.realloc(block, layout, new_size) };
         }
         if layout.align() <= NATURAL_ALIGNMENT {
+            if is_refused_by_test(new_size) {
+                return ptr::null_mut();
+            }
             // SAFETY: the block is live and has the size of the layout.
             unsafe { huge_pages::retract(block, layout.size()) };
             let new = try_realloc(block, new_size.max(layout.align()));

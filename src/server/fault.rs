@@ -1,18 +1,29 @@
 //! Faults that tests inject into a server. Not in release builds.
 //!
-//! The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
-//! one per line.
+//! There are two kinds:
+//!
+//! - The tests write the names of the enabled faults to the file `roughly-faults` in the server's working directory,
+//!   one per line.
+//! - The command `ROUGHLY.FAULT first last` counts the requests for memory from then on, and refuses those from number
+//!   `first` to number `last`. It replies with what happened since its last call.
+//!
+//! A request is one to the allocator for memory whose failure is an error ([`roughly_sketch::refusable`]), or one to the
+//! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.
 
 #[cfg(debug_assertions)]
 mod injected {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use redis_module::raw;
+    use roughly_sketch::refusable::is_refusable;
+    use std::ffi::{c_int, c_longlong};
+    use std::slice;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     static REFUSES_MEMORY: AtomicBool = AtomicBool::new(false);
 
     /// Whether the tests have enabled this fault.
     fn is_wanted(fault: &str) -> bool {
         // This check must not allocate while allocations fail.
-        !refuses_memory()
+        !REFUSES_MEMORY.load(Ordering::Relaxed)
             && std::fs::read_to_string("roughly-faults")
                 .is_ok_and(|faults| faults.lines().any(|line| line == fault))
     }
@@ -20,11 +31,6 @@ mod injected {
     /// Panics if the tests have enabled this fault.
     pub fn point(fault: &str) {
         assert!(!is_wanted(fault), "injected fault: {fault}");
-    }
-
-    /// Whether the allocator refuses all memory.
-    pub fn refuses_memory() -> bool {
-        REFUSES_MEMORY.load(Ordering::Relaxed)
     }
 
     /// Runs `body`. All allocations fail if the tests have enabled this fault.
@@ -39,18 +45,125 @@ mod injected {
         REFUSES_MEMORY.store(is_wanted(fault), Ordering::Relaxed);
         body()
     }
+
+    /// What was requested since the last `ROUGHLY.FAULT`.
+    struct Requests {
+        /// The requests that can be refused.
+        count: AtomicU64,
+        /// Those that were refused.
+        refused: AtomicU64,
+        /// Bytes of the largest allocation that cannot be refused.
+        largest_other: AtomicU64,
+        /// The first and last request to refuse; 0 for none.
+        first: AtomicU64,
+        last: AtomicU64,
+    }
+
+    static REQUESTS: Requests = Requests {
+        count: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
+        largest_other: AtomicU64::new(0),
+        first: AtomicU64::new(0),
+        last: AtomicU64::new(0),
+    };
+
+    /// Counts a request for memory. Whether it is one to refuse.
+    pub fn refuses_request() -> bool {
+        let number = REQUESTS.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let first = REQUESTS.first.load(Ordering::Relaxed);
+        let refuses = (first..=REQUESTS.last.load(Ordering::Relaxed)).contains(&number);
+        if refuses {
+            REQUESTS.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        refuses
+    }
+
+    /// Counts an allocation of this size. Whether the allocator refuses it.
+    pub fn refuses_allocation(bytes: usize) -> bool {
+        if REFUSES_MEMORY.load(Ordering::Relaxed) {
+            return true;
+        }
+        if is_refusable() {
+            return refuses_request();
+        }
+        let other = &REQUESTS.largest_other;
+        other.fetch_max(bytes as u64, Ordering::Relaxed);
+        false
+    }
+
+    /// Registers `ROUGHLY.FAULT`.
+    ///
+    /// # Safety
+    /// `ctx` must be that of the running load function.
+    pub unsafe fn register(ctx: *mut raw::RedisModuleCtx) {
+        // SAFETY: by the function's contract; the texts live until the return.
+        unsafe {
+            api!(RedisModule_CreateCommand)(
+                ctx,
+                c"roughly.fault".as_ptr(),
+                Some(set),
+                c"fast".as_ptr(),
+                0,
+                0,
+                0,
+            )
+        };
+    }
+
+    unsafe extern "C" fn set(
+        ctx: *mut raw::RedisModuleCtx,
+        argv: *mut *mut raw::RedisModuleString,
+        argc: c_int,
+    ) -> c_int {
+        let ok = raw::REDISMODULE_OK as c_int;
+        // SAFETY: the pointers are those of the command that the server runs now: argv holds argc pointers.
+        unsafe {
+            let args = slice::from_raw_parts(argv, usize::try_from(argc).unwrap_or(0));
+            let &[_, first, last] = args else {
+                return api!(RedisModule_WrongArity)(ctx);
+            };
+            let mut range = [0; 2];
+            for (number, argument) in range.iter_mut().zip([first, last]) {
+                if api!(RedisModule_StringToLongLong)(argument, number) != ok || *number < 0 {
+                    let text = c"ERR not a number".as_ptr();
+                    return api!(RedisModule_ReplyWithError)(ctx, text);
+                }
+            }
+            REQUESTS.first.store(0, Ordering::Relaxed);
+            REQUESTS.last.store(0, Ordering::Relaxed);
+            api!(RedisModule_ReplyWithArray)(ctx, 3);
+            for counter in [&REQUESTS.count, &REQUESTS.refused, &REQUESTS.largest_other] {
+                let number = counter.swap(0, Ordering::Relaxed) as c_longlong;
+                api!(RedisModule_ReplyWithLongLong)(ctx, number);
+            }
+            let [first, last] = range.map(c_longlong::unsigned_abs);
+            REQUESTS.first.store(first, Ordering::Relaxed);
+            REQUESTS.last.store(last, Ordering::Relaxed);
+        }
+        ok
+    }
 }
 
 #[cfg(debug_assertions)]
-pub(super) use injected::{point, refuses_memory, without_memory};
+pub(super) use injected::{point, refuses_allocation, refuses_request, register, without_memory};
 
 #[cfg(not(debug_assertions))]
 pub(super) fn point(_fault: &str) {}
 
 #[cfg(not(debug_assertions))]
-pub(super) fn refuses_memory() -> bool {
+#[inline(always)]
+pub(super) fn refuses_allocation(_bytes: usize) -> bool {
     false
 }
+
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub(super) fn refuses_request() -> bool {
+    false
+}
+
+#[cfg(not(debug_assertions))]
+pub(super) unsafe fn register(_ctx: *mut redis_module::raw::RedisModuleCtx) {}
 
 #[cfg(not(debug_assertions))]
 pub(super) fn without_memory<R>(_fault: &str, body: impl FnOnce() -> R) -> R {

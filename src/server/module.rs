@@ -5,6 +5,7 @@ use super::callbacks::save;
 use super::command::{self, Command, Since};
 use super::config::{self, Setting};
 use super::data_type::Registration;
+use super::fault;
 use super::guard::{self, guarded};
 use super::huge_pages;
 use super::info::InfoWriter;
@@ -132,6 +133,8 @@ impl Module {
         // SAFETY: see above.
         unsafe { log::name_module(ctx) };
         log_missing();
+        // SAFETY: see above.
+        unsafe { fault::register(ctx) };
         let mut all_categories = true;
         for family in self.families {
             for data_type in family.data_types {

@@ -1,8 +1,10 @@
 //! The effects of commands that add items: statistics, replication and keyspace events.
 
+use super::allocator;
 use super::argument::Argument;
 use super::call::Call;
 use super::key::Entry;
+use roughly_sketch::memory::reserve_for;
 use std::ffi::CStr;
 use std::ops::Range;
 
@@ -121,7 +123,7 @@ impl<'a> Outcome<'a> {
             return;
         };
         let item = call.arguments(item);
-        if kept.try_reserve(item.len()).is_ok() {
+        if reserve_for(kept, kept.len() + item.len(), usize::MAX).is_ok() {
             kept.extend_from_slice(item);
         } else {
             // There is no memory for a longer list, so its items are replicated now.
@@ -146,6 +148,10 @@ impl<'a> Outcome<'a> {
         }
         if self.refused > 0 {
             stats.count_refusals(self.refused);
+            // A refused growth may have enlarged the list of the sub-filters.
+            if allocator::has_refused() {
+                entry.recount();
+            }
         }
         if self.changed {
             if self.verbatim && self.kept.is_none() {

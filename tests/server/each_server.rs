@@ -12,5 +12,6 @@ mod module_load;
 mod monitoring;
 mod notifications;
 mod peers;
+mod refused_calls;
 mod settings;
 mod test_server;

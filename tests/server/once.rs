@@ -1,5 +1,6 @@
 //! Tests whose result depends on neither the server nor the platform. They run on one server.
 
+mod faults;
 mod formats;
 mod huge_pages;
 mod worst_cases;

@@ -22,6 +22,15 @@ pub fn names() -> &'static str {
     MODULE.get_or_init(|| compile("names"))
 }
 
+/// The path of no_fork.c, a library for `LD_PRELOAD`: lets fork fail.
+///
+/// # Panics
+/// As [`compile`].
+pub fn no_fork() -> &'static str {
+    static LIBRARY: OnceLock<String> = OnceLock::new();
+    LIBRARY.get_or_init(|| compile("no_fork"))
+}
+
 /// Compiles a module, once per run, with the C compiler in `ROUGHLY_CC` (default: `cc`, which
 /// `scripts/install.sh build` installs). Returns its path.
 ///

@@ -39,6 +39,7 @@ pub struct Options {
     debug_module: bool,
     module: Option<PathBuf>,
     address_space: Option<u64>,
+    tolerates_file_limit: bool,
     environment: Vec<(&'static str, &'static str)>,
     config_file: bool,
     cluster: bool,
@@ -93,6 +94,13 @@ impl Options {
     /// Limits the address space of the server (`ulimit -v`) to `bytes` bytes. Allocations beyond it fail.
     pub fn address_space(mut self, bytes: u64) -> Self {
         self.address_space = Some(bytes);
+        self
+    }
+
+    /// Lets [`Server::limit_files`] work: writes beyond the limit fail instead of ending the process.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn tolerates_file_limit(mut self) -> Self {
+        self.tolerates_file_limit = true;
         self
     }
 
@@ -211,6 +219,21 @@ impl Server {
         static SECOND: AtomicU64 = AtomicU64::new(1 << 30);
         let second = SECOND.fetch_add(1, Ordering::Relaxed);
         self.set_clock(&(second * 1000).to_string());
+    }
+
+    /// Limits the size of files that a server with [`Options::tolerates_file_limit`] writes; no limit if `None`. A write
+    /// across the limit is short, and further ones fail.
+    ///
+    /// # Panics
+    /// If `prlimit` fails.
+    #[allow(dead_code)] // Not all test programs use it.
+    pub fn limit_files(&self, bytes: Option<u64>) {
+        let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
+        let set = Command::new("prlimit")
+            .arg(format!("--pid={}", self.pid()))
+            .arg(format!("--fsize={limit}:"))
+            .status();
+        assert!(set.is_ok_and(|status| status.success()), "prlimit");
     }
 
     /// Opens a connection that does not convert replies.
@@ -511,12 +534,16 @@ impl Server {
             .open(self.log_path())
             .expect("a log file");
         let mut command = Command::new("sh");
+        let address_space = self.options.address_space;
+        let address_space = address_space.map(|bytes| format!("ulimit -v {}; ", bytes >> 10));
+        let ignore = match self.options.tolerates_file_limit {
+            true => "trap '' XFSZ; ",
+            false => "",
+        };
+        let limits = format!("{}{ignore}", address_space.unwrap_or_default());
         command
             .arg("-c")
-            .arg(match self.options.address_space {
-                Some(bytes) => format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes >> 10),
-                None => "exec \"$0\" \"$@\"".to_owned(),
-            })
+            .arg(format!("{limits}exec \"$0\" \"$@\""))
             .arg((self.options.program.clone()).map_or_else(server_program, OsString::from));
         if self.options.config_file {
             let file = self.dir.path().join("server.conf");

@@ -17,6 +17,7 @@ pub mod count_min;
 pub mod cuckoo;
 pub mod dump;
 pub mod input;
+pub mod refusals;
 pub mod seeds;
 pub mod sequence;
 pub mod stored;
@@ -25,6 +26,7 @@ pub mod top_k;
 pub mod valkey_bloom;
 pub mod window;
 
+use refusals::{Faults, Runs};
 use roughly_dump::Values;
 use sequence::Model;
 
@@ -45,6 +47,8 @@ pub struct Type {
     pub stored: fn(&[u8]),
     /// Executes and checks a sequence of operations.
     pub sequence: fn(&[u8]),
+    /// Refuses memory to the operations on the value of a stored form.
+    pub refusals: fn(&[u8], &dyn Faults) -> Runs,
     payload: fn(u64, &mut Values) -> bool,
     is_type: fn(u64) -> bool,
     samples: fn() -> Vec<Vec<u8>>,
@@ -57,6 +61,7 @@ impl Type {
             name,
             stored: stored::stored::<M::Sketch>,
             sequence: sequence::run::<M>,
+            refusals: refusals::check::<M::Sketch>,
             payload: stored::payload::<M::Sketch>,
             is_type: stored::is_type::<M::Sketch>,
             samples: sequence::samples::<M>,

@@ -4,7 +4,9 @@
 
 use crate::blocks::{BlockMover, BlockVisitor};
 use crate::memory::{OutOfMemory, with_capacity};
-use std::alloc::{Layout, alloc_zeroed};
+use crate::refusable::refusable;
+use std::alloc::{Layout, alloc_zeroed, realloc};
+use std::mem::{ManuallyDrop, take};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -13,7 +15,7 @@ use std::ptr::NonNull;
 /// Allocated with `alloc_zeroed`, so the system provides the pages of a large buffer only when they are first used.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Buffer {
-    // Capacity and length are equal: every constructor and `truncate` ensure it.
+    // Capacity and length are equal: every constructor ensures it, and so does `truncate` unless the allocator refuses.
     bytes: Vec<u8>,
 }
 
@@ -30,7 +32,7 @@ impl Buffer {
             return Ok(Self::default());
         }
         // SAFETY: the layout's size is not zero.
-        let block = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(refused)?;
+        let block = NonNull::new(refusable(|| unsafe { alloc_zeroed(layout) })).ok_or(refused)?;
         // SAFETY: the block comes from the global allocator with the layout of `len` bytes at
         // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialized.
         let bytes = unsafe { Vec::from_raw_parts(block.as_ptr(), len, len) };
@@ -47,10 +49,24 @@ impl Buffer {
         Ok(Self { bytes: copy })
     }
 
-    /// Frees the bytes from `len` on. The allocator shrinks large blocks in place.
+    /// Frees the bytes from `len` on, unless the allocator refuses the smaller block. It shrinks most large blocks in place.
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
-        self.bytes.shrink_to_fit();
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        if len == 0 {
+            self.bytes = Vec::new();
+        } else if let (true, Ok(layout)) = (len < capacity, Layout::array::<u8>(capacity)) {
+            // `Vec::shrink_to_fit` would end the process if the allocator refuses.
+            let mut old = ManuallyDrop::new(take(&mut self.bytes));
+            let start = old.as_mut_ptr();
+            // SAFETY: the block is that of the vector, which has this layout and at least one byte, and is not used
+            // again if it has moved.
+            let moved = NonNull::new(refusable(|| unsafe { realloc(start, layout, len) }));
+            let (start, capacity) = moved.map_or((start, capacity), |moved| (moved.as_ptr(), len));
+            // SAFETY: the block has this capacity, starts with `len` initialized bytes, and has no other owner, because
+            // the old vector is not dropped.
+            self.bytes = unsafe { Vec::from_raw_parts(start, len, capacity) };
+        }
     }
 
     /// Passes the block to `visitor`.

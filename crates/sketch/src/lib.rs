@@ -49,6 +49,7 @@ pub mod merge;
 pub mod modulus;
 #[allow(unsafe_code)] // prefetch instructions and vector extensions
 pub mod prefetch;
+pub mod refusable;
 mod retired;
 pub mod rows;
 mod scratch;

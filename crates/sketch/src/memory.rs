@@ -3,6 +3,8 @@
 //! A user chooses how much memory a sketch takes, so every allocation of such a size is requested from the operation's
 //! [`Budget`] first, and its failure is an error ([`OutOfMemory`]) instead of the end of the process.
 
+use crate::refusable::refusable;
+use std::collections::TryReserveError;
 use std::fmt;
 
 /// Memory was refused, by the [`Budget`] or by the allocator.
@@ -103,11 +105,16 @@ pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.
 pub fn reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
-    vec.try_reserve_exact(additional).map_err(|_| OutOfMemory {
+    try_reserve_exact(vec, additional).map_err(|_| OutOfMemory {
         bytes: (vec.len() as u64)
             .saturating_add(additional as u64)
             .saturating_mul(size_of::<T>() as u64),
     })
+}
+
+#[allow(clippy::disallowed_methods)] // the only place
+fn try_reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
+    refusable(|| vec.try_reserve_exact(additional))
 }
 
 /// Appends an element. The capacity doubles when it is used up.
@@ -151,7 +158,7 @@ pub fn reserve_for<T>(vec: &mut Vec<T>, len: usize, max_len: usize) -> Result<()
 pub fn shrink<T>(vec: &mut Vec<T>, max_len: usize) {
     let capacity = capacity_for(vec.len(), max_len);
     let mut smaller = Vec::new();
-    if capacity < vec.capacity() && smaller.try_reserve_exact(capacity).is_ok() {
+    if capacity < vec.capacity() && reserve_exact(&mut smaller, capacity).is_ok() {
         smaller.append(vec);
         *vec = smaller;
     }

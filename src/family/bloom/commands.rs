@@ -1,6 +1,6 @@
 //! The commands `BF.*` as the server describes them (docs/commands).
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::texts::NOT_FOUND;
 use super::types::Filter;
 use super::{add, addnx, create, info, load, merge, query};
 use crate::family::chunks::{self, Chunks};
@@ -21,7 +21,6 @@ const CHUNKS: Chunks = Chunks {
     types: Filter::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
-    no_memory: NO_MEMORY,
     event: c"bf.loadchunk",
     error: chunks::chunk_error,
 };

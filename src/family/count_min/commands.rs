@@ -3,7 +3,7 @@
 use super::texts::NOT_FOUND;
 use super::types::Counts;
 use super::{add, create, info, limit, merge, query};
-use crate::family::chunks::{self, BAD_DATA, Chunks};
+use crate::family::chunks::{self, Chunks};
 use crate::server::command::{Arg, Command, DONT_CACHE, KeySpec, Since, handler, merge_handler};
 use crate::server::key::OneOf;
 
@@ -19,7 +19,6 @@ const CHUNKS: Chunks = Chunks {
     types: Counts::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
-    no_memory: BAD_DATA,
     event: c"cms.loadchunk",
     error: chunks::chunk_error,
 };

@@ -1,6 +1,6 @@
 //! The commands `TDIGEST.*` as the server describes them (docs/commands).
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::texts::NOT_FOUND;
 use super::types::Digest;
 use super::{add, create, info, merge, query};
 use crate::family::chunks::{self, BAD_DATA, Chunks};
@@ -37,7 +37,6 @@ const CHUNKS: Chunks = Chunks {
     // The result of a TDIGEST.MERGE from a window is replicated in this way.
     replaced: Some(Digest::TYPES[0]),
     not_found: NOT_FOUND,
-    no_memory: NO_MEMORY,
     event: c"tdigest.loadchunk",
     // The header of a digest is its only chunk.
     error: |_| BAD_DATA,

@@ -3,6 +3,7 @@
 use super::texts::NO_MEMORY;
 use crate::server::argument::Argument;
 use crate::server::call::{Call, Error};
+use roughly_sketch::refusable::refusable;
 use smallvec::SmallVec;
 
 /// The numbers of a command. Up to 16 need no allocation.
@@ -20,9 +21,7 @@ pub fn parse_all<T>(
     parse: impl Fn(Argument<'_>) -> Result<T, Error>,
 ) -> Result<(), Error> {
     let arguments = call.args_from(first);
-    parsed
-        .try_reserve_exact(arguments.len())
-        .map_err(|_| NO_MEMORY)?;
+    refusable(|| parsed.try_reserve_exact(arguments.len())).map_err(|_| NO_MEMORY)?;
     for argument in arguments {
         parsed.push(parse(argument)?);
     }

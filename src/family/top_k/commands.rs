@@ -1,6 +1,6 @@
 //! The commands `TOPK.*` as the server describes them (docs/commands).
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::texts::NOT_FOUND;
 use super::types::Top;
 use super::{add, create, info, query};
 use crate::family::chunks::{self, Chunks};
@@ -18,7 +18,6 @@ const CHUNKS: Chunks = Chunks {
     types: Top::TYPES,
     replaced: None,
     not_found: NOT_FOUND,
-    no_memory: NO_MEMORY,
     event: c"topk.loadchunk",
     error: chunks::chunk_error,
 };

@@ -5,6 +5,7 @@ use crate::server::fault;
 use redis_module::raw;
 use roughly_dump::{Writer, type_id};
 use roughly_sketch::memory::OutOfMemory;
+use roughly_sketch::refusable::refusable;
 use std::ffi::{CStr, c_longlong};
 
 /// Maximum number of bytes per LOADCHUNK command. The server copies the argument of a command when it writes and when it loads the
@@ -128,8 +129,8 @@ fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemor
         .first_chunk()
         .expect("nine characters");
     let id = type_id(name, T::ENCODING_VERSION);
-    let mut writer =
-        Writer::with_capacity(id, max_bytes).map_err(|_| OutOfMemory { bytes: max_bytes })?;
+    let mut writer = refusable(|| Writer::with_capacity(id, max_bytes))
+        .map_err(|_| OutOfMemory { bytes: max_bytes })?;
     value.save(&mut writer);
     Ok(writer.finish())
 }

@@ -24,7 +24,7 @@ use super::data_type::Registration;
 use access::{Reader, Writer};
 use opened::{FOR_WRITING, OpenedKey, try_collect};
 use redis_module::raw;
-use std::collections::TryReserveError;
+use roughly_sketch::memory::OutOfMemory;
 use std::ops::Range;
 
 impl Call<'_> {
@@ -45,14 +45,14 @@ impl Call<'_> {
     /// Opens the keys in these arguments for reading, whatever they hold.
     ///
     /// # Errors
-    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
     /// If a key is open for writing.
     pub fn read_all(
         &self,
         indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<ReadKey>, TryReserveError> {
+    ) -> Result<Vec<ReadKey>, OutOfMemory> {
         Reader::check();
         let opened = OpenedKey::all(self, indexes)?.into_iter();
         try_collect(opened.map(|opened| Key {
@@ -79,7 +79,7 @@ impl Call<'_> {
     /// `sources` for reading.
     ///
     /// # Errors
-    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    /// [`OutOfMemory`] if there is no memory for a list of the keys.
     ///
     /// # Panics
     /// If another key is open.
@@ -88,7 +88,7 @@ impl Call<'_> {
         types: &'static [&'static Registration],
         destination: usize,
         sources: Range<usize>,
-    ) -> Result<MergeKeys, TryReserveError> {
+    ) -> Result<MergeKeys, OutOfMemory> {
         Writer::check();
         // Opened and closed first, so that an expired destination is deleted now: see `OpenedKey::all`.
         drop(OpenedKey::new(self, destination, FOR_WRITING));

@@ -4,7 +4,7 @@ use super::lookup_result::Lookup;
 use crate::server::call::Call;
 use crate::server::data_type::Registration;
 use redis_module::raw;
-use std::collections::TryReserveError;
+use roughly_sketch::memory::{OutOfMemory, try_push, with_capacity};
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
@@ -42,11 +42,11 @@ impl OpenedKey {
     /// is not reported as missing.
     ///
     /// # Errors
-    /// [`TryReserveError`] if there is no memory for a list of the keys.
+    /// [`OutOfMemory`] if there is no memory for a list of the keys.
     pub(super) fn all(
         call: &Call<'_>,
         indexes: impl Iterator<Item = usize> + Clone,
-    ) -> Result<Vec<Self>, TryReserveError> {
+    ) -> Result<Vec<Self>, OutOfMemory> {
         let read = |index| Self::new(call, index, raw::REDISMODULE_READ);
         let found = indexes.clone().map(|index| !read(index).key.is_null());
         let found = try_collect(found)?;
@@ -148,13 +148,11 @@ impl Drop for OpenedKey {
 /// Collects elements, whose number a client chose, into a vector.
 ///
 /// # Errors
-/// [`TryReserveError`] if the allocator refuses memory.
-pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, TryReserveError> {
-    let mut vec = Vec::new();
-    vec.try_reserve_exact(elements.size_hint().0)?;
+/// [`OutOfMemory`] if the allocator refuses memory.
+pub(super) fn try_collect<T>(elements: impl Iterator<Item = T>) -> Result<Vec<T>, OutOfMemory> {
+    let mut vec = with_capacity(elements.size_hint().0)?;
     for element in elements {
-        vec.try_reserve(1)?;
-        vec.push(element);
+        try_push(&mut vec, element)?;
     }
     Ok(vec)
 }

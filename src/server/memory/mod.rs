@@ -11,6 +11,7 @@ pub(super) mod limit;
 use super::argument::Argument;
 use super::context::Context;
 use super::error::Error;
+use super::fault;
 use super::log;
 use super::log_text::{quoted, size, sizes};
 use super::stats::{self, MemoryRefusal};
@@ -81,6 +82,9 @@ impl<'a> Memory<'a> {
     /// Requests bytes before they are allocated. Returns whether the command may take them.
     #[must_use]
     pub fn request(&self, purpose: Purpose, bytes: u64) -> bool {
+        if fault::refuses_request() {
+            return false;
+        }
         match purpose {
             Purpose::Create => self.take(bytes, 0, purpose),
             Purpose::CreateInParts => {

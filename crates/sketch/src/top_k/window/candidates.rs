@@ -402,7 +402,7 @@ fn grow<T>(
 fn shrink<T>(vec: &mut Vec<T>, changes: &mut BlockChanges<impl BlockVisitor>) {
     let capacity = capacity_for(vec.len() + 1);
     let mut smaller = Vec::new();
-    if vec.capacity() / 2 > capacity && smaller.try_reserve_exact(capacity).is_ok() {
+    if vec.capacity() / 2 > capacity && reserve_exact(&mut smaller, capacity).is_ok() {
         smaller.append(vec);
         changes.freed.visit(vec);
         changes.allocated.visit(&smaller);

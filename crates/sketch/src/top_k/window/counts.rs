@@ -4,6 +4,7 @@
 //! one after another, so that a table stays in the caches while the counts of all items of the batch are read from it.
 
 use super::{ItemHash, MAX_DEPTH, TopKWindow};
+use crate::memory::reserve_exact;
 use crate::prefetch::prefetch;
 use std::ops::RangeInclusive;
 
@@ -58,7 +59,9 @@ impl Batch {
         let bytes = size_of::<Counts>() + depth * size_of::<u32>();
         let len = (candidates as usize).min(BATCH_BYTES / bytes);
         let (mut counts, mut columns) = (Vec::new(), Vec::new());
-        if counts.try_reserve_exact(len).is_ok() && columns.try_reserve_exact(len * depth).is_ok() {
+        if reserve_exact(&mut counts, len).is_ok()
+            && reserve_exact(&mut columns, len * depth).is_ok()
+        {
             counts.resize(len, Counts::default());
             columns.resize(len * depth, 0);
         }

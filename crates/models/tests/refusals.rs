@@ -1,0 +1,113 @@
+//! Every request for memory of the operations of every sketch is refused once.
+
+#![allow(unsafe_code)] // an allocator that refuses
+
+#[allow(dead_code)] // This program has no time limits.
+#[path = "../../../tests/support/time.rs"]
+mod time;
+
+use roughly_models::refusals::{Faults, Runs};
+use roughly_models::{TYPES, seeds};
+use roughly_sketch::buffer::Buffer;
+use roughly_sketch::refusable::is_refusable;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static REFUSED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Counts a request of this thread. Whether it is refused.
+fn is_refused() -> bool {
+    let number = COUNT.get() + 1;
+    COUNT.set(number);
+    let (first, last) = REFUSED.get();
+    (first..=last).contains(&number)
+}
+
+/// The system's allocator, which refuses some of the allocations that can be refused.
+struct Allocator;
+
+// SAFETY: all blocks are those of the system's allocator. A refusal returns null.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_refusable() && is_refused() {
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's contract is that of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_refusable() && is_refused() {
+            return ptr::null_mut();
+        }
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if is_refusable() && is_refused() {
+            return ptr::null_mut();
+        }
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+/// The faults of this thread.
+struct OfThread;
+
+impl Faults for OfThread {
+    fn begin(&self, first: u64, last: u64) {
+        COUNT.set(0);
+        REFUSED.set((first.max(1), last));
+    }
+
+    fn allows(&self) -> bool {
+        !is_refused()
+    }
+
+    fn end(&self) -> u64 {
+        REFUSED.set((0, 0));
+        COUNT.get()
+    }
+}
+
+#[test]
+fn operations_succeed_or_change_nothing() {
+    let mut total = Runs::default();
+    for of in TYPES {
+        let seeds = seeds::stored(of.name);
+        for seed in &seeds[..time::cases(seeds.len())] {
+            let Runs { runs, positions } = (of.refusals)(seed, &OfThread);
+            total.runs += runs;
+            total.positions += positions;
+        }
+    }
+    println!("{total:?}");
+    assert!(total.positions > time::cases(1000) as u64, "{total:?}");
+}
+
+/// A smaller block that is refused is not an error: the larger one stays.
+#[test]
+fn a_buffer_that_cannot_shrink_keeps_its_block() {
+    for (first, capacity) in [(0, 10), (1, 1000)] {
+        let mut buffer = Buffer::copy_of(&[7; 1000]).expect("memory");
+        OfThread.begin(first, first);
+        buffer.truncate(10);
+        assert_eq!(OfThread.end(), 1);
+        assert_eq!(buffer[..], [7; 10]);
+        assert_eq!(Vec::from(buffer).capacity(), capacity);
+    }
+}

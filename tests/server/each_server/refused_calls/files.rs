@@ -1,0 +1,109 @@
+//! A full disk and short writes. A limit of the size of files has the same effect: the write that reaches the limit is short,
+//! and those after it fail.
+
+use super::{build_all, digest};
+use crate::families::FAMILIES;
+use crate::support::resp::{Connection, Reply};
+use crate::support::server::{Options, Server};
+use std::fs;
+
+/// Limits per test, as parts of the size of the complete file.
+const PARTS: u64 = 8;
+
+fn start(arguments: &[&str]) -> (Server, Connection) {
+    let server = Options::new()
+        .arguments(arguments)
+        .tolerates_file_limit()
+        .start();
+    let mut connection = server.resp2();
+    build_all(&mut connection);
+    (server, connection)
+}
+
+/// The file after a failed save is that of the last successful one.
+#[test]
+fn a_short_write_of_a_save_keeps_the_old_file() {
+    let (mut server, mut connection) = start(&["--rdbcompression", "no"]);
+    assert!(connection.call("SAVE").is_ok());
+    let file = server.dir().join("dump.rdb");
+    let saved = fs::read(&file).expect("a file");
+    let before = digest(&mut connection);
+    for family in FAMILIES {
+        family.change(&mut connection, family.name, "changed");
+    }
+    let changed = digest(&mut connection);
+    for part in 0..PARTS {
+        server.limit_files(Some(saved.len() as u64 * part / PARTS));
+        assert!(matches!(connection.call("SAVE"), Reply::Error(_)), "{part}");
+        connection.call("BGSAVE");
+        server.wait_until("BGSAVE to end", |server| {
+            server.info("rdb_bgsave_in_progress").as_deref() == Some("0")
+        });
+        let status = server.info("rdb_last_bgsave_status");
+        assert_eq!(status.as_deref(), Some("err"), "{part}");
+        assert!(fs::read(&file).expect("a file") == saved, "{part}");
+        assert_eq!(digest(&mut connection), changed, "{part}");
+    }
+    server.limit_files(None);
+    server.kill_and_restart();
+    assert_eq!(digest(&mut server.resp2()), before);
+}
+
+/// A failed rewrite keeps the old AOF, with and without a preamble.
+#[test]
+fn a_short_write_of_a_rewrite_keeps_the_old_aof() {
+    for preamble in ["yes", "no"] {
+        let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", preamble];
+        let (mut server, mut connection) = start(&arguments);
+        assert!(server.rewrite_aof());
+        let base = server.info_number("aof_base_size").unsigned_abs();
+        let expected = digest(&mut connection);
+        for part in 0..PARTS {
+            server.limit_files(Some(base * part / PARTS));
+            connection.call("BGREWRITEAOF");
+            assert!(!server.wait_for_rewrite(), "{preamble} {part}");
+        }
+        server.limit_files(None);
+        server.kill_and_restart();
+        assert_eq!(digest(&mut server.resp2()), expected, "{preamble}");
+        assert!(server.rewrite_aof(), "{preamble}");
+    }
+}
+
+/// While the AOF cannot be written, writes are refused. Afterwards the AOF has every accepted write.
+#[test]
+fn a_short_write_of_the_aof_loses_no_accepted_write() {
+    let (mut server, mut connection) = start(&["--appendonly", "yes", "--appendfsync", "everysec"]);
+    for beyond in [0, 7, 30, 61, 100] {
+        let size = server.info_number("aof_current_size").unsigned_abs();
+        let base = server.info_number("aof_base_size").unsigned_abs();
+        server.limit_files(Some(size - base + beyond));
+        let mut refused = None;
+        for number in 0..100 {
+            for family in FAMILIES {
+                let new = format!("{beyond}:{number}");
+                let new = match family.prefix {
+                    "tdigest" => number.to_string(),
+                    _ => new,
+                };
+                let change = family.change.0.replace("KEY", family.name);
+                let reply = connection.call(&change.replace("NEW", &new));
+                if let Reply::Error(_) = reply {
+                    refused = Some(reply.to_string());
+                }
+            }
+            if refused.is_some() {
+                break;
+            }
+        }
+        let refused = refused.expect("a refused write");
+        assert!(refused.starts_with("-MISCONF"), "{refused}");
+        server.limit_files(None);
+        server.wait_until("the AOF to be written", |server| {
+            server.info("aof_last_write_status").as_deref() == Some("ok")
+        });
+    }
+    let expected = digest(&mut connection);
+    server.kill_and_restart();
+    assert_eq!(digest(&mut server.resp2()), expected);
+}

@@ -1,0 +1,50 @@
+//! The errors on the pages of the commands.
+
+use crate::support::resp::Reply;
+use crate::workload::Command;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The errors of the commands by name.
+#[derive(Debug, Default)]
+pub struct Documented(BTreeMap<String, Vec<String>>);
+
+impl Documented {
+    /// Whether the error is on the page of the command. SKETCH.WITHIN replies with the errors of the command it runs.
+    pub fn has(&mut self, command: &Command, error: &Reply) -> bool {
+        let Reply::Error(error) = error else {
+            return false;
+        };
+        let error = String::from_utf8_lossy(error);
+        let name = |argument: usize| String::from_utf8_lossy(&command[argument]).to_lowercase();
+        let mut names = vec![name(0)];
+        if names[0] == "sketch.within" {
+            names.push(name(2));
+        }
+        names.into_iter().any(|name| {
+            let errors = self.0.entry(name).or_insert_with_key(|name| errors(name));
+            errors.iter().any(|text| matches(text, &error))
+        })
+    }
+}
+
+/// Whether an error is the one on a page, where `…` stands for any text.
+fn matches(documented: &str, error: &str) -> bool {
+    match documented.split_once('…') {
+        Some((start, end)) => error.starts_with(start) && error.ends_with(end),
+        None => error == documented,
+    }
+}
+
+/// The errors on the page of a command: the first column of the tables of its section of errors.
+fn errors(name: &str) -> Vec<String> {
+    let page = format!("docs/commands/{name}.md");
+    let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let section = page.split("\n## Errors\n").nth(1).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()));
+    rows.collect()
+}

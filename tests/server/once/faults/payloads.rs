@@ -1,0 +1,65 @@
+//! Payloads that end early, with a valid footer.
+
+use crate::families::FAMILIES;
+use crate::support::resp::{Reply, request};
+use crate::support::server::Server;
+use crc::{CRC_64_REDIS, Crc};
+
+const FOOTER_BYTES: usize = 10;
+/// Payloads that are sent at once.
+const BATCH: usize = 64;
+
+/// RESTORE refuses a payload that was cut at any byte. If less than a footer is missing, the server reads the footer as the last
+/// values, which may be valid.
+#[test]
+fn a_payload_that_ends_early_is_refused() {
+    let crc = Crc::<u64>::new(&CRC_64_REDIS);
+    let server = Server::start();
+    let mut connection = server.resp2();
+    for family in FAMILIES {
+        connection.call("FLUSHALL SYNC");
+        family.build(&mut connection, "key");
+        let dump = connection.call("DUMP key");
+        connection.call("DEL key");
+        let dump = dump.text().expect("a payload");
+        let (body, footer) = dump.split_at(dump.len() - FOOTER_BYTES);
+        let restore = |len: usize| {
+            let mut payload = [&body[..len], &footer[..2]].concat();
+            payload.extend(crc.checksum(&payload).to_le_bytes());
+            request(&[&b"RESTORE"[..], b"key", b"0", &payload])
+        };
+        let lengths: Vec<_> = (0..body.len()).collect();
+        for lengths in lengths.chunks(BATCH) {
+            let delete = request(&["DEL", "key"]);
+            let requests = lengths.iter().map(|&len| [restore(len), delete.clone()]);
+            let requests: Vec<_> = requests.flatten().flatten().collect();
+            connection.write_raw(&requests).expect("a connection");
+            for len in lengths {
+                let reply = connection.read().expect("a reply").to_string();
+                connection.read().expect("a reply");
+                let what = format!("{}, {len} of {} bytes", family.name, body.len());
+                let may_be_valid = len + FOOTER_BYTES >= body.len() && reply == "+OK";
+                assert!(
+                    may_be_valid || reply == "-ERR Bad data format",
+                    "{what}: {reply}"
+                );
+            }
+        }
+        assert_eq!(
+            connection.call("DBSIZE"),
+            Reply::Integer(0),
+            "{}",
+            family.name
+        );
+        assert_eq!(family.info(&server, "bytes"), 0, "{}", family.name);
+        connection
+            .write_raw(&restore(body.len()))
+            .expect("a connection");
+        assert!(
+            connection.read().expect("a reply").is_ok(),
+            "{}",
+            family.name
+        );
+    }
+    assert_eq!(server.info_number("bf_internal_errors"), 0);
+}
