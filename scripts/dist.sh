@@ -43,13 +43,13 @@ stage() {
         docs examples packaging/kubernetes packaging/monitoring scripts/copy-sketches | tar -x -C "$2" --no-same-owner
     chmod -R u=rwX,go=rX "$2"
 }
-# licenses TARGET: prints the licenses of the code that is linked into the module: the crates in Cargo.lock, Rust's standard
+# licenses TARGET [PACKAGE]: prints the licenses of the code that is linked into the module, or into PACKAGE: the crates in Cargo.lock, Rust's standard
 # library, and the parts of the C compiler. `make lint` checks that the licenses of the crates are allowed (deny.toml).
 licenses() {
-    local target=$1 registry=${CARGO_HOME:-$HOME/.cargo}/registry/src rule package license name version crate text
+    local target=$1 linked=${2:-roughly} registry=${CARGO_HOME:-$HOME/.cargo}/registry/src rule package license name version crate text
     rule=$(printf '%.0s-' {1..100})
     cat << 'LINES'
-Third-party code that is linked into libroughly.so, and its licenses.
+Third-party code that is linked into this library, and its licenses.
 
 Rust's standard library: MIT OR Apache-2.0, by the Rust Project contributors. It contains the crates addr2line,
 adler2, cfg-if, gimli, hashbrown, libc, memchr, miniz_oxide, object and rustc-demangle, each under MIT or a choice of
@@ -69,7 +69,7 @@ LINES
     # Data in crates/sketch/src/math/tables.rs. Its license has the same text as Roughly's MIT license.
     printf '\n%s\n%s\n\n%s\n' "$rule" "Tables of Arm's Optimized Routines: MIT" 'Copyright (c) 2018, Arm Limited'
     sed 1,3d LICENSE-MIT
-    cargo tree --locked --package roughly --target "$target" --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
+    cargo tree --locked --package "$linked" --target "$target" --edges normal,no-proc-macro --prefix none --format '{p}|{l}' \
         | sed 's/ (\*)$//' | LC_ALL=C sort -u | while IFS='|' read -r package license; do
         read -r name version _ <<< "$package"
         case $name in roughly | roughly-*) continue ;; esac
@@ -209,6 +209,7 @@ LINES
 scripts/install.sh python
 for target in "${targets[@]}"; do
     tarball "$target"
+    licenses "$target" roughly-python > python/roughly/THIRD-PARTY.txt
     scripts/cross.sh "$target" wheel target/dist
     [ -z "$(debian_architecture "$target")" ] || debian_package "$target"
 done

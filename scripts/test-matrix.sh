@@ -7,6 +7,7 @@
 #   scripts/test-matrix.sh quick    for .ci/run, after scripts/test.sh: leaves out the installed server and the slow tests. Runs the
 #                                   others on Redis 7.0 and Valkey 9, and those that depend on the server on all. Records nothing
 #   scripts/test-matrix.sh clients  scripts/test-clients.sh
+#   scripts/test-matrix.sh python   make test-python
 #
 # Environment:
 #   RUST_TEST_THREADS  as in scripts/test.sh
@@ -18,7 +19,7 @@ cd "$(dirname "$0")/.."
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
 mode=${1:-full}
 case $mode in
-    full | quick | clients) ;;
+    full | quick | clients | python) ;;
     *)
         echo "test-matrix: unknown argument: $mode" >&2
         exit 2
@@ -27,7 +28,7 @@ esac
 
 scripts/install.sh build examples
 scripts/fetch.sh server || true
-if [ "$mode" != clients ]; then
+if [ "$mode" = full ] || [ "$mode" = quick ]; then
     cargo build --release --lib
     cargo test --no-run --test server
 fi
@@ -71,6 +72,7 @@ for name in $(scripts/fetch.sh list); do
     [[ " $full_servers " == *" $name "* ]] || skip+=("${independent[@]}")
     tests=(cargo test --quiet --test server -- "${skip[@]}")
     [ "$mode" != clients ] || tests=(scripts/test-clients.sh)
+    [ "$mode" != python ] || tests=(make test-python)
     echo
     echo "test-matrix: $name, $("$ROUGHLY_SERVER" --version)"
     start=$SECONDS
