@@ -260,7 +260,8 @@ get_rust() {
 
 # get_chroot SUITE [PACKAGE...]: no package starts a service in the system.
 get_chroot() {
-    local suite=$1 dir=$root/target/chroots/$1 archive
+    local suite=$1 dir archive
+    dir=$root/target/chroots/$(IFS=- && echo "$*")
     shift
     if [ ! -e "$dir/made" ]; then
         scripts/install.sh chroot >&2

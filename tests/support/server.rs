@@ -557,6 +557,9 @@ impl Server {
         command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+            // With the default, everysec, the server postpones a write to the AOF while it synchronizes the file. The test that
+            // kills the server then would lose commands.
+            .args(["--appendfsync", "no"])
             .args(["--enable-debug-command", "yes"])
             .args(["--repl-diskless-sync-delay", "0"])
             .arg("--dir")
