@@ -1,7 +1,7 @@
 //! `BloomFilter`: the commands BF.
 
 use crate::error::{Error, READ_ONLY};
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::Integer;
 use crate::numpy_array::results;
 use crate::sketch::{Variants, class, variants};
@@ -207,6 +207,7 @@ impl BloomFilter {
         let panes = self.sketch.panes(at)?;
         let mut found = Vec::new();
         for_each_batch(items, |batch| {
+            reserve(&mut found, batch.len())?;
             let push = |is_found| found.push(is_found);
             self.sketch.contains_each(batch.iter(), panes, push);
             Ok(())

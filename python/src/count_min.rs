@@ -1,7 +1,7 @@
 //! `CountMinSketch`: the commands CMS.
 
 use crate::error::{Error, READ_ONLY};
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::{Counts, Integer};
 use crate::numpy_array::results;
 use crate::sketch::{Sketch, Variants, class, variants};
@@ -122,7 +122,8 @@ impl CountMinSketch {
         Ok(estimate.map_err(Error::from)?)
     }
 
-    /// Adds counts to items: one for all, or one for each (CMS.INCRBY).
+    /// Adds counts to items: one for all, or one for each (CMS.INCRBY). If the count of some of them would overflow or
+    /// underflow, the others are added.
     #[pyo3(signature = (items, counts = None))]
     fn update(
         &mut self,
@@ -132,18 +133,19 @@ impl CountMinSketch {
         let sketch = self.sketch.writable()?;
         let counts = counts.map_or(Ok(Counts::All(1)), Counts::of)?;
         let mut counts = counts.reader()?;
+        let mut result: Result<(), Error> = Ok(());
         for_each_batch(items, |batch| {
             let items = batch.iter();
             let counts = counts.next(items.len())?;
-            let mut result = Ok(());
             sketch.increment_all(items.zip(counts), |_, estimate| {
                 if let (Err(error), Ok(())) = (estimate, &result) {
                     result = Err(error.into());
                 }
             });
-            result
+            Ok(())
         })?;
-        Ok(counts.finish()?)
+        counts.finish()?;
+        Ok(result?)
     }
 
     /// The estimate of each item (CMS.QUERY).
@@ -152,6 +154,7 @@ impl CountMinSketch {
         let panes = self.sketch.panes(at)?;
         let mut estimates = Vec::new();
         for_each_batch(items, |batch| {
+            reserve(&mut estimates, batch.len())?;
             let push = |estimate| estimates.push(estimate);
             match &self.sketch {
                 Counter::Classic(sketch) => sketch.query_all(batch.iter(), push),

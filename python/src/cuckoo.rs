@@ -1,7 +1,7 @@
 //! `CuckooFilter`: the commands CF.
 
 use crate::error::{Error, READ_ONLY};
-use crate::items::{for_each_batch, with_bytes};
+use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::Integer;
 use crate::numpy_array::results;
 use crate::sketch::{Sketch, Variants, class, variants};
@@ -160,19 +160,22 @@ impl CuckooFilter {
         with_bytes(item, |item| filter.delete(item, Budget::UNLIMITED))
     }
 
-    /// Adds all items of an iterable or a NumPy array (CF.INSERT).
+    /// Adds all items of an iterable or a NumPy array (CF.INSERT). If the filter is full for some of them, the others are
+    /// added.
     fn update(&mut self, items: &Bound<'_, PyAny>) -> PyResult<()> {
         let filter = self.sketch.writable()?;
         check_limit(filter)?;
+        let mut result: Result<(), Error> = Ok(());
         for_each_batch(items, |batch| {
-            let mut result = Ok(());
-            filter.insert_each(batch.iter(), Budget::UNLIMITED, |added| {
-                if let (Err(error), Ok(())) = (added, &result) {
-                    result = Err(error.into());
-                }
+            let mut memory = Ok(());
+            filter.insert_each(batch.iter(), Budget::UNLIMITED, |added| match added {
+                Err(CuckooError::OutOfMemory(error)) => memory = Err(error.into()),
+                Err(error) => result = Err(error.into()),
+                Ok(_) => {}
             });
-            result
-        })
+            memory
+        })?;
+        Ok(result?)
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -190,6 +193,7 @@ impl CuckooFilter {
         let panes = self.sketch.panes(at)?;
         let mut found = Vec::new();
         for_each_batch(items, |batch| {
+            reserve(&mut found, batch.len())?;
             let push = |is_found| found.push(is_found);
             match &self.sketch {
                 Filter::Classic(filter) => filter.contains_each(batch.iter(), push),

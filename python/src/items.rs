@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::numpy_array::{self, Array};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyString};
+use roughly_sketch::memory::{OutOfMemory, reserve_exact, try_push};
 
 /// Items of a batch. The sketches process items in blocks, and the lock of the interpreter is released once per batch.
 const BATCH_ITEMS: usize = 4096;
@@ -21,6 +22,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// The items.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut start = 0;
@@ -40,21 +46,25 @@ impl Batch {
         self.ends.len() == BATCH_ITEMS || self.bytes.len() >= BATCH_BYTES
     }
 
-    fn end_item(&mut self) {
-        self.ends.push(self.bytes.len());
-    }
-
-    fn push(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
-        with_bytes(item, |bytes| self.bytes.extend_from_slice(bytes))?;
-        self.end_item();
+    fn append(&mut self, bytes: &[u8]) -> Result<(), OutOfMemory> {
+        reserve(&mut self.bytes, bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn push_integer(&mut self, integer: impl itoa::Integer) {
+    fn end_item(&mut self) -> Result<(), OutOfMemory> {
+        try_push(&mut self.ends, self.bytes.len())
+    }
+
+    fn push(&mut self, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        with_bytes(item, |bytes| self.append(bytes))?.map_err(Error::from)?;
+        Ok(self.end_item().map_err(Error::from)?)
+    }
+
+    fn push_integer(&mut self, integer: impl itoa::Integer) -> Result<(), Error> {
         let mut digits = itoa::Buffer::new();
-        self.bytes
-            .extend_from_slice(digits.format(integer).as_bytes());
-        self.end_item();
+        self.append(digits.format(integer).as_bytes())?;
+        Ok(self.end_item()?)
     }
 
     /// Appends a string of NumPy's type U, which has zeros after its end.
@@ -64,19 +74,25 @@ impl Batch {
             let character = char::from_u32(code_point);
             let character = character.ok_or(Error::value("a string is not valid Unicode"))?;
             let mut utf8 = [0; 4];
-            self.bytes
-                .extend_from_slice(character.encode_utf8(&mut utf8).as_bytes());
+            self.append(character.encode_utf8(&mut utf8).as_bytes())?;
         }
-        self.end_item();
-        Ok(())
+        Ok(self.end_item()?)
     }
 
     /// Appends a string of NumPy's type S, which has zeros after its end.
-    fn push_padded(&mut self, bytes: &[u8]) {
+    fn push_padded(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let len = bytes.iter().rposition(|&byte| byte != 0);
-        self.bytes
-            .extend_from_slice(&bytes[..len.map_or(0, |last| last + 1)]);
-        self.end_item();
+        self.append(&bytes[..len.map_or(0, |last| last + 1)])?;
+        Ok(self.end_item()?)
+    }
+}
+
+/// Reserves capacity for `additional` more elements. The capacity at least doubles when it grows.
+#[inline]
+pub fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
+    match vec.capacity() - vec.len() < additional {
+        true => reserve_exact(vec, additional.max(vec.len())),
+        false => Ok(()),
     }
 }
 
@@ -89,8 +105,16 @@ pub fn with_bytes<R>(item: &Bound<'_, PyAny>, read: impl FnOnce(&[u8]) -> R) -> 
         return Ok(read(bytes.as_bytes()));
     }
     if !item.is_instance_of::<PyBool>() {
-        if let Ok(integer) = item.extract::<i64>() {
-            return Ok(read(itoa::Buffer::new().format(integer).as_bytes()));
+        match item.extract::<i64>() {
+            Ok(integer) => return Ok(read(itoa::Buffer::new().format(integer).as_bytes())),
+            Err(error)
+                if !error.is_instance_of::<PyTypeError>(item.py())
+                    && !error.is_instance_of::<PyOverflowError>(item.py()) =>
+            {
+                // From the method `__index__`.
+                return Err(error);
+            }
+            Err(_) => {}
         }
         if let Ok(integer) = item.extract::<u64>() {
             return Ok(read(itoa::Buffer::new().format(integer).as_bytes()));
@@ -111,7 +135,10 @@ pub fn for_each_batch(
     items: &Bound<'_, PyAny>,
     mut read: impl FnMut(&Batch) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
-    if items.is_instance_of::<PyString>() || items.is_instance_of::<PyBytes>() {
+    if items.is_instance_of::<PyString>()
+        || items.is_instance_of::<PyBytes>()
+        || items.is_instance_of::<PyByteArray>()
+    {
         return Err(PyTypeError::new_err(
             "items must be an iterable of items, not a single item",
         ));
@@ -124,15 +151,13 @@ pub fn for_each_batch(
         'i' => {
             let array = array.to::<i64>("int64")?;
             for_each_element(py, array.as_slice()?, 1, read, |batch, number| {
-                batch.push_integer(number[0]);
-                Ok(())
+                batch.push_integer(number[0])
             })
         }
         'u' => {
             let array = array.to::<u64>("uint64")?;
             for_each_element(py, array.as_slice()?, 1, read, |batch, number| {
-                batch.push_integer(number[0]);
-                Ok(())
+                batch.push_integer(number[0])
             })
         }
         'U' => {
@@ -150,11 +175,11 @@ pub fn for_each_batch(
                 return for_each_empty(&array, read);
             }
             for_each_element(py, bytes.as_slice()?, len, read, |batch, string| {
-                batch.push_padded(string);
-                Ok(())
+                batch.push_padded(string)
             })
         }
-        'O' => for_each_object(&array.to_list()?, &mut read),
+        // `T` is the type of strings without a fixed length.
+        'O' | 'T' => for_each_object(&array.to_list()?, &mut read),
         kind => Err(PyTypeError::new_err(format!(
             "an array of items must have integers or strings, not elements of kind {kind:?}"
         ))),
@@ -211,7 +236,9 @@ fn for_each_empty(
     while left > 0 {
         batch.clear();
         let len = left.min(BATCH_ITEMS);
-        (0..len).for_each(|_| batch.end_item());
+        for _ in 0..len {
+            batch.end_item().map_err(Error::from)?;
+        }
         read(&batch)?;
         left -= len;
     }

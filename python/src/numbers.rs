@@ -5,8 +5,9 @@ use crate::numpy_array::{self, results};
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use roughly_sketch::memory::try_push;
 
 /// An integer. One that exceeds 64 bits becomes the nearest that does not, which is as well out of every range.
 pub struct Integer(pub i64);
@@ -22,6 +23,30 @@ impl<'py> FromPyObject<'_, 'py> for Integer {
             let is_negative = integer.lt(0)?;
             Ok(Self(if is_negative { i64::MIN } else { i64::MAX }))
         })
+    }
+}
+
+/// Numbers of an iterable between two checks for signals.
+const SIGNAL_NUMBERS: usize = 4096;
+
+/// A number, which the type must be able to represent.
+fn number<'py, T: FromPyObjectOwned<'py>>(number: &Bound<'py, PyAny>) -> PyResult<T> {
+    let extracted: Result<T, T::Error> = number.extract();
+    extracted.map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyOverflowError>(number.py()) {
+            true => Error::value("a number is out of range").into(),
+            false => error,
+        }
+    })
+}
+
+/// The number that an argument is; `None` if it may be an iterable.
+fn one<'py, T: FromPyObjectOwned<'py>>(argument: &Bound<'py, PyAny>) -> PyResult<Option<T>> {
+    match number(argument) {
+        Ok(number) => Ok(Some(number)),
+        Err(error) if error.is_instance_of::<PyTypeError>(argument.py()) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -43,8 +68,11 @@ impl<'py, T: Element + FromPyObjectOwned<'py>> Numbers<'py, T> {
             return Ok(Self::Array(array.to(dtype)?));
         }
         let mut vec = Vec::new();
-        for number in numbers.try_iter()? {
-            vec.push(number?.extract().map_err(Into::into)?);
+        for item in numbers.try_iter()? {
+            try_push(&mut vec, number(&item?)?).map_err(Error::from)?;
+            if vec.len() % SIGNAL_NUMBERS == 0 {
+                numbers.py().check_signals()?;
+            }
         }
         Ok(Self::Vec(vec))
     }
@@ -69,9 +97,9 @@ pub enum Counts<'py> {
 impl<'py> Counts<'py> {
     /// An integer or an iterable of integers.
     pub fn of(counts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        match counts.extract() {
-            Ok(count) => Ok(Self::All(count)),
-            Err(_) => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
+        match one(counts)? {
+            Some(count) => Ok(Self::All(count)),
+            None => Ok(Self::Each(Numbers::of(counts, "int64", &['i'])?)),
         }
     }
 
@@ -130,7 +158,7 @@ where
 {
     let py = numbers.py();
     if numpy_array::of(numbers).is_ok_and(|array| array.is_none())
-        && let Ok(number) = numbers.extract::<N>()
+        && let Some(number) = one(numbers)?
     {
         let answers = answer(&[number])?;
         return match answers.first() {

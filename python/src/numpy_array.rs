@@ -15,6 +15,10 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
     let Ok(numpy) = modules.get_item("numpy") else {
         return Ok(None);
     };
+    // `None` prevents the import.
+    if numpy.is_none() {
+        return Ok(None);
+    }
     let ndarray = numpy.getattr("ndarray")?;
     let array = if argument.is_instance(&ndarray)? {
         argument.clone()
@@ -29,6 +33,10 @@ pub fn of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
     if array.getattr("ndim")?.extract::<usize>()? != 1 {
         return Err(PyValueError::new_err("the array must have one dimension"));
     }
+    if array.getattr_opt("mask")?.is_some() {
+        let text = "a masked array has elements that do not count: use its method compressed()";
+        return Err(PyTypeError::new_err(text));
+    }
     let kind = array.getattr("dtype")?.getattr("kind")?.extract()?;
     Ok(Some(Array { numpy, array, kind }))
 }
@@ -42,15 +50,16 @@ pub struct Array<'py> {
 }
 
 impl<'py> Array<'py> {
-    /// The elements as a contiguous array of this type, converted if it is another one.
+    /// The elements as a contiguous, aligned array of this type, converted if it is another one.
     pub fn to<T: Element>(&self, dtype: &str) -> PyResult<PyReadonlyArray1<'py, T>> {
         let array = self.contiguous(dtype)?;
         array.extract()
     }
 
     fn contiguous(&self, dtype: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let arguments = (&self.array, dtype.into_bound_py_any(self.array.py())?);
-        self.numpy.call_method1("ascontiguousarray", arguments)
+        // Contiguous and aligned.
+        let arguments = (&self.array, dtype.into_bound_py_any(self.array.py())?, "CA");
+        self.numpy.call_method1("require", arguments)
     }
 
     /// The elements of an array of fixed-length strings as an array of this smaller type, and its number of elements per

@@ -4,10 +4,11 @@ use crate::bloom::BloomFilter;
 use crate::count_min::CountMinSketch;
 use crate::cuckoo::CuckooFilter;
 use crate::error::Error;
+use crate::numbers::Integer;
 use crate::sketch::{Class, Variants};
 use crate::t_digest::TDigest;
 use crate::top_k::TopK;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use roughly_dump::{RDB_VERSION, Reader, Writer, check_footer, type_id};
@@ -55,6 +56,14 @@ pub fn header<T: Stored>(sketch: &T) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// A Python object with a copy of these bytes. `PyBytes::new` panics if the memory for it is not available.
+pub fn bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |copy| {
+        copy.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
 /// The payload of an object, with this RDB version in the footer.
 pub fn of<T: Class>(object: &T, py: Python<'_>, rdb_version: i64) -> PyResult<Vec<u8>> {
     let version = u16::try_from(rdb_version).ok();
@@ -70,8 +79,11 @@ pub fn save<T: Class>(object: &T, py: Python<'_>, path: &Path) -> PyResult<()> {
     written.map_err(|error| os_error(&error, path))
 }
 
-/// `OSError`, which selects its subclass, with the name of the file.
+/// `OSError`, which selects its subclass, with the name of the file. `MemoryError` if a file does not fit in memory.
 fn os_error(error: &io::Error, path: &Path) -> PyErr {
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return PyMemoryError::new_err(error.to_string());
+    }
     let text = error.to_string();
     PyOSError::new_err((error.raw_os_error(), text, path.to_path_buf()))
 }
@@ -132,10 +144,11 @@ impl Chunks {
             let sketch = object.sketch();
             if iterator == 0 {
                 let header = sketch.header()?;
-                return Ok(Some((1, PyBytes::new(py, &header).unbind())));
+                return Ok(Some((1, bytes(py, &header)?.unbind())));
             }
             let chunk = sketch.chunk(iterator);
-            Ok(chunk.map(|(next, chunk)| (next, PyBytes::new(py, chunk).unbind())))
+            let pair = |(next, chunk)| Ok((next, bytes(py, chunk)?.unbind()));
+            chunk.map(pair).transpose()
         };
         Self {
             chunk_at: Box::new(chunk_at),
@@ -167,7 +180,8 @@ fn pair<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(i64, Bound<'py, PyBytes>)> {
         // A reply to SCANDUMP is a list.
         Err(_) => PyTuple::new(pair.py(), pair.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,
     };
-    pair.extract()
+    let (Integer(iterator), bytes) = pair.extract()?;
+    Ok((iterator, bytes))
 }
 
 /// A sketch that a header describes.
@@ -224,6 +238,8 @@ fn load_chunks_as<'py, T: Class>(
 ) -> PyResult<Py<PyAny>> {
     let mut sketch = T::Variants::from_header(header, Budget::UNLIMITED).map_err(Error::from)?;
     for chunk in pairs {
+        // An iterator in C checks no signals.
+        py.check_signals()?;
         let (iterator, chunk) = pair(&chunk?)?;
         let chunk = chunk.as_bytes();
         // The end of SCANDUMP.

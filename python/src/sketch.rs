@@ -197,7 +197,7 @@ macro_rules! class {
                 rdb_version: $crate::numbers::Integer,
             ) -> PyResult<pyo3::Bound<'py, pyo3::types::PyBytes>> {
                 let payload = $crate::payload::of(self, py, rdb_version.0)?;
-                Ok(pyo3::types::PyBytes::new(py, &payload))
+                $crate::payload::bytes(py, &payload)
             }
 
             /// Writes dump() into a file.

@@ -6,7 +6,7 @@ use crate::sketch::{Sketch, Variants, class, variants};
 use crate::window::{At, panes};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use roughly_sketch::memory::Budget;
+use roughly_sketch::memory::{Budget, with_capacity};
 use roughly_sketch::t_digest::{
     Compressed, DEFAULT_COMPRESSION, DigestError, TDigest as Classic, TDigestWindow,
 };
@@ -79,10 +79,11 @@ impl Digest {
         let panes = self.panes(at)?;
         answers(values, "float64", &NUMBERS, |values: &[f64]| {
             values.iter().try_for_each(|&value| check(value))?;
+            let mut answers = with_capacity(values.len())?;
             self.compressed(panes, |digest| {
-                let answers = values.iter().map(|&value| answer(digest, value));
-                answers.collect()
-            })
+                answers.extend(values.iter().map(|&value| answer(digest, value)));
+            })?;
+            Ok(answers)
         })
     }
 
@@ -98,17 +99,21 @@ impl Digest {
             if ranks.iter().any(|&rank| rank < 0) {
                 return Err(Error::value("T-Digest: rank needs to be non negative"));
             }
+            let mut answers = with_capacity(ranks.len())?;
             self.compressed(panes, |digest| {
-                let answers = ranks.iter().map(|&rank| answer(digest, rank));
-                answers.collect()
-            })
+                answers.extend(ranks.iter().map(|&rank| answer(digest, rank)));
+            })?;
+            Ok(answers)
         })
     }
 }
 
-/// Accepts every value.
-fn any(_: f64) -> Result<(), Error> {
-    Ok(())
+/// Refuses NaN, which is no number for the commands.
+fn no_nan(text: &'static str) -> impl Fn(f64) -> Result<(), Error> + Sync {
+    move |value| match value.is_nan() {
+        true => Err(Error::value(text)),
+        false => Ok(()),
+    }
 }
 
 /// A t-digest.
@@ -170,13 +175,15 @@ impl TDigest {
     /// The fractions of samples that are at most these values (TDIGEST.CDF).
     #[pyo3(signature = (value, *, at = None))]
     fn cdf<'py>(&self, value: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
-        self.sketch.values(value, at, any, Compressed::cdf)
+        let check = no_nan("T-Digest: error parsing cdf");
+        self.sketch.values(value, at, check, Compressed::cdf)
     }
 
     /// The numbers of samples below these values (TDIGEST.RANK).
     #[pyo3(signature = (value, *, at = None))]
     fn rank<'py>(&self, value: &Bound<'py, PyAny>, at: Option<At>) -> PyResult<Bound<'py, PyAny>> {
-        self.sketch.values(value, at, any, Compressed::rank)
+        let check = no_nan("T-Digest: error parsing value");
+        self.sketch.values(value, at, check, Compressed::rank)
     }
 
     /// The numbers of samples above these values (TDIGEST.REVRANK).
@@ -186,7 +193,8 @@ impl TDigest {
         value: &Bound<'py, PyAny>,
         at: Option<At>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.sketch.values(value, at, any, Compressed::revrank)
+        let check = no_nan("T-Digest: error parsing value");
+        self.sketch.values(value, at, check, Compressed::revrank)
     }
 
     /// The values at ranks (TDIGEST.BYRANK).

@@ -3,12 +3,13 @@
 use crate::error::{Error, READ_ONLY};
 use crate::items::{for_each_batch, with_bytes};
 use crate::numbers::{Counts, Integer};
+use crate::payload::bytes;
 use crate::sketch::{Sketch, Variants, class, variants};
 use crate::window::{At, panes};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use roughly_sketch::blocks::BlockChanges;
-use roughly_sketch::memory::{Budget, OutOfMemory};
+use roughly_sketch::memory::{Budget, OutOfMemory, with_capacity};
 use roughly_sketch::top_k::{
     BLOCK_ITEMS, DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, ItemHash, MAX_INCREMENT,
     TopK as Classic, TopKError, TopKWindow,
@@ -92,6 +93,19 @@ fn add_all<'a>(
     }
 }
 
+/// Copies of items with their counts.
+fn copies<'a>(
+    items: impl ExactSizeIterator<Item = (&'a [u8], u32)>,
+) -> Result<Vec<(Vec<u8>, u32)>, OutOfMemory> {
+    let mut copies = with_capacity(items.len())?;
+    for (item, count) in items {
+        let mut copy = with_capacity(item.len())?;
+        copy.extend_from_slice(item);
+        copies.push((copy, count));
+    }
+    Ok(copies)
+}
+
 /// The most frequent items.
 #[pyclass(module = "roughly")]
 pub struct TopK {
@@ -138,11 +152,10 @@ impl TopK {
         let Integer(n) = n;
         let sketch = self.sketch.writable()?;
         let n = increment(n)?;
-        let expelled = with_bytes(item, |item| {
-            let added = sketch.add(item, n)?;
-            Ok::<_, Error>(added.expelled.map(|expelled| PyBytes::new(py, expelled)))
-        })?;
-        Ok(expelled?)
+        with_bytes(item, |item| {
+            let added = sketch.add(item, n).map_err(Error::from)?;
+            added.expelled.map(|item| bytes(py, item)).transpose()
+        })?
     }
 
     /// Adds counts to items: one for all, or one for each (TOPK.INCRBY).
@@ -173,20 +186,18 @@ impl TopK {
     #[pyo3(signature = (*, at = None))]
     fn items<'py>(&self, py: Python<'py>, at: Option<At>) -> PyResult<Bound<'py, PyList>> {
         let panes = self.sketch.panes(at)?;
-        let to_list = |items: &mut dyn ExactSizeIterator<Item = (&[u8], u32)>| {
-            PyList::new(
-                py,
-                items.map(|(item, count)| (PyBytes::new(py, item), count)),
-            )
+        // New objects may start the garbage collector, whose finalizers may read this object: the cache must not be locked.
+        let copies = match &self.sketch {
+            Top::Classic(sketch) => sketch.list().and_then(copies),
+            Top::Windowed(sketch) => {
+                sketch.with_cache(|sketch, cache| sketch.list_at(panes, cache).and_then(copies))
+            }
         };
-        let list = match &self.sketch {
-            Top::Classic(sketch) => sketch.list().map(|mut items| to_list(&mut items)),
-            Top::Windowed(sketch) => sketch.with_cache(|sketch, cache| {
-                let items = sketch.list_at(panes, cache);
-                items.map(|mut items| to_list(&mut items))
-            }),
-        };
-        list.map_err(Error::from)?
+        let list = PyList::empty(py);
+        for (item, count) in copies.map_err(Error::from)? {
+            list.append((bytes(py, &item)?, count))?;
+        }
+        Ok(list)
     }
 
     /// The estimate of an item (TOPK.COUNT).

@@ -1,7 +1,7 @@
 //! The argument `at` of reads: the time at which a value with a window is read.
 
 use crate::error::Error;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use roughly_sketch::window::{Panes, Timeline};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,20 +15,24 @@ impl<'py> FromPyObject<'_, 'py> for At {
 
     /// Takes seconds as a number, or a `datetime`.
     fn extract(time: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let seconds: f64 = match time.extract() {
-            Ok(seconds) => seconds,
-            Err(_) => match time.call_method0("timestamp") {
-                Ok(seconds) => seconds.extract()?,
-                Err(_) => {
-                    return Err(PyTypeError::new_err(
-                        "at must be Unix seconds or a datetime",
-                    ));
-                }
-            },
+        const OUT_OF_RANGE: Error = Error::value("at is out of range");
+        let py = time.py();
+        let seconds: PyResult<f64> = match time.getattr_opt("timestamp")? {
+            Some(timestamp) => timestamp.call0().and_then(|seconds| seconds.extract()),
+            None => time.extract(),
         };
+        let seconds = seconds.map_err(|error| {
+            if error.is_instance_of::<PyOverflowError>(py) {
+                OUT_OF_RANGE.into()
+            } else if error.is_instance_of::<PyTypeError>(py) {
+                PyTypeError::new_err("at must be Unix seconds or a datetime")
+            } else {
+                error
+            }
+        })?;
         let ms = (seconds * 1000.0).round();
         if !(0.0..9_007_199_254_740_992.0).contains(&ms) {
-            return Err(Error::value("at is out of range").into());
+            return Err(OUT_OF_RANGE.into());
         }
         Ok(Self(ms as u64))
     }

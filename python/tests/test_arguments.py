@@ -1,6 +1,8 @@
 """Items and numbers as arguments, and errors, which are those of the server."""
 
 import datetime
+import gc
+import sys
 
 import numpy as np
 import pytest
@@ -36,6 +38,8 @@ def test_items_have_the_bytes_that_clients_send(client):
         np.array(["alice", "é"]).astype(">U9"),
         np.array([b"alice", b"a\x00b", b"", b"\xff" * 40]),
         np.array(["", ""]),
+        np.frombuffer(b"\0" + np.arange(600).tobytes(), dtype="i8", offset=1),
+        np.frombuffer(b"\0" + np.array(["alice", "é"]).tobytes(), dtype="U5", offset=1),
         np.array(["a", b"b", 3], dtype=object),
         np.array([], dtype="i8"),
         np.arange(1_100_000),
@@ -67,7 +71,7 @@ def test_columns_of_data_frames_are_arrays():
 
 @pytest.mark.parametrize(
     "items",
-    ["abc", b"abc", 5, None, [1.5], [True], [None], np.array([1.5]), np.array([True])],
+    ["abc", b"abc", bytearray(b"abc"), 5, None, [1.5], [True], [None], np.array([1.5]), np.array([True])],
     ids=repr,
 )
 def test_other_items_are_type_errors(items):
@@ -81,9 +85,74 @@ def test_other_items_are_type_errors(items):
             sketch.update(items)
 
 
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 2 has the type")
+def test_arrays_of_strings_without_a_fixed_length_are_arrays_of_str():
+    sketch = roughly.BloomFilter()
+    sketch.update(np.array(["alice", "é€", "a\0"], dtype=np.dtypes.StringDType()))
+    assert all(sketch.contains(["alice", "é€", "a\0"])) and len(sketch) == 3
+
+
+def test_exceptions_of_items_are_not_replaced():
+    class Item:
+        def __index__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        roughly.BloomFilter().add(Item())
+
+
+def test_an_import_of_numpy_that_is_prevented_is_no_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    sketch = roughly.BloomFilter()
+    sketch.update([1, 2])
+    assert len(sketch) == 2
+
+
+def test_items_after_a_refused_one_are_added_as_on_the_server(client):
+    client.execute_command("CF.RESERVE", "cf", 2000, "EXPANSION", 0)
+    client.execute_command("CF.INSERT", "cf", "ITEMS", *range(20_000))
+    cuckoo = roughly.CuckooFilter(2000, expansion=0)
+    with pytest.raises(ValueError, match="^Filter is full$"):
+        cuckoo.update(range(20_000))
+    assert cuckoo.dump() == roughly.load(client.dump("cf")).dump()
+    increments = [2**63 - 1, *range(1, 10_000)]
+    client.execute_command("CMS.INITBYDIM", "cms", 2000, 3)
+    arguments = [argument for pair in enumerate(increments) for argument in pair]
+    client.execute_command("CMS.INCRBY", "cms", *arguments)
+    counts = roughly.CountMinSketch(2000, 3)
+    with pytest.raises(ValueError, match="^CMS: INCRBY overflow$"):
+        counts.update(range(10_000), increments)
+    assert counts.dump() == roughly.load(client.dump("cms")).dump()
+
+
+def test_numbers_out_of_range_are_value_errors(client):
+    digest = roughly.TDigest()
+    digest.update([1, 2, 3])
+    client.execute_command("TDIGEST.CREATE", "td")
+    client.execute_command("TDIGEST.ADD", "td", 1, 2, 3)
+    for method in ("cdf", "rank", "revrank"):
+        with pytest.raises(redis.ResponseError) as theirs:
+            client.execute_command("TDIGEST." + method, "td", "nan")
+        for value in (float("nan"), [1.0, float("nan")], np.array([np.nan])):
+            with pytest.raises(ValueError) as ours:
+                getattr(digest, method)(value)
+            assert str(ours.value) == str(theirs.value)
+    for call in (
+        lambda: digest.byrank(2**70),
+        lambda: digest.byrevrank([2**70]),
+        lambda: digest.cdf(10**400),
+        lambda: roughly.CountMinSketch(10, 2).update([1], 2**70),
+        lambda: roughly.TopK(2).update([1], [-(2**70)]),
+    ):
+        with pytest.raises(ValueError, match="out of range"):
+            call()
+
+
 def test_arrays_have_one_dimension():
     with pytest.raises(ValueError, match="one dimension"):
         roughly.BloomFilter().update(np.zeros((2, 2), dtype=int))
+    with pytest.raises(TypeError, match="masked"):
+        roughly.BloomFilter().update(np.ma.array([1, 2], mask=[False, True]))
     with pytest.raises(UnicodeEncodeError):
         roughly.BloomFilter().add("\ud800")
 
@@ -193,6 +262,41 @@ def test_defaults_are_those_of_a_missing_key(client, command, sketch):
     assert sketch.dump() == roughly.load(client.dump("k")).dump()
 
 
+def test_items_of_digits_have_the_encoding_of_the_server(client):
+    items = [0, -5, 127, -128, 300, -32768, 70_000, 2**31 - 1, -(2**31), 2**31, "01", "-0", "+1", "x"]
+    client.execute_command("TOPK.RESERVE", "k", 20, "WINDOW", 3_600_000)
+    client.execute_command("TOPK.ADD", "k", *items)
+    payload = client.dump("k")
+    sketch = roughly.load(payload)
+    assert sorted(sketch.items()) == sorted((str(item).encode(), 1) for item in items)
+    assert sketch.dump()[:-10] == payload[:-10]
+
+
+def test_finalizers_may_read_the_object_whose_items_are_listed(client):
+    client.execute_command("TOPK.RESERVE", "k", 1000, "WINDOW", 3_600_000)
+    client.execute_command("TOPK.ADD", "k", *(f"item {n}" for n in range(1000)))
+    sketch = roughly.load(client.dump("k"))
+    lengths = []
+
+    class Cycle:
+        def __init__(self):
+            self.cycle = self
+
+        def __del__(self):
+            lengths.append(len(sketch.items()))
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(50)
+    try:
+        for _ in range(20):
+            Cycle()
+            sketch.items()
+    finally:
+        gc.set_threshold(*threshold)
+    gc.collect()
+    assert lengths == [len(sketch.items())] * 20
+
+
 def test_values_with_a_window_are_read_only(client):
     window = ["WINDOW", 3_600_000, "PANES", 6]
     seed = ["SEED", "000102030405060708090a0b0c0d0e0f"]
@@ -229,7 +333,7 @@ def test_values_with_a_window_are_read_only(client):
     assert merged.info()["Observations"] == 50
     with pytest.raises(ValueError, match="no window"):
         roughly.BloomFilter().contains([1], at=0)
-    for at in (-1, float("nan"), 1e300):
+    for at in (-1, float("nan"), 1e300, 10**400, datetime.datetime.min):
         with pytest.raises(ValueError):
             bf.contains([1], at=at)
     with pytest.raises(TypeError):

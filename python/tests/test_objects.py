@@ -1,7 +1,9 @@
 """Copies, files, chunks, threads."""
 
 import copy
+import itertools
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -55,6 +57,23 @@ def test_files_that_cannot_be_read_are_os_errors(sketch, tmp_path):
     (tmp_path / "bad").write_bytes(b"bad")
     with pytest.raises(ValueError):
         roughly.open(tmp_path / "bad")
+
+
+def test_iterators_of_chunks_have_64_bits():
+    header, chunk, *_ = roughly.BloomFilter(100).to_chunks()
+    for pairs in ([(2**70, header[1])], [header, (2**70, chunk[1])], [header, (-(2**70), b"")]):
+        with pytest.raises(ValueError, match="^(received bad data|invalid offset - no link found)$"):
+            roughly.load_chunks(pairs)
+
+
+def test_chunks_without_end_can_be_interrupted():
+    header, chunk, *_ = roughly.BloomFilter(100).to_chunks()
+    # The iterator has no code in Python, which would check for signals.
+    pairs = itertools.chain([header], itertools.repeat(chunk))
+    signal.signal(signal.SIGVTALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        roughly.load_chunks(pairs)
 
 
 def test_payloads_have_the_chosen_version(sketch, client):

@@ -39,6 +39,26 @@ const OPCODE_UNSIGNED: u64 = 2;
 const OPCODE_DOUBLE: u64 = 4;
 const OPCODE_STRING: u64 = 5;
 
+/// A string that is an 8-bit integer in decimal digits. Servers write all such strings of module values as integers.
+const STRING_I8: u8 = 0xc0;
+/// The same for 16 bits.
+const STRING_I16: u8 = 0xc1;
+/// The same for 32 bits.
+const STRING_I32: u8 = 0xc2;
+/// A string that is compressed with LZF.
+const STRING_LZF: u8 = 0xc3;
+
+/// The integer whose decimal digits are this string, without other characters than the sign and leading zeros.
+fn integer_of(string: &[u8]) -> Option<i32> {
+    let text = std::str::from_utf8(string).ok()?;
+    let integer = text.parse().ok()?;
+    match string {
+        [b'0'] => Some(integer),
+        [b'0' | b'+', ..] | [b'-', b'0', ..] => None,
+        _ => Some(integer),
+    }
+}
+
 /// The 64-bit id of a module type: nine characters of six bits, then ten bits of encoding version.
 ///
 /// # Panics
@@ -136,8 +156,21 @@ impl Writer {
     /// Appends a byte string.
     pub fn write_bytes(&mut self, value: &[u8]) {
         self.length(OPCODE_STRING);
-        self.length(value.len() as u64);
-        self.payload.extend_from_slice(value);
+        let Some(integer) = integer_of(value) else {
+            self.length(value.len() as u64);
+            self.payload.extend_from_slice(value);
+            return;
+        };
+        if let Ok(integer) = i8::try_from(integer) {
+            self.payload.push(STRING_I8);
+            self.payload.extend_from_slice(&integer.to_le_bytes());
+        } else if let Ok(integer) = i16::try_from(integer) {
+            self.payload.push(STRING_I16);
+            self.payload.extend_from_slice(&integer.to_le_bytes());
+        } else {
+            self.payload.push(STRING_I32);
+            self.payload.extend_from_slice(&integer.to_le_bytes());
+        }
     }
 }
 
@@ -281,18 +314,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a string, either plain or compressed with LZF. RDB's other string encodings hold integers; servers do not
-    /// use them for module values.
+    /// Reads a string: plain, the digits of an integer, or compressed with LZF.
     fn string(&mut self) -> Result<Vec<u8>, Error> {
-        const COMPRESSED: u8 = 0xc3;
-        if self.rest.first() != Some(&COMPRESSED) {
+        let Some(&encoding @ STRING_I8..=STRING_LZF) = self.rest.first() else {
             let len = self.length()?;
             let bytes = self.take(len)?;
             let mut copy = with_capacity(len)?;
             copy.extend_from_slice(bytes);
             return Ok(copy);
-        }
+        };
         self.byte()?;
+        let integer = match encoding {
+            STRING_I8 => Some(i8::from_le_bytes(self.array()?).into()),
+            STRING_I16 => Some(i16::from_le_bytes(self.array()?).into()),
+            STRING_I32 => Some(i32::from_le_bytes(self.array()?)),
+            _ => None,
+        };
+        if let Some(integer) = integer {
+            return Ok(integer.to_string().into_bytes());
+        }
         let compressed_len = self.length()?;
         let len = self.length()?;
         let compressed = self.take(compressed_len)?;
@@ -375,6 +415,35 @@ mod tests {
         // Longer than the capacity.
         assert_eq!(expand(&[0, b'a', 0xe0, 1, 0], 8), None);
         assert_eq!(expand(&[1, b'a', b'b'], 1), None);
+    }
+
+    #[test]
+    fn strings_of_digits_have_the_encoding_of_servers() {
+        let encoding = |string: &[u8]| {
+            let mut writer = Writer::new(type_id(b"MBbloom--", 4));
+            let start = writer.payload.len() + 1;
+            writer.write_bytes(string);
+            let encoding = writer.payload[start..].to_vec();
+            let (_, read) = Values::from_dump(&writer.finish()).unwrap();
+            assert_eq!(read.values, [Value::Bytes(string.to_vec())]);
+            encoding
+        };
+        assert_eq!(encoding(b"0"), [0xc0, 0]);
+        assert_eq!(encoding(b"-128"), [0xc0, 0x80]);
+        assert_eq!(encoding(b"300"), [0xc1, 0x2c, 1]);
+        assert_eq!(encoding(b"-2147483648"), [0xc2, 0, 0, 0, 0x80]);
+        for plain in [
+            &b""[..],
+            b"-",
+            b"+1",
+            b"-0",
+            b"01",
+            b"-01",
+            b"2147483648",
+            b"1\0",
+        ] {
+            assert_eq!(encoding(plain)[1..], *plain);
+        }
     }
 
     #[test]
