@@ -2,7 +2,7 @@
 
 .PHONY: help run build install uninstall python test test-python lint fmt pages docs bench fuzz faults soak asan valgrind check-release dist release
 .DEFAULT_GOAL := help
-export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR
+export PORT SEED MINUTES PREFIX LIBDIR DESTDIR SYSCONFDIR REPOSITORY
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^# [a-z ]+:$$/ { printf "%s%s\n", newline, substr($$0, 3); newline = "\n" } \
@@ -88,5 +88,5 @@ check-release: ## run the checks that .ci/run leaves out: all servers, other pla
 dist: ## build the release tarballs and Debian packages for all platforms, in target/dist
 	@scripts/dist.sh
 
-release: ## prepare a release: run all checks (not with CHECKS=no), build all packages, print what to upload
+release: ## prepare a release of REPOSITORY (forge.example/roughly): run all checks (not with CHECKS=no), build all packages, print what to upload
 	@scripts/release.sh $(if $(filter no,$(CHECKS)),--no-checks)

@@ -6,7 +6,12 @@
 #   scripts/release.sh --no-checks   leaves out the checks
 #
 # The version is that of Cargo.toml. The working tree must be clean, CHANGELOG.md must have a dated section of the
-# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit.
+# version and nothing under Unreleased, and the tag vVERSION must not exist or be the current commit. README.md must have the address
+# of the repository.
+#
+# Environment:
+#   REPOSITORY  address of the repository, without https://, for example forge.example/roughly: written into README.md if it has
+#               none. Commit this change, then run the script again.
 #
 # Writes the packages, SHA256SUMS and release-notes.md, the section of CHANGELOG.md, to target/dist. Deletes other files there.
 #
@@ -59,6 +64,11 @@ revision=$(git rev-parse --short=12 HEAD)
 crates=(roughly-dump roughly-sketch) # each one after those that it depends on
 
 check_clean
+if grep -q https://REPOSITORY README.md; then
+    [ -n "${REPOSITORY:-}" ] || fail "README.md has no address of the repository: make release REPOSITORY=forge.example/roughly"
+    sed -i "s|https://REPOSITORY|https://$REPOSITORY|" README.md
+    fail "README.md has the address https://$REPOSITORY now; commit it and run this script again"
+fi
 for crate in "${crates[@]}"; do
     [ "$(cargo pkgid -p "$crate" | sed 's/.*[#@]//')" = "$version" ] || fail "$crate has another version than $version"
 done

@@ -76,6 +76,12 @@ changelog "" "## [$version] - 2026-01-02"
 touch new
 refuses "there are uncommitted changes"
 rm new
+echo "https://REPOSITORY" >> README.md
+commit "A document without the address"
+refuses "README.md has no address of the repository"
+REPOSITORY=forge.example/roughly refuses "README.md has the address https://forge.example/roughly now"
+grep -q "https://forge.example/roughly" README.md || fail "README.md does not have the address"
+commit "The address"
 changelog "- A change." "## [$version] - 2026-01-02"
 refuses "CHANGELOG.md has changes under Unreleased"
 changelog "" "## [$version]"
