@@ -16,9 +16,9 @@ mod reference;
 mod versions;
 
 use crate::support::page::{self, Block, Page};
+use crate::support::server::{Options, Server};
 use environment::Environment;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 /// Number of pages that are checked at the same time.
@@ -58,41 +58,42 @@ fn examples_print_the_documented_output() {
     }
 }
 
-/// The terminal session in docs/plots, which scripts/site/session.py recorded: the server gives the same replies.
+/// The terminal session in docs/plots, which scripts/site/session.py recorded: the server gives the same replies. The clock
+/// of the server stands still, except for the pauses of the session.
 #[test]
 fn the_recorded_session_has_the_replies_of_the_server() {
     let file = fs::read_to_string("docs/plots/session.svg").expect("the session");
-    let (mut lines, mut wait) = (Vec::new(), 0);
-    for part in file.split("<text ").skip(1) {
+    let texts = file.split("<text ").skip(1).map(|part| {
         let text = part.split(['<', '>']).nth(1).expect("a text");
-        let text = text.replace("&gt;", ">").replace("&lt;", "<");
-        let seconds = text.strip_suffix(" seconds later");
-        match seconds.and_then(|text| text.strip_prefix("# ")) {
-            Some(seconds) => {
-                wait += seconds.parse::<u64>().expect("a number");
-                lines.extend([format!("> BLPOP missing {seconds}"), "(nil)".to_owned()]);
-            }
-            None => lines.push(text.replace("&amp;", "&")),
-        }
-    }
-    assert!(lines.iter().filter(|line| line.starts_with("> ")).count() > 4);
-    let block = |lines| Block {
-        language: "redis".to_owned(),
-        line: 1,
-        lines,
+        text.replace("&gt;", ">")
+            .replace("&lt;", "<")
+            .replace("&amp;", "&")
+    });
+    let lines: Vec<_> = texts.collect();
+    let is_command = |line: &&String| line.starts_with("> ");
+    assert!(lines.iter().filter(is_command).count() >= 5);
+    let pause = |line: &String| -> Option<u64> {
+        line.strip_prefix("# ")?
+            .strip_suffix(" seconds later")?
+            .parse()
+            .ok()
     };
-    let start = block(vec!["> PING".to_owned(), "PONG".to_owned()]);
-    let session = block(lines);
-    loop {
-        let mut environment = Environment::default();
-        environment.run(&start).expect("a server");
-        let begin = Instant::now();
-        let compared = environment.run(&session);
-        // If the machine stops for seconds, the last command reads another period.
-        if begin.elapsed() < Duration::from_secs(wait + 4) {
-            return compared.expect("the replies of the file");
-        }
+    let mut ms = 1_000_000;
+    let server = Options::new().debug_module().start();
+    server.set_clock(&ms.to_string());
+    let mut environment = Environment::of(server, Server::start());
+    for lines in lines.chunk_by(|_, line| pause(line).is_none()) {
+        ms += 1000 * lines.first().and_then(pause).unwrap_or(0);
+        environment.server().set_clock(&ms.to_string());
+        let lines = lines.iter().filter(|line| pause(line).is_none());
+        let block = Block {
+            language: "redis".to_owned(),
+            line: 1,
+            lines: lines.cloned().collect(),
+        };
+        environment.run(&block).expect("the replies of the file");
     }
+    assert!(ms > 1_000_000, "no pause");
 }
 
 /// Checks the test of the examples: it must report a block with wrong output.

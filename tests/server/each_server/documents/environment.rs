@@ -41,6 +41,11 @@ impl Environment {
         (self.single, self.second)
     }
 
+    /// The server of the page.
+    pub fn server(&mut self) -> &Server {
+        self.single.get_or_insert_with(Server::start)
+    }
+
     /// Runs a block. The error is the difference between its output and the page.
     pub fn run(&mut self, block: &Block) -> Result<(), String> {
         let text = block.lines.join("\n");
@@ -99,14 +104,13 @@ impl Environment {
 
     /// Whether the page's server is Redis 8 or above, where settings have no prefix.
     fn is_redis_8(&mut self) -> bool {
-        let server = self.single.get_or_insert_with(Server::start);
-        server.version().is_redis_at_least(8, 0)
+        self.server().version().is_redis_at_least(8, 0)
     }
 
     /// The real port of the server that has this port on the page.
     fn port(&mut self, named: &str) -> u16 {
         match named {
-            "6379" => self.single.get_or_insert_with(Server::start).port(),
+            "6379" => self.server().port(),
             "6380" => self.second.get_or_insert_with(Server::start).port(),
             _ => self
                 .cluster
