@@ -1,4 +1,4 @@
-//! CPU time of a server's main thread, and the speed of the machine: for tests that bound the work of a command.
+//! CPU time and page faults of a server's main thread, and the speed of the machine: for tests that bound the work of a command.
 //!
 //! The scheduler counts the CPU time of a thread in nanoseconds when the thread stops running, so other processes do not
 //! change it, except through shared caches and memory. Tests divide it by [`MainThread::slowness`], which they measure in the
@@ -9,9 +9,14 @@ use std::fs;
 
 /// EXISTS takes this long on the reference machine.
 const REFERENCE_EXISTS_NS: f64 = 300.0;
+/// The first use of a page of memory takes this long on the reference machine.
+const REFERENCE_PAGE_NS: f64 = 2000.0;
 /// EXISTS commands per round.
 const EXISTS: usize = 4000;
-/// Rounds of EXISTS; the median counts.
+/// Bytes of new memory per round.
+const NEW_BYTES: usize = 32 << 20;
+const PAGE_BYTES: usize = 4096;
+/// Rounds of EXISTS and of new memory; the median counts.
 const ROUNDS: usize = 5;
 
 /// The main thread of a server.
@@ -41,22 +46,35 @@ impl MainThread {
     /// # Panics
     /// If /proc does not have it.
     pub fn ns(self) -> u64 {
-        let read = |name: &str| {
-            let file = format!("/proc/{0}/task/{0}/{name}", self.process);
-            fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
-        };
         loop {
-            let before = read("schedstat");
-            // The state is the first field after the name in parentheses.
-            let is_asleep = read("stat")
-                .rsplit_once(')')
-                .is_some_and(|(_, rest)| rest.trim_start().starts_with('S'));
-            if is_asleep && read("schedstat") == before {
-                let ns = before.split_whitespace().next();
-                return ns.and_then(|ns| ns.parse().ok()).expect("a time");
+            let before = self.read("schedstat");
+            let is_asleep = self.stat(0).starts_with('S');
+            if is_asleep && self.read("schedstat") == before {
+                return first_number(&before);
             }
             std::thread::yield_now();
         }
+    }
+
+    /// How often the operating system had to provide a page of memory, of any size, since the thread began.
+    ///
+    /// # Panics
+    /// If /proc does not have it.
+    pub fn page_faults(self) -> u64 {
+        self.stat(7).parse().expect("a number of page faults")
+    }
+
+    fn read(self, name: &str) -> String {
+        let file = format!("/proc/{0}/task/{0}/{name}", self.process);
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// A field of `stat`, counted from the state of the thread, which follows the name in parentheses.
+    fn stat(self, field: usize) -> String {
+        let stat = self.read("stat");
+        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest);
+        let field = after_name.and_then(|rest| rest.split_whitespace().nth(field));
+        field.expect("a field").to_owned()
     }
 
     /// The CPU time of the thread for what `run` does, in nanoseconds, and its result.
@@ -66,18 +84,49 @@ impl MainThread {
         (self.ns() - before, result)
     }
 
-    /// How many times slower than the reference machine this one is now: the CPU time of EXISTS in a pipeline, divided by
-    /// 0.3 µs.
+    /// How many times slower than the reference machine this one is now: the larger of two ratios, the CPU time of EXISTS in a
+    /// pipeline to 0.3 µs, and that of the first use of a page of memory to 2 µs.
     pub fn slowness(self, connection: &mut Connection) -> f64 {
         let requests = request(&["EXISTS", "missing"]).repeat(EXISTS);
-        let mut round = || {
-            connection.write_raw(&requests).expect("EXISTS");
-            for _ in 0..EXISTS {
-                connection.read().expect("a reply");
+        let exists = median(|| {
+            self.measured(|| {
+                connection.write_raw(&requests).expect("EXISTS");
+                for _ in 0..EXISTS {
+                    connection.read().expect("a reply");
+                }
+            })
+            .0
+        });
+        let new_pages = median(|| {
+            let before = own_ns();
+            let mut memory = vec![0u8; NEW_BYTES];
+            for page in memory.chunks_mut(PAGE_BYTES) {
+                page[0] = 1;
             }
-        };
-        let mut rounds: Vec<u64> = (0..ROUNDS).map(|_| self.measured(&mut round).0).collect();
-        rounds.sort_unstable();
-        rounds[ROUNDS / 2] as f64 / EXISTS as f64 / REFERENCE_EXISTS_NS
+            std::hint::black_box(&memory);
+            own_ns() - before
+        });
+        let exists = exists as f64 / EXISTS as f64 / REFERENCE_EXISTS_NS;
+        exists.max(new_pages as f64 / (NEW_BYTES / PAGE_BYTES) as f64 / REFERENCE_PAGE_NS)
     }
+}
+
+/// The median of the results of [`ROUNDS`] calls.
+fn median(mut round: impl FnMut() -> u64) -> u64 {
+    let mut rounds: Vec<u64> = (0..ROUNDS).map(|_| round()).collect();
+    rounds.sort_unstable();
+    rounds[ROUNDS / 2]
+}
+
+/// The CPU time of this thread in nanoseconds. The scheduler adds the current time slice when the thread yields.
+fn own_ns() -> u64 {
+    std::thread::yield_now();
+    first_number(&fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat"))
+}
+
+fn first_number(text: &str) -> u64 {
+    let number = text.split_whitespace().next();
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a number")
 }
