@@ -52,12 +52,19 @@ pub(super) fn take_refused_bytes() -> Option<usize> {
     Some(bytes)
 }
 
+/// Passes on whether a block of this size is refused. Records a refusal for the log.
+#[inline]
+fn recorded(is_refused: bool, size: usize) -> bool {
+    if is_refused {
+        REFUSED_BYTES.store(size, Ordering::Relaxed);
+    }
+    is_refused
+}
+
 /// Passes on the result of the server's allocator. Records a refusal for the log.
 #[inline]
 fn given<T>(block: *mut T, size: usize) -> *mut u8 {
-    if block.is_null() {
-        REFUSED_BYTES.store(size, Ordering::Relaxed);
-    }
+    recorded(block.is_null(), size);
     block.cast()
 }
 
@@ -77,11 +84,14 @@ fn free(block: *mut u8) {
 /// Whether tests refuse this block.
 #[inline(always)]
 fn is_refused_by_test(size: usize) -> bool {
-    let refused = fault::refuses_allocation(size);
-    if refused {
-        REFUSED_BYTES.store(size, Ordering::Relaxed);
-    }
-    refused
+    recorded(fault::refuses_allocation(size), size)
+}
+
+/// Lets tests refuse the allocations whose failure is an error.
+#[cfg(debug_assertions)]
+pub(super) fn set_refusals() {
+    use roughly_sketch::refusable::set_refuses;
+    set_refuses(|bytes| recorded(fault::refuses_request(), bytes as usize));
 }
 
 /// Whether a block of this size can be allocated now: allocates it with `RedisModule_TryAlloc`, and frees it.

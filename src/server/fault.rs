@@ -7,7 +7,7 @@
 //! - The command `ROUGHLY.FAULT first last` counts the requests for memory from then on, and refuses those from number
 //!   `first` to number `last`. It replies with what happened since its last call.
 //!
-//! A request is one to the allocator for memory whose failure is an error ([`roughly_sketch::refusable`]), or one to the
+//! A request is an allocation whose failure is an error ([`roughly_sketch::refusable`]), or one to the
 //! memory limit of a command. The other allocations are not refused, because their failure ends the process, and are measured.
 
 #[cfg(debug_assertions)]
@@ -78,17 +78,13 @@ mod injected {
         refuses
     }
 
-    /// Counts an allocation of this size. Whether the allocator refuses it.
+    /// Measures an allocation of this size. Whether the allocator refuses it.
     pub fn refuses_allocation(bytes: usize) -> bool {
-        if REFUSES_MEMORY.load(Ordering::Relaxed) {
-            return true;
+        if !is_refusable() {
+            let other = &REQUESTS.largest_other;
+            other.fetch_max(bytes as u64, Ordering::Relaxed);
         }
-        if is_refusable() {
-            return refuses_request();
-        }
-        let other = &REQUESTS.largest_other;
-        other.fetch_max(bytes as u64, Ordering::Relaxed);
-        false
+        REFUSES_MEMORY.load(Ordering::Relaxed)
     }
 
     /// Registers `ROUGHLY.FAULT`.

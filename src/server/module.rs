@@ -1,5 +1,7 @@
 //! Loading: registers types, commands and settings with the server.
 
+#[cfg(debug_assertions)]
+use super::allocator;
 use super::argument::Argument;
 use super::callbacks::save;
 use super::command::{self, Command, Since};
@@ -135,6 +137,8 @@ impl Module {
         log_missing();
         // SAFETY: see above.
         unsafe { fault::register(ctx) };
+        #[cfg(debug_assertions)]
+        allocator::set_refusals();
         let mut all_categories = true;
         for family in self.families {
             for data_type in family.data_types {

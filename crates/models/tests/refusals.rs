@@ -1,7 +1,5 @@
 //! Every request for memory of the operations of every sketch is refused once.
 
-#![allow(unsafe_code)] // an allocator that refuses
-
 #[allow(dead_code)] // This program has no time limits.
 #[path = "../../../tests/support/time.rs"]
 mod time;
@@ -9,10 +7,8 @@ mod time;
 use roughly_models::refusals::{Faults, Runs};
 use roughly_models::{TYPES, seeds};
 use roughly_sketch::buffer::Buffer;
-use roughly_sketch::refusable::is_refusable;
-use std::alloc::{GlobalAlloc, Layout, System};
+use roughly_sketch::refusable::set_refuses;
 use std::cell::Cell;
-use std::ptr;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
@@ -27,49 +23,12 @@ fn is_refused() -> bool {
     (first..=last).contains(&number)
 }
 
-/// The system's allocator, which refuses some of the allocations that can be refused.
-struct Allocator;
-
-// SAFETY: all blocks are those of the system's allocator. A refusal returns null.
-unsafe impl GlobalAlloc for Allocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if is_refusable() && is_refused() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the caller's contract is that of the system's allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if is_refusable() && is_refused() {
-            return ptr::null_mut();
-        }
-        // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if is_refusable() && is_refused() {
-            return ptr::null_mut();
-        }
-        // SAFETY: as above.
-        unsafe { System.realloc(block, layout, new_size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
-
 /// The faults of this thread.
 struct OfThread;
 
 impl Faults for OfThread {
     fn begin(&self, first: u64, last: u64) {
+        set_refuses(|_| is_refused());
         COUNT.set(0);
         REFUSED.set((first.max(1), last));
     }

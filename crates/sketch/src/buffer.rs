@@ -31,8 +31,11 @@ impl Buffer {
         if len == 0 {
             return Ok(Self::default());
         }
-        // SAFETY: the layout's size is not zero.
-        let block = NonNull::new(refusable(|| unsafe { alloc_zeroed(layout) })).ok_or(refused)?;
+        let allocate = || {
+            // SAFETY: the layout's size is not zero.
+            NonNull::new(unsafe { alloc_zeroed(layout) })
+        };
+        let block = refusable(refused.bytes, allocate).ok_or(refused)?;
         // SAFETY: the block comes from the global allocator with the layout of `len` bytes at
         // alignment 1, which is that of a Vec<u8> of this capacity; all `len` bytes are initialized.
         let bytes = unsafe { Vec::from_raw_parts(block.as_ptr(), len, len) };
@@ -59,9 +62,12 @@ impl Buffer {
             // `Vec::shrink_to_fit` would end the process if the allocator refuses.
             let mut old = ManuallyDrop::new(take(&mut self.bytes));
             let start = old.as_mut_ptr();
-            // SAFETY: the block is that of the vector, which has this layout and at least one byte, and is not used
-            // again if it has moved.
-            let moved = NonNull::new(refusable(|| unsafe { realloc(start, layout, len) }));
+            let shrink = || {
+                // SAFETY: the block is that of the vector, which has this layout and at least one byte, and is not used
+                // again if it has moved.
+                NonNull::new(unsafe { realloc(start, layout, len) })
+            };
+            let moved = refusable(len as u64, shrink);
             let (start, capacity) = moved.map_or((start, capacity), |moved| (moved.as_ptr(), len));
             // SAFETY: the block has this capacity, starts with `len` initialized bytes, and has no other owner, because
             // the old vector is not dropped.

@@ -4,7 +4,6 @@
 //! [`Budget`] first, and its failure is an error ([`OutOfMemory`]) instead of the end of the process.
 
 use crate::refusable::refusable;
-use std::collections::TryReserveError;
 use std::fmt;
 
 /// Memory was refused, by the [`Budget`] or by the allocator.
@@ -104,17 +103,14 @@ pub fn with_capacity<T>(len: usize) -> Result<Vec<T>, OutOfMemory> {
 ///
 /// # Errors
 /// [`OutOfMemory`] if the allocator refuses.
-pub fn reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
-    try_reserve_exact(vec, additional).map_err(|_| OutOfMemory {
-        bytes: (vec.len() as u64)
-            .saturating_add(additional as u64)
-            .saturating_mul(size_of::<T>() as u64),
-    })
-}
-
 #[allow(clippy::disallowed_methods)] // the only place
-fn try_reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
-    refusable(|| vec.try_reserve_exact(additional))
+pub fn reserve_exact<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), OutOfMemory> {
+    if additional <= vec.capacity() - vec.len() {
+        return Ok(());
+    }
+    let len = (vec.len() as u64).saturating_add(additional as u64);
+    let bytes = len.saturating_mul(size_of::<T>() as u64);
+    refusable(bytes, || vec.try_reserve_exact(additional).ok()).ok_or(OutOfMemory { bytes })
 }
 
 /// Appends an element. The capacity doubles when it is used up.

@@ -21,7 +21,10 @@ pub fn parse_all<T>(
     parse: impl Fn(Argument<'_>) -> Result<T, Error>,
 ) -> Result<(), Error> {
     let arguments = call.args_from(first);
-    refusable(|| parsed.try_reserve_exact(arguments.len())).map_err(|_| NO_MEMORY)?;
+    if arguments.len() > parsed.capacity() - parsed.len() {
+        let bytes = (arguments.len() * size_of::<T>()) as u64;
+        refusable(bytes, || parsed.try_reserve_exact(arguments.len()).ok()).ok_or(NO_MEMORY)?;
+    }
     for argument in arguments {
         parsed.push(parse(argument)?);
     }

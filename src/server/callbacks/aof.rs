@@ -129,8 +129,8 @@ fn payload<T: DataType>(value: &T, max_bytes: u64) -> Result<Vec<u8>, OutOfMemor
         .first_chunk()
         .expect("nine characters");
     let id = type_id(name, T::ENCODING_VERSION);
-    let mut writer = refusable(|| Writer::with_capacity(id, max_bytes))
-        .map_err(|_| OutOfMemory { bytes: max_bytes })?;
+    let writer = refusable(max_bytes, || Writer::with_capacity(id, max_bytes).ok());
+    let mut writer = writer.ok_or(OutOfMemory { bytes: max_bytes })?;
     value.save(&mut writer);
     Ok(writer.finish())
 }
