@@ -92,7 +92,7 @@ impl From<(f64, f64)> for Point {
     }
 }
 
-/// A line and its name.
+/// The points of a line, or bars, and their name.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub name: String,
@@ -188,8 +188,8 @@ impl LineChart {
         self.draw(PLOT, true)
     }
 
-    /// Like [`LineChart::svg`], without lines, and with a row for each tick of the vertical axis.
-    pub fn dots(&self) -> String {
+    /// Like [`LineChart::svg`], without lines, and with a row for each tick of the vertical axis. A single series has bars.
+    pub fn rows(&self) -> String {
         self.draw(self.y.ticks.len() as f64 * LINE, false)
     }
 
@@ -224,25 +224,25 @@ impl LineChart {
         for (i, series) in self.series.iter().enumerate() {
             let x = |point: &Point| self.x.position(point.x, left, right);
             let y = |value: f64| self.y.position(value, bottom, top);
-            for point in &series.points {
-                if let Some((least, most)) = point.range {
-                    let ends = [(x(point), y(least)), (x(point), y(most))];
-                    drawing.path(&format!("s{i} range"), &ends);
-                }
+            let points = series.points.iter();
+            let ranges = points.filter_map(|point| Some((x(point), point.range?)));
+            for (x, (least, most)) in ranges {
+                drawing.path(&format!("s{i} range"), &[(x, y(least)), (x, y(most))]);
             }
-            let points = series.points.iter().map(|point| (x(point), y(point.y)));
-            let points: Vec<_> = points.collect();
+            let points = series.points.iter();
+            let points: Vec<_> = points.map(|point| (x(point), y(point.y))).collect();
             if with_lines {
                 drawing.path(&format!("s{i} line"), &points);
             }
             // A dense curve has about eight markers.
-            let step = if points.len() > 45 {
-                points.len() / 8
-            } else {
-                1
-            };
-            for (x, y) in points.iter().skip(step / 2).step_by(step) {
-                drawing.marker(i, *x, *y);
+            let is_dense = points.len() > 45;
+            let step = [1, points.len() / 8][usize::from(is_dense)];
+            for &(x, y) in points.iter().skip(step / 2).step_by(step) {
+                if with_lines || self.series.len() > 1 {
+                    drawing.marker(i, x, y);
+                } else {
+                    drawing.path(&format!("s{i} bar"), &[(left, y), (x, y)]);
+                }
             }
         }
         drawing.finish(&self.title, below + MARGIN)

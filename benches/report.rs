@@ -392,13 +392,13 @@ fn main() {
     let charts = [
         (
             "docs/performance/families.svg",
-            families(&redisbloom).dots(),
+            families(&redisbloom).rows(),
         ),
         (
             "docs/performance/peers.svg",
-            ratios(&redisbloom, &valkey_bloom).dots(),
+            ratios(&redisbloom, &valkey_bloom).rows(),
         ),
-        ("docs/performance/huge-pages.svg", huge_pages.chart().dots()),
+        ("docs/performance/huge-pages.svg", huge_pages.chart().rows()),
         ("docs/plots/memory.svg", memory_chart(curves).svg()),
     ];
     for (file, chart) in charts {
