@@ -295,8 +295,9 @@ case $what in
         servers "" "$@"
         ;;
     server-for)
-        architecture=$(debian_architecture "$1")
+        # The emulator is a program of this machine's architecture.
         emulator=$(get_emulator "$1")
+        architecture=$(debian_architecture "$1")
         shift
         servers "$architecture-" "$@"
         ;;
