@@ -1,6 +1,6 @@
 //! TOPK.ADD and TOPK.INCRBY.
 
-use super::texts::{NO_MEMORY, NOT_FOUND};
+use super::texts::{NO_MEMORY, NO_ROOM, NOT_FOUND};
 use super::types::{Top, TopMut};
 use super::work::{self, FIRST_ITEM};
 use crate::server::argument::Argument;
@@ -138,7 +138,10 @@ fn add_each<'a, const N: usize>(
                 }
                 Err(_) => {
                     outcome.refuse(call, first);
-                    call.reply_memory_error(NO_MEMORY);
+                    call.reply_memory_error(match sketch.has_room(item.len()) {
+                        true => NO_MEMORY,
+                        false => NO_ROOM,
+                    });
                 }
             }
             // The memory of expelled items is available again.

@@ -206,6 +206,14 @@ impl TopMut<'_> {
         }
     }
 
+    /// Whether there is room for an item of this length; see [`TopKWindow::has_room`].
+    pub fn has_room(&self, item_len: usize) -> bool {
+        match self {
+            Self::Classic(_) => true,
+            Self::Windowed(sketch) => sketch.has_room(item_len),
+        }
+    }
+
     /// Adds occurrences of an item; see [`TopK::add_hashed`].
     ///
     /// # Errors

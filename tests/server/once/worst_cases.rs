@@ -32,6 +32,9 @@ use types::Type;
 
 /// How often a command is measured before it exceeds its bound.
 const ATTEMPTS: u32 = 20;
+/// The first use of a new array of this size can take as long as a command that processes the whole key (docs/worst-cases.md,
+/// "New keys with huge pages").
+const HUGE_PAGE_BYTES: u64 = 32 << 20;
 /// Bytes of the largest keys in MiB.
 const DEFAULT_MIB: u64 = 16;
 
@@ -171,11 +174,18 @@ impl Keys<'_> {
             let is_large = is_large_digest(self.of_type.name, self.sizes.get("compression"));
             let is_whole = processes_whole_keys(&call.name(), is_first_write)
                 || is_large && call.name() == "TDIGEST.ADD";
-            let whole_keys = is_whole.then(|| self.bytes(state.key) * call.keys.max(1));
+            let key = String::from_utf8_lossy(&command[call.key_index()]).into_owned();
+            let grown = self.bytes(&key).saturating_sub(self.bytes(state.key));
+            let has_new_array = !call.is_creation && grown >= HUGE_PAGE_BYTES;
+            let whole_keys = match (is_whole, has_new_array) {
+                (true, _) => Some(self.bytes(state.key) * call.keys.max(1)),
+                (false, true) => Some(self.bytes(&key)),
+                (false, false) => None,
+            };
             let bound = bound_ns(&Work {
                 items: call.items,
                 rows: self.sizes.get("depth").map_or(0, |&depth| depth),
-                sub_filters: self.sub_filters(&String::from_utf8_lossy(&command[call.key_index()])),
+                sub_filters: self.sub_filters(&key),
                 whole_keys,
                 ns_per_gib: ns_per_gib(&call.name(), is_large),
             });
@@ -207,11 +217,10 @@ impl Keys<'_> {
         results.add(call, row);
     }
 
+    /// The memory of a key; 0 if it does not exist.
     fn bytes(&mut self, key: &str) -> u64 {
         let bytes = self.connection.send(&["MEMORY", "USAGE", key]).integer();
-        bytes
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .expect("a number")
+        bytes.map_or(0, |bytes| u64::try_from(bytes).expect("a number"))
     }
 
     /// The number of sub-filters of a key. 0 for other types.

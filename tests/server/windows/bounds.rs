@@ -21,8 +21,8 @@ const LIMITS: [(&str, &str, &str); 5] = [
         "TopK: a sketch with a window can have at most 32 rows",
     ),
     (
-        "TOPK.RESERVE KEY 1131 100 7 0.9",
-        "TOPK.RESERVE KEY 1132 100 7 0.9",
+        "TOPK.RESERVE KEY 575 5000 7 0.9",
+        "TOPK.RESERVE KEY 576 5000 7 0.9",
         "TopK: k is too large for a window with this many rows and panes",
     ),
     (
@@ -47,6 +47,54 @@ fn parameters_with_too_much_work_per_command_are_refused_with_a_window_only() {
         let reply = connection.call(&of(refused, "r"));
         assert!(reply.is_ok(), "{refused}: {reply}");
     }
+}
+
+/// When panes expire, a top-k hashes the items of all candidates: more than 16 MiB are refused, on a replica the same.
+#[test]
+fn long_items_of_a_top_k_with_a_window_are_refused() {
+    let server = Server::start();
+    let mut replica = Server::start();
+    replica.replicate(&server);
+    let mut connection = server.resp2();
+    let item = |number: usize| {
+        number
+            .to_string()
+            .repeat((1 << 20) / number.to_string().len())
+    };
+    for window in ["", " 0.9 WINDOW 3600000 PANES 2"] {
+        let key = if window.is_empty() {
+            "classic"
+        } else {
+            "window"
+        };
+        let reserved = connection.call(&format!(
+            "TOPK.RESERVE {key} 100 1000 5{}",
+            match window {
+                "" => " 0.9",
+                window => window,
+            }
+        ));
+        assert!(reserved.is_ok(), "{reserved}");
+        let items: Vec<_> = (10..30).map(item).collect();
+        let mut command = vec!["TOPK.ADD", key];
+        command.extend(items.iter().map(String::as_str));
+        command.push("short");
+        let added = connection.send(&command);
+        let refused = Reply::Error(
+            b"TopK: the items of a sketch with a window can have at most 16 MiB in total".into(),
+        );
+        let expected: Vec<_> = (0..21)
+            .map(|number| match !window.is_empty() && number >= 16 {
+                true => refused.clone(),
+                false => Reply::Null('$'),
+            })
+            .collect();
+        assert_eq!(added, Reply::Array(expected));
+    }
+    replica.wait_until("the same sketches", |replica| {
+        replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
+    });
+    assert!(!replica.log().contains("error to its"));
 }
 
 /// The CPU time of the server's main thread so far, in seconds.

@@ -2,7 +2,7 @@
 
 use super::bounds::MAX_UNLIMITED_ROWS;
 use super::keys::{
-    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, window,
+    Axis, Filled, Largest, MAX, MAX_ROWS_OF_LONG_ITEM, Sizes, additions, axis, item, window,
 };
 use super::types::Type;
 use crate::workload::{Command, words};
@@ -110,6 +110,25 @@ pub const WINDOW: Type = Type {
             bytes: |sizes| 8.0 * sizes["depth"] as f64 * (sizes["panes"] + 1) as f64,
             create: |sizes| words(&format!("{}{}", shared_buckets(sizes), window(sizes))),
             fill: CLASSIC.keys[1].fill,
+        },
+        // The longest items.
+        Largest {
+            filled: Filled::All,
+            axes: &[axis("panes", 1, &[15]), DEPTH],
+            bytes: |sizes| (1 << 20) as f64 * (sizes["panes"] + 1) as f64,
+            create: |sizes| {
+                let depth = sizes["depth"];
+                words(&format!(
+                    "TOPK.RESERVE KEY 1 1 {depth} 0.9{}",
+                    window(sizes)
+                ))
+            },
+            fill: |_, pane| {
+                let mut item = item(pane, 0);
+                // Room for an item of 1 MiB.
+                item.resize(15 << 16, b'x');
+                vec![vec![b"TOPK.ADD".to_vec(), b"KEY".to_vec(), item]]
+            },
         },
     ],
     ..CLASSIC

@@ -18,6 +18,9 @@ const MAX_SPARE_BYTES: usize = 4096;
 /// choose items with equal fingerprints, and a lookup then compares all of them.
 const MAX_FINGERPRINT_TAGS: u64 = 4096;
 
+/// The items of all candidates have at most this many bytes, because a step to a later pane hashes them.
+pub(super) const MAX_ITEM_BYTES: usize = 16 << 20;
+
 /// At most this many quarters of the entries of the index are occupied.
 const MAX_INDEX_QUARTERS: usize = 3;
 
@@ -53,6 +56,8 @@ struct Apart {
 pub(super) struct Candidates {
     slots: Vec<Candidate>,
     apart: Vec<Apart>,
+    /// Bytes of all items.
+    item_bytes: usize,
     index: Index<MAX_INDEX_QUARTERS>,
     /// The keyed hash whose values are the tags; `None` if the tags are fingerprints.
     tag_hash: Option<RandomState>,
@@ -72,6 +77,7 @@ impl Candidates {
         Self {
             slots: Vec::new(),
             apart: Vec::new(),
+            item_bytes: 0,
             index: Index::default(),
             tag_hash: (max_len > MAX_FINGERPRINT_TAGS).then(RandomState::new),
             spare: Vec::new(),
@@ -95,6 +101,7 @@ impl Candidates {
         Ok(Self {
             slots,
             apart,
+            item_bytes: self.item_bytes,
             index: self.index.try_clone()?,
             tag_hash: self.tag_hash.clone(),
             spare: Vec::new(),
@@ -121,6 +128,17 @@ impl Candidates {
     #[inline]
     pub fn item(&self, number: u32) -> &[u8] {
         &self.get(number).item
+    }
+
+    /// Bytes of all items.
+    pub fn item_bytes(&self) -> usize {
+        self.item_bytes
+    }
+
+    /// Whether the limit of [`MAX_ITEM_BYTES`] permits another item of this length.
+    #[inline]
+    pub fn has_room(&self, item_len: usize) -> bool {
+        item_len <= MAX_ITEM_BYTES - self.item_bytes
     }
 
     /// All candidates in the order of their numbers.
@@ -192,7 +210,7 @@ impl Candidates {
     }
 
     /// Allocates the memory that [`Candidates::insert`] needs for an item of `item_len` bytes. Requests each block from
-    /// `budget`; `changes` records the freed and allocated blocks.
+    /// `budget`; `changes` records the freed and allocated blocks. Refuses an item for which there is no room.
     #[inline]
     pub fn reserve(
         &mut self,
@@ -200,6 +218,11 @@ impl Candidates {
         budget: Budget<'_>,
         changes: &mut BlockChanges<impl BlockVisitor>,
     ) -> Result<(), OutOfMemory> {
+        if !self.has_room(item_len) {
+            return Err(OutOfMemory {
+                bytes: item_len as u64,
+            });
+        }
         if self.lacks_spare(item_len) {
             budget.request(item_len as u64)?;
             changes.freed.visit(&self.spare);
@@ -249,8 +272,8 @@ impl Candidates {
         self.push(copy, fingerprint, NO_PANE)
     }
 
-    /// Adds a stored item, and allocates its memory. Returns false, and changes nothing, if the item is a candidate
-    /// already.
+    /// Adds a stored item, for which there must be room, and allocates its memory. Returns false, and changes nothing, if the
+    /// item is a candidate already.
     pub fn load(
         &mut self,
         item: Vec<u8>,
@@ -269,6 +292,7 @@ impl Candidates {
 
     fn push(&mut self, item: Vec<u8>, fingerprint: u32, kept_by: u8) -> u32 {
         let (number, tag) = (self.len(), self.tag(&item, fingerprint));
+        self.item_bytes += item.len();
         self.slots.push(Candidate {
             item,
             tag,
@@ -286,6 +310,7 @@ impl Candidates {
         let last = self.len() - 1;
         let removed = self.slots.swap_remove(number as usize);
         self.apart.swap_remove(number as usize);
+        self.item_bytes -= removed.item.len();
         self.index.remove(removed.tag, number);
         if number != last {
             let moved = &self.slots[number as usize];
@@ -311,6 +336,7 @@ impl Candidates {
         self.for_each_block(&mut changes.freed);
         self.slots = Vec::new();
         self.apart = Vec::new();
+        self.item_bytes = 0;
         self.index = Index::default();
         self.spare = Vec::new();
     }

@@ -48,11 +48,11 @@ use members::Members;
 /// The maximum depth: the columns of an item in all rows are computed once for all panes.
 pub const MAX_DEPTH: u64 = MAX_ROWS_WITHOUT_LIMIT;
 
-/// A step to a later pane reads at most this many buckets, unless the tables have as many, see [`check_limits`].
-const MAX_STEP_BUCKETS: u64 = 40_000_000;
+/// A step to a later pane takes at most as long as reading this many buckets, see [`check_limits`].
+const MAX_STEP_BUCKETS: u64 = 25_000_000;
 
-/// Reading this many buckets takes as long as the memory of one bucket allows.
-const READS_PER_BUCKET: u64 = 8;
+/// Besides the buckets that it reads, a candidate takes as long in a step as this many buckets.
+const CANDIDATE_BUCKETS: u64 = 80;
 
 /// The counts of a pane.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -110,8 +110,8 @@ impl TopKWindow {
     ///
     /// # Errors
     /// See [`TopKError`]; its variants are checked in order. `depth` is at most [`MAX_DEPTH`]. When panes expire, one
-    /// bucket per row of half of the panes is read for each candidate, of which there are about `k` per pane: `k` must be
-    /// so small that these are at most 40 million buckets or, for a large `width`, at most eight times those of the tables.
+    /// bucket per row of half of the panes is read for each candidate, of which there are about `k` per pane, and the rest of
+    /// the work for a candidate takes as long as 80 buckets: `k` must be so small that these are at most 25 million buckets.
     pub fn new(
         k: u64,
         width: u64,
@@ -200,6 +200,12 @@ impl TopKWindow {
         &self.panes[self.timeline.slot(pane)]
     }
 
+    /// Whether the limit on the bytes of all candidates, 16 MiB, permits an item of this length that is not a candidate.
+    #[must_use]
+    pub fn has_room(&self, item_len: usize) -> bool {
+        self.candidates.has_room(item_len)
+    }
+
     /// Whether one command may add or count these items with their increments; see
     /// [`TopK::within_work_limit`](super::TopK::within_work_limit). There is a limit only for a slow decay, since the
     /// depth is at most [`MAX_DEPTH`]. Cost: one step per item if there is a limit.
@@ -261,8 +267,8 @@ impl TopKWindow {
     /// per row of each live pane.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused; then
-    /// nothing has changed.
+    /// [`OutOfMemory`] if the memory for the pane, or for an item that might become a candidate, is refused, or if there is no
+    /// room for such an item ([`TopKWindow::has_room`]); then nothing has changed.
     pub fn add_hashed(
         &mut self,
         item: &[u8],
@@ -401,8 +407,8 @@ fn check_limits(shape: Shape, window: Window) -> Result<(), TopKError> {
     }
     // A step subtracts or adds at most half of the panes.
     let candidates = u64::from(shape.k) * window.live_panes() as u64;
-    let bucket_reads = candidates * u64::from(shape.depth) * window.panes().div_ceil(2);
-    if bucket_reads > MAX_STEP_BUCKETS && candidates > READS_PER_BUCKET * u64::from(shape.width) {
+    let bucket_reads = u64::from(shape.depth) * window.panes().div_ceil(2);
+    if candidates.saturating_mul(CANDIDATE_BUCKETS + bucket_reads) > MAX_STEP_BUCKETS {
         return Err(TopKError::TooManyCandidates);
     }
     Ok(())

@@ -120,7 +120,7 @@ impl Stored for TopKWindow {
         let tables: u64 = self.arrays().map(|table| table.len() as u64).sum();
         let panes = self.panes.len() as u64 * (NUMBER_BYTES + STRING_BYTES);
         let candidates = u64::from(self.candidates.len()) * (2 * NUMBER_BYTES + STRING_BYTES);
-        FIXED_BYTES + heaps + tables + panes + candidates + self.item_bytes() as u64
+        FIXED_BYTES + heaps + tables + panes + candidates + self.candidates.item_bytes() as u64
     }
 
     /// The mark; the timeline; k, width, depth; the decay (a double); the random state; the numbers of elements of the
@@ -136,7 +136,7 @@ impl Stored for TopKWindow {
                 + self.timeline.live().count() * HEADER_PANE_BYTES
                 + (elements[0] + elements[1]) * HEADER_ELEMENT_BYTES
                 + self.candidate_count() * HEADER_CANDIDATE_BYTES
-                + self.item_bytes(),
+                + self.candidates.item_bytes(),
         )?;
         header.extend_from_slice(Self::HEADER_MARK);
         header.extend_from_slice(&self.timeline.to_bytes());
@@ -334,14 +334,6 @@ impl TopKWindow {
         }
     }
 
-    /// Bytes of the items of all candidates.
-    fn item_bytes(&self) -> usize {
-        self.candidates
-            .iter()
-            .map(|candidate| candidate.item.len())
-            .sum()
-    }
-
     /// Sets a stored pane. The length of the buckets is 0 or that of the shape.
     fn load_pane(&mut self, pane: u64, total: u64, buckets: Buffer) -> Result<(), FormatError> {
         let table = Table::from(buckets);
@@ -369,6 +361,9 @@ impl TopKWindow {
         };
         if closed > MAX_SUM {
             return Err(FormatError::Invalid("a sum is out of range"));
+        }
+        if !self.candidates.has_room(item.len()) {
+            return Err(FormatError::Invalid("the candidates have too many bytes"));
         }
         let fingerprint = fingerprint_of(&item);
         if !self.candidates.load(item, fingerprint, kept_by, closed)? {

@@ -122,6 +122,11 @@ fn every_rule_of_the_values_is_checked() {
             (20, Integer(u64::MAX), "nothing keeps a candidate"),
             (19, values.values[22].clone(), "a candidate is stored twice"),
             (21, Integer(1 << 40), "a sum is out of range"),
+            (
+                19,
+                Bytes(vec![0; (16 << 20) + 1]),
+                "the candidates have too many bytes",
+            ),
         ],
     );
     let Integer(candidates) = values.values[18] else {

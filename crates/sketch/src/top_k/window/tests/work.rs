@@ -1,6 +1,6 @@
 //! Bounds of the work of one command: limits of the parameters, and counts of the steps.
 
-use super::super::{MAX_DEPTH, MAX_STEP_BUCKETS, READS_PER_BUCKET, TopKWindow};
+use super::super::{CANDIDATE_BUCKETS, MAX_DEPTH, MAX_STEP_BUCKETS, TopKWindow};
 use super::RankingCache;
 use super::{listed_with, saved, sketch, through_chunks, through_values};
 use crate::format::FormatError;
@@ -158,26 +158,51 @@ fn parameters_with_too_much_work_per_step_are_refused() {
         Err(TopKError::TooDeepForWindow)
     );
     // The candidates of all panes, the rows of half of the panes.
-    let most = MAX_STEP_BUCKETS / (101 * 7 * 50);
-    assert_eq!(most, 1131);
+    let most = MAX_STEP_BUCKETS / (101 * (CANDIDATE_BUCKETS + 7 * 50));
+    assert_eq!(most, 575);
     assert_eq!(check(most, 8, 7, 100), Ok(()));
     assert_eq!(
         check(most + 1, 8, 7, 100),
         Err(TopKError::TooManyCandidates)
     );
-    // As many candidates as the width allows.
-    let width = (most + 1) * 101 / READS_PER_BUCKET;
     assert_eq!(
-        check(most + 1, width, 7, 100),
-        Err(TopKError::TooManyCandidates)
-    );
-    assert_eq!(check(most + 1, width + 1, 7, 100), Ok(()));
-    assert_eq!(check(u32::MAX.into(), u32::MAX.into(), 32, 7), Ok(()));
-    assert_eq!(
-        check(u32::MAX.into(), u32::MAX.into(), 32, 8),
+        check(u32::MAX.into(), u32::MAX.into(), 32, 100),
         Err(TopKError::TooManyCandidates)
     );
     let invalid_first =
         TopKWindow::new(0, 1, 33, 0.9, Window::new(1, 1).unwrap(), Budget::UNLIMITED);
     assert_eq!(invalid_first, Err(TopKError::InvalidK));
+}
+
+/// A step hashes the items of all candidates.
+#[test]
+fn the_items_of_all_candidates_have_at_most_16_mebibytes() {
+    let mut sketch = sketch(20, 100, 3, 0.9, 2);
+    let item = |number: u8| vec![number; 1 << 20];
+    for number in 0..16 {
+        sketch.add(&item(number), 5).unwrap();
+    }
+    let full = saved(&sketch);
+    assert_eq!([sketch.has_room(0), sketch.has_room(1)], [true, false]);
+    for refused in [item(16), vec![0]] {
+        let bytes = refused.len() as u64;
+        assert_eq!(sketch.add(&refused, 1).unwrap_err().bytes, bytes);
+        assert_eq!(saved(&sketch), full);
+    }
+    // Candidates need no room.
+    sketch.add(&item(3), 1).unwrap();
+    for loaded in [through_values(&sketch), through_chunks(&sketch)] {
+        assert!(!loaded.has_room(1));
+    }
+    let copy = sketch.try_clone().unwrap();
+    assert!(!copy.has_room(1));
+    // Candidates that expire make room.
+    sketch.advance(2);
+    sketch.add(&item(7), 1).unwrap();
+    assert!(!sketch.has_room(1));
+    sketch.advance(3);
+    assert_eq!(sketch.candidate_count(), 1);
+    assert!(sketch.has_room(15 << 20));
+    sketch.advance(10);
+    assert!(sketch.has_room(16 << 20));
 }
