@@ -40,7 +40,8 @@ SEARCHES = [
     ("install", "packages.html", 1),
     ("docker", "containers.html", 1),
     ("cluster", "cluster.html", 1),
-    ("python", "clients.html", 1),
+    ("python", "python.html", 1),
+    ("python client", "clients.html", 5),
 ]
 TROUBLESHOOTING = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md"
 TIMEOUT = 600

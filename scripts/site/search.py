@@ -23,6 +23,8 @@ KEYWORDS = {
 }
 # An exact text ranks above the titles of pages that have some of its words.
 BOOST = 2
+# Pages that would displace others: performance has many short headings about filters, and "notebook" begins with "not".
+LOW_RANKS = {"performance.md": 0.2, "recipes/rdb-notebook.md": 0.5}
 # The rows of troubleshooting: texts and location.
 rows = []
 
@@ -42,10 +44,11 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
-    """Gives each row of troubleshooting an anchor, and marks its tables for docs/site.css. Ranks the page on performance low, and excludes its tables: otherwise, its many
-    short headings about filters and its numbers would displace other pages."""
+    """Gives each row of troubleshooting an anchor, and marks its tables for docs/site.css. Ranks some pages low, and excludes the
+    tables of the page on performance, whose numbers would displace other pages."""
+    if page.file.src_uri in LOW_RANKS:
+        page.meta["search"] = {"boost": LOW_RANKS[page.file.src_uri]}
     if page.file.src_uri == "performance.md":
-        page.meta["search"] = {"boost": 0.2}
         content = content.replace("<table>", "<table data-search-exclude>")
     if page.file.src_uri != TROUBLESHOOTING:
         return content
