@@ -85,6 +85,8 @@ fn os_error(error: &io::Error, path: &Path) -> PyErr {
         return PyMemoryError::new_err(error.to_string());
     }
     let text = error.to_string();
+    // Python adds the number.
+    let text = text.split(" (os error").next().map(str::to_owned);
     PyOSError::new_err((error.raw_os_error(), text, path.to_path_buf()))
 }
 

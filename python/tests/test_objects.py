@@ -52,6 +52,7 @@ def test_files_that_cannot_be_read_are_os_errors(sketch, tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         roughly.open(tmp_path / "missing")
     assert str(error.value.filename) == str(tmp_path / "missing")
+    assert error.value.strerror == "No such file or directory"
     with pytest.raises(IsADirectoryError):
         sketch.save(tmp_path)
     (tmp_path / "bad").write_bytes(b"bad")
