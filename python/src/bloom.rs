@@ -5,7 +5,7 @@ use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::Integer;
 use crate::numpy_array::results;
 use crate::sketch::{Variants, class, variants};
-use crate::window::{At, panes};
+use crate::window::At;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use roughly_sketch::bloom::{self, Chain, MAX_CAPACITY, MAX_ERROR_RATE, MAX_EXPANSION, Parameters};
@@ -56,10 +56,6 @@ impl From<valkey_bloom::Error> for Error {
 }
 
 impl Filter {
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
-    }
-
     fn items(&self, panes: Panes) -> u64 {
         match self {
             Self::Classic(chain) => chain.items(),

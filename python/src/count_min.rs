@@ -1,18 +1,17 @@
 //! `CountMinSketch`: the commands CMS.
 
-use crate::error::{Error, READ_ONLY};
+use crate::error::Error;
 use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::{Counts, Integer};
 use crate::numpy_array::results;
-use crate::sketch::{Sketch, Variants, class, variants};
-use crate::window::{At, panes};
+use crate::sketch::{Variants, Writable, class, variants};
+use crate::window::At;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use roughly_sketch::count_min::{
     CellSize, CountMin, CountMinError, CountMinWindow, MergeSource, dimensions_for,
 };
 use roughly_sketch::memory::Budget;
-use roughly_sketch::window::Panes;
 
 variants! {
     /// A count-min sketch.
@@ -33,20 +32,6 @@ impl From<CountMinError> for Error {
             CountMinError::InvalidDimensions => "CMS: invalid init arguments",
             _ => "CMS: INCRBY overflow",
         })
-    }
-}
-
-impl Counter {
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
-    }
-
-    /// The sketch, for a write.
-    fn writable(&mut self) -> Result<&mut Sketch<CountMin>, Error> {
-        match self {
-            Self::Classic(sketch) => Ok(sketch),
-            Self::Windowed(_) => Err(READ_ONLY),
-        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! `CuckooFilter`: the commands CF.
 
-use crate::error::{Error, READ_ONLY};
+use crate::error::Error;
 use crate::items::{for_each_batch, reserve, with_bytes};
 use crate::numbers::Integer;
 use crate::numpy_array::results;
-use crate::sketch::{Sketch, Variants, class, variants};
-use crate::window::{At, panes};
+use crate::sketch::{Variants, Writable, class, variants};
+use crate::window::At;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use roughly_sketch::cuckoo::{
@@ -35,18 +35,6 @@ impl From<CuckooError> for Error {
 }
 
 impl Filter {
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
-    }
-
-    /// The filter, for a write.
-    fn writable(&mut self) -> Result<&mut Sketch<Cuckoo>, Error> {
-        match self {
-            Self::Classic(filter) => Ok(filter),
-            Self::Windowed(_) => Err(READ_ONLY),
-        }
-    }
-
     fn contains(&self, item: &[u8], panes: Panes) -> bool {
         match self {
             Self::Classic(filter) => filter.contains(item),

@@ -1,11 +1,12 @@
 //! The types of a class, and the methods that all classes have.
 
 use crate::error::Error;
+use crate::window::{At, panes};
 use roughly_dump::Reader;
 use roughly_sketch::format::FormatError;
 use roughly_sketch::memory::Budget;
 use roughly_sketch::stored::Stored;
-use roughly_sketch::window::Timeline;
+use roughly_sketch::window::{Panes, Timeline};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 
@@ -72,11 +73,47 @@ pub trait Variants: Sized + Send + Sync {
 
     /// The panes, if the type has a window.
     fn timeline(&self) -> Option<&Timeline>;
+
+    /// The panes that count at a time; see [`panes`].
+    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
+        panes(self.timeline(), at)
+    }
+}
+
+/// Types of a class of which only the one without a window can be changed.
+pub trait Writable {
+    /// The type without a window.
+    type Classic: Stored;
+
+    /// The sketch, for a write.
+    fn writable(&mut self) -> Result<&mut Sketch<Self::Classic>, Error>;
 }
 
 /// Defines the enum of the types of a class.
 macro_rules! variants {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident($type:ty)),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { Classic($classic:ty), Windowed($windowed:ty) $(,)? }) => {
+        $crate::sketch::variants! {
+            $(#[$doc])*
+            $name {
+                Classic($classic),
+                Windowed($windowed);
+            }
+        }
+
+        impl $crate::sketch::Writable for $name {
+            type Classic = $classic;
+
+            fn writable(
+                &mut self,
+            ) -> Result<&mut $crate::sketch::Sketch<$classic>, $crate::error::Error> {
+                match self {
+                    Self::Classic(sketch) => Ok(sketch),
+                    Self::Windowed(_) => Err($crate::error::READ_ONLY),
+                }
+            }
+        }
+    };
+    ($(#[$doc:meta])* $name:ident { $($variant:ident($type:ty)),+ $(,)? $(;)? }) => {
         $(#[$doc])*
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant)] // An object has one.

@@ -1,8 +1,8 @@
 //! `TDigest`: the commands TDIGEST.
 
-use crate::error::{Error, READ_ONLY};
+use crate::error::Error;
 use crate::numbers::{Integer, Numbers, answers};
-use crate::sketch::{Sketch, Variants, class, variants};
+use crate::sketch::{Variants, Writable, class, variants};
 use crate::window::{At, panes};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,18 +41,6 @@ const SIGNAL_SAMPLES: usize = 1 << 20;
 const NUMBERS: [char; 3] = ['f', 'i', 'u'];
 
 impl Digest {
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
-    }
-
-    /// The digest, for a write.
-    fn writable(&mut self) -> Result<&mut Sketch<Classic>, Error> {
-        match self {
-            Self::Classic(digest) => Ok(digest),
-            Self::Windowed(_) => Err(READ_ONLY),
-        }
-    }
-
     /// Calls `read` with the compressed form, which the cache keeps until the next write.
     fn compressed<R>(&self, panes: Panes, read: impl FnOnce(&Compressed) -> R) -> Result<R, Error> {
         Ok(match self {

@@ -1,11 +1,11 @@
 //! `TopK`: the commands TOPK.
 
-use crate::error::{Error, READ_ONLY};
+use crate::error::Error;
 use crate::items::{for_each_batch, with_bytes};
 use crate::numbers::{Counts, Integer};
 use crate::payload::bytes;
-use crate::sketch::{Sketch, Variants, class, variants};
-use crate::window::{At, panes};
+use crate::sketch::{Variants, Writable, class, variants};
+use crate::window::At;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use roughly_sketch::blocks::BlockChanges;
@@ -38,18 +38,6 @@ impl From<TopKError> for Error {
 }
 
 impl Top {
-    fn panes(&self, at: Option<At>) -> Result<Panes, Error> {
-        panes(self.timeline(), at)
-    }
-
-    /// The sketch, for a write.
-    fn writable(&mut self) -> Result<&mut Sketch<Classic>, Error> {
-        match self {
-            Self::Classic(sketch) => Ok(sketch),
-            Self::Windowed(_) => Err(READ_ONLY),
-        }
-    }
-
     fn query(&self, item: &[u8], panes: Panes) -> Result<bool, OutOfMemory> {
         match self {
             Self::Classic(sketch) => Ok(sketch.query(item)),
