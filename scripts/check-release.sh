@@ -80,20 +80,20 @@ steps ${#checks[@]}
 for check in "${checks[@]}"; do
     case $check in
         release) step "release script" "1 minute" scripts/test-release.sh ;;
-        servers) step "server tests on all servers" "25 minutes" scripts/test-matrix.sh ;;
-        clients) step "clients on all servers" "6 minutes" scripts/test-matrix.sh clients ;;
-        worst-cases) step "worst cases of keys of 128 MiB" "60 minutes" worst_cases ;;
+        servers) step "server tests on all servers" "20 minutes" scripts/test-matrix.sh ;;
+        clients) step "clients on all servers" "3 minutes" scripts/test-matrix.sh clients ;;
+        worst-cases) step "worst cases of keys of 128 MiB" "20 minutes" worst_cases ;;
         kills) step "${KILLS:-200} kills" "5 minutes" kills ;;
         differential) step "${COMMANDS:-200000} random commands on servers that must agree" "8 minutes" differential ;;
         faults) step "refused memory in every command" "5 minutes" make faults ;;
         defrag) step "active defragmentation" "5 minutes" defrag ;;
         sizing) step "sizing page in a browser" "3 minutes" sizing ;;
         site) step "documentation site in a browser" "3 minutes" site ;;
-        python) step "Python package on all servers, wheels" "25 minutes" python ;;
+        python) step "Python package on all servers, wheels" "15 minutes" python ;;
         arm64) step "unit and server tests for arm64 in an emulator" "25 minutes" scripts/test-platform.sh aarch64-unknown-linux-gnu ;;
         musl) step "unit and server tests for musl" "15 minutes" scripts/test-platform.sh x86_64-unknown-linux-musl ;;
-        packages) step "packages" "10 minutes" scripts/test-packages.sh ;;
-        reproducible) step "reproducible packages" "25 minutes" scripts/test-reproducible.sh ;;
+        packages) step "packages" "18 minutes" scripts/test-packages.sh ;;
+        reproducible) step "reproducible packages" "35 minutes" scripts/test-reproducible.sh ;;
         image) step "container image" "6 minutes" scripts/test-image.sh ;;
         *)
             echo "check-release: unknown check: $check" >&2
