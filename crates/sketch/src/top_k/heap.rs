@@ -72,6 +72,9 @@ pub(super) struct Heap {
     records: Records,
 }
 
+/// Count, position and item of an element, in the order of a list.
+pub(super) type Listed<'a> = (Reverse<u32>, u32, &'a [u8]);
+
 impl Heap {
     /// A heap of `k` ≥ 1 elements without items.
     pub fn new(k: u32) -> Result<Self, OutOfMemory> {
@@ -167,12 +170,6 @@ impl Heap {
     /// Memory for the elements in the RDB format.
     pub fn records(&self) -> &Records {
         &self.records
-    }
-
-    /// Item and count of the element at `position`, which holds an item.
-    pub fn item_at(&self, position: usize) -> (&[u8], u32) {
-        let (count, slot_plus_1) = self.elements.get(position);
-        (self.slots[slot_plus_1 as usize - 1].item(), count)
     }
 
     /// Whether [`Heap::replace_root`] needs memory for an item of `item_len` bytes that is not in the heap: always
@@ -354,19 +351,15 @@ impl Heap {
         }
     }
 
-    /// Positions of the elements with counts above 0, from the largest count to the smallest; equal counts in heap
-    /// order.
-    pub fn by_count(&self) -> Result<Vec<u32>, OutOfMemory> {
-        let mut positions = with_capacity(self.slots.len())?;
-        let count_at = |position: u32| self.elements.get(position as usize).0;
-        positions.extend(
-            self.slots
-                .iter()
-                .map(|slot| slot.position)
-                .filter(|&position| count_at(position) > 0),
-        );
-        positions.sort_unstable_by_key(|&position| (Reverse(count_at(position)), position));
-        Ok(positions)
+    /// The elements with counts above 0, from the largest count to the smallest; equal counts in heap order.
+    pub fn by_count(&self) -> Result<Vec<Listed<'_>>, OutOfMemory> {
+        let mut listed = with_capacity(self.slots.len())?;
+        listed.extend(self.slots.iter().filter_map(|slot| {
+            let (count, _) = self.elements.get(slot.position as usize);
+            (count > 0).then_some((Reverse(count), slot.position, slot.item()))
+        }));
+        listed.sort_unstable();
+        Ok(listed)
     }
 
     /// Prefetches the index entry where the search for an item starts.

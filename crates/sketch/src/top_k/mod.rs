@@ -34,6 +34,7 @@ use super::hash::murmur64a;
 use super::work_limit::{MAX_ROWS_WITHOUT_LIMIT, hash_work, within_work_limit};
 use crate::memory::{Budget, OutOfMemory};
 use crate::modulus::Modulus;
+use crate::prefetch::prefetch;
 use crate::rows::Rows;
 use crate::window::Timed;
 use decay::Decay;
@@ -43,6 +44,7 @@ use item_hash::fingerprint_of;
 use random::Random;
 use shape::Shape;
 pub use shape::{DEFAULT_DECAY, DEFAULT_DEPTH, DEFAULT_WIDTH, TopKError};
+use std::cmp::Reverse;
 use table::Table;
 pub use window::TopKWindow;
 
@@ -55,6 +57,9 @@ const DECREMENT_WORK: u64 = 32;
 pub const BLOCK_ITEMS: usize = 16;
 /// Tables and indexes larger than this many bytes are prefetched: they do not fit in the cache of a core.
 const MIN_PREFETCH_BYTES: usize = 1 << 20;
+
+/// A list prefetches items this many places ahead.
+const LIST_AHEAD: usize = 8;
 
 /// The result of adding an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -334,12 +339,16 @@ impl TopK {
     /// in heap order. Copies no item. Cost: O(k log k).
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the allocator refuses four bytes per item.
+    /// [`OutOfMemory`] if the allocator refuses 24 bytes per item.
     pub fn list(&self) -> Result<impl ExactSizeIterator<Item = (&[u8], u32)>, OutOfMemory> {
-        let positions = self.heap.by_count()?;
-        Ok(positions
-            .into_iter()
-            .map(|position| self.heap.item_at(position as usize)))
+        let listed = self.heap.by_count()?;
+        Ok((0..listed.len()).map(move |index| {
+            if let Some((.., later)) = listed.get(index + LIST_AHEAD) {
+                prefetch(later, 0);
+            }
+            let (Reverse(count), _, item) = listed[index];
+            (item, count)
+        }))
     }
 
     /// The bucket array, which the chunks of a dump hold. Any contents are valid.
