@@ -51,6 +51,8 @@ case $target in
         scripts/fetch.sh server-for "$target" redis-8.0
         server=$PWD/target/servers/$(debian_architecture "$target")-redis-8.0
         export "$runner=$server/run"
+        # The emulator refuses all requests for huge pages.
+        skip+=(--skip huge_pages::)
         # Programs are several times slower in the emulator. Fewer random cases run; make test runs all of them.
         export ROUGHLY_TIME_FACTOR=10 PROPTEST_CASES=50
         ;;

@@ -64,6 +64,20 @@ fn in_huge_pages(server: &Server) -> u64 {
     kilobytes.map(|number| number.expect("a number")).sum()
 }
 
+/// How often the kernel had no free huge page, which depends on the rest of the machine: for a page that was used for the
+/// first time, or to restore one.
+fn missing_huge_pages() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").expect("the kernel's counters");
+    let counters = ["thp_fault_fallback ", "thp_collapse_alloc_failed "];
+    let numbers = text.lines().filter_map(|line| {
+        let mut numbers = counters.iter().map(|name| line.strip_prefix(name));
+        numbers.find_map(|number| number)
+    });
+    numbers
+        .map(|number| number.parse::<u64>().expect("a number"))
+        .sum()
+}
+
 /// Writes to random cells of the array.
 fn write(connection: &mut Connection, first: usize) {
     run_all(
@@ -79,10 +93,15 @@ fn large_arrays_get_huge_pages_only_if_the_setting_permits_them() {
     // The memory of a freed array is not advised any more.
     for value in ["no", "yes", "no"] {
         set(&server, value);
+        let missing = missing_huge_pages();
         run_all(&mut connection, [create(0)].into_iter());
         write(&mut connection, 0);
-        let expected = value == "yes" && expected() == "active";
-        assert_eq!(in_huge_pages(&server) > 0, expected);
+        let has_huge_pages = in_huge_pages(&server) > 0;
+        if value == "yes" && expected() == "active" {
+            assert!(has_huge_pages || missing_huge_pages() > missing);
+        } else {
+            assert!(!has_huge_pages);
+        }
         run_all(&mut connection, ["DEL 0".to_owned()].into_iter());
     }
 }
@@ -92,12 +111,19 @@ fn large_arrays_get_huge_pages_only_if_the_setting_permits_them() {
 fn huge_pages_are_restored_after_loads_and_saves() {
     let mut server = Server::start();
     let mut connection = server.resp2();
+    let missing = missing_huge_pages();
     run_all(&mut connection, [create(0)].into_iter());
     write(&mut connection, 0);
     let before = in_huge_pages(&server);
-    assert_eq!(before > 0, expected() == "active");
+    if expected() == "active" {
+        assert!(before > 0 || missing_huge_pages() > missing);
+    } else {
+        assert_eq!(before, 0);
+    }
     let restored = |server: &mut Server| {
-        server.wait_until("huge pages", |server| in_huge_pages(server) >= before);
+        server.wait_until("huge pages", |server| {
+            in_huge_pages(server) >= before || missing_huge_pages() > missing
+        });
     };
     assert!(connection.call("DEBUG RELOAD").is_ok());
     restored(&mut server);
