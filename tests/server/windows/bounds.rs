@@ -56,40 +56,23 @@ fn long_items_of_a_top_k_with_a_window_are_refused() {
     let mut replica = Server::start();
     replica.replicate(&server);
     let mut connection = server.resp2();
-    let item = |number: usize| {
-        number
-            .to_string()
-            .repeat((1 << 20) / number.to_string().len())
-    };
-    for window in ["", " 0.9 WINDOW 3600000 PANES 2"] {
-        let key = if window.is_empty() {
-            "classic"
-        } else {
-            "window"
-        };
-        let reserved = connection.call(&format!(
-            "TOPK.RESERVE {key} 100 1000 5{}",
-            match window {
-                "" => " 0.9",
-                window => window,
-            }
-        ));
+    // Items of 1 MiB.
+    let items: Vec<_> = (10..30)
+        .map(|number| number.to_string().repeat(1 << 19))
+        .collect();
+    let refused = "TopK: the items of a sketch with a window can have at most 16 MiB in total";
+    for (key, window, accepted) in [
+        ("classic", "", 21),
+        ("window", " WINDOW 3600000 PANES 2", 16),
+    ] {
+        let reserved = connection.call(&format!("TOPK.RESERVE {key} 100 1000 5 0.9{window}"));
         assert!(reserved.is_ok(), "{reserved}");
-        let items: Vec<_> = (10..30).map(item).collect();
         let mut command = vec!["TOPK.ADD", key];
         command.extend(items.iter().map(String::as_str));
         command.push("short");
-        let added = connection.send(&command);
-        let refused = Reply::Error(
-            b"TopK: the items of a sketch with a window can have at most 16 MiB in total".into(),
-        );
-        let expected: Vec<_> = (0..21)
-            .map(|number| match !window.is_empty() && number >= 16 {
-                true => refused.clone(),
-                false => Reply::Null('$'),
-            })
-            .collect();
-        assert_eq!(added, Reply::Array(expected));
+        let mut expected = vec![Reply::Null('$'); 21];
+        expected[accepted..].fill(Reply::Error(refused.into()));
+        assert_eq!(connection.send(&command), Reply::Array(expected));
     }
     replica.wait_until("the same sketches", |replica| {
         replica.call("DEBUG DIGEST") == server.call("DEBUG DIGEST")
