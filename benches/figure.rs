@@ -236,7 +236,7 @@ impl LineChart {
             }
             // A dense curve has about eight markers.
             let is_dense = points.len() > 45;
-            let step = [1, points.len() / 8][usize::from(is_dense)];
+            let step = if is_dense { points.len() / 8 } else { 1 };
             for &(x, y) in points.iter().skip(step / 2).step_by(step) {
                 if with_lines || self.series.len() > 1 {
                     drawing.marker(i, x, y);

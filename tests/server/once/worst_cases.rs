@@ -32,9 +32,6 @@ use types::Type;
 
 /// How often a command is measured before it exceeds its bound.
 const ATTEMPTS: u32 = 20;
-/// The first use of a new array of this size can take as long as a command that processes the whole key (docs/worst-cases.md,
-/// "New keys with huge pages").
-const HUGE_PAGE_BYTES: u64 = 32 << 20;
 /// Bytes of the largest keys in MiB.
 const DEFAULT_MIB: u64 = 16;
 
@@ -64,7 +61,7 @@ struct Keys<'a> {
     of_type: &'static Type,
     sizes: &'a Sizes,
     filled: Filled,
-    _server: Server,
+    server: Server,
     thread: MainThread,
     connection: Connection,
     writes: BTreeSet<String>,
@@ -165,6 +162,7 @@ impl Keys<'_> {
             if best.is_some() {
                 self.slowness = self.thread.slowness(&mut self.connection);
             }
+            let arrays = self.huge_page_arrays();
             let (ns, reply) = self.thread.measured(|| self.connection.send(&command));
             if !is_accepted(self.of_type, call, &reply) {
                 let command = format!("{} {}", call.title(), call.text);
@@ -175,8 +173,8 @@ impl Keys<'_> {
             let is_whole = processes_whole_keys(&call.name(), is_first_write)
                 || is_large && call.name() == "TDIGEST.ADD";
             let key = String::from_utf8_lossy(&command[call.key_index()]).into_owned();
-            let grown = self.bytes(&key).saturating_sub(self.bytes(state.key));
-            let has_new_array = !call.is_creation && grown >= HUGE_PAGE_BYTES;
+            // The first use of such an array takes longer (docs/worst-cases.md, "New keys with huge pages").
+            let has_new_array = !call.is_creation && self.huge_page_arrays() > arrays;
             let whole_keys = match (is_whole, has_new_array) {
                 (true, _) => Some(self.bytes(state.key) * call.keys.max(1)),
                 (false, true) => Some(self.bytes(&key)),
@@ -215,6 +213,10 @@ impl Keys<'_> {
             results.failures.push(failure);
         }
         results.add(call, row);
+    }
+
+    fn huge_page_arrays(&self) -> i64 {
+        self.server.info_number("bf_huge_page_arrays")
     }
 
     /// The memory of a key; 0 if it does not exist.
@@ -285,7 +287,7 @@ fn measure_keys(
             of_type,
             sizes,
             filled: largest.filled,
-            _server: server,
+            server,
             thread,
             connection,
             writes: writes(),
